@@ -38,7 +38,7 @@ def request(path: str, below: str = "", host: str = "a", **properties: str) -> s
     inner = "".join(
         f'<stringProp name="HTTPSampler.{name}">{escape(text)}</stringProp>' for name, text in given.items()
     )
-    return f'<HTTPSamplerProxy testname="{path}">{inner}</HTTPSamplerProxy><hashTree>{below}</hashTree>'
+    return f'<HTTPSamplerProxy testname="{escape(path)}">{inner}</HTTPSamplerProxy><hashTree>{below}</hashTree>'
 
 
 def arguments(*values: tuple[str, str, str]) -> str:
@@ -59,6 +59,8 @@ def post(path: str, inside: str, method: str = "POST") -> str:
 # Editors whose name is not that of their element with `Gui` behind it.
 _EDITORS = {"CookieManager": "CookiePanel", "AuthManager": "AuthPanel", "HeaderManager": "HeaderPanel"}
 
+_DEFAULTS = 'guiclass="HttpDefaultsGui" testclass="ConfigTestElement" testname'
+
 
 def whole(text: str, loops: int) -> str:
     """A plan as JMeter itself reads it: with the classes of its elements, and a number of loops."""
@@ -69,6 +71,7 @@ def whole(text: str, loops: int) -> str:
         ),
         text,
     )
+    classed = classed.replace('guiclass="HttpDefaultsGui" testname', _DEFAULTS)
     controller = (
         '<elementProp name="ThreadGroup.main_controller" elementType="LoopController">'
         '<boolProp name="LoopController.continue_forever">false</boolProp>'

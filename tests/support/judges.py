@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +17,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 # Headers that each tool adds by itself.
 OWN = frozenset({"host", "connection", "content-length", "user-agent", "accept", "accept-encoding", "expect", "cookie"})
+# A cookie that an answer sets below a path: `/set/NAME` and `/drop/NAME`.
+_COOKIES = {"set": "server; Path=/", "drop": "; Path=/; Max-Age=0"}
 
 
 @dataclass
@@ -41,18 +43,21 @@ class Log:
 
 @contextmanager
 def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
-    """A server that answers everything with the same JSON, some paths with another status."""
+    """A server that answers everything with the same JSON, some paths with another status or a cookie."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            log.add(_shown(self.command, self.path, dict(self.headers.items()), body))
+            log.add(_shown(self.command, self.path, self.headers.items(), body))
             data = b'{"token": "abc", "id": 7}'
             self.send_response((statuses or {}).get(urlsplit(self.path).path, 200))
             self.send_header("Content-Type", "application/json")
             self.send_header("Set-Cookie", "session=1; Path=/")
+            for name, value in _COOKIES.items():
+                if self.path.startswith(f"/{name}/"):
+                    self.send_header("Set-Cookie", f"{self.path.split('/')[2].partition('?')[0]}={value}")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             if self.command != "HEAD":
@@ -75,10 +80,13 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
         thread.join()
 
 
-def _shown(method: str, url: str, headers: dict[str, str], body: bytes) -> dict[str, Any]:
-    """A request as far as two tools should agree on it."""
+def _shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
+    """A request as far as two tools should agree on it; a header that comes twice counts as one."""
     split = urlsplit(url)
-    given = {name.lower(): value for name, value in headers.items()}
+    given: dict[str, str] = {}
+    for name, value in headers:
+        low = name.lower()
+        given[low] = f"{given[low]}{'; ' if low == 'cookie' else ', '}{value}" if low in given else value
     media = given.get("content-type", "").partition(";")[0].strip()
     kept = {name: value for name, value in given.items() if name not in OWN and name != "content-type"}
     cookies = sorted(each.strip() for each in given.get("cookie", "").split(";") if each.strip())
@@ -97,12 +105,12 @@ def _shown(method: str, url: str, headers: dict[str, str], body: bytes) -> dict[
     }
 
 
-def driven(form: str, file: Path, log: Log, *options: str) -> list[dict[str, Any]]:
+def driven(form: str, file: Path, log: Log, duration: str = "4s") -> list[dict[str, Any]]:
     """Requests of Towtank when it imports a file and drives it with one user for a short time."""
     out = file.with_name("imported.yaml")
     _towtank("import", form, str(file), "--out", str(out), "--force")
     log.taken()
-    _towtank("drive", str(out), "--address", log.address, "--users", "1", "--duration", "4s", *options)
+    _towtank("drive", str(out), "--address", log.address, "--users", "1", "--duration", duration)
     return log.taken()
 
 

@@ -130,10 +130,31 @@ def test_what_the_lines_say(line: str, step: dict[str, Any], import_text: Import
 def test_several_urls_and_next_are_several_requests(import_text: Importer) -> None:
     found = import_text("curl", "curl -A me http://a/1 http://a/2 --next -X DELETE http://a/3\n")
     assert found.requests() == [
-        {"get": "/1", "headers": {"User-Agent": "me"}},
-        {"get": "/2", "headers": {"User-Agent": "me"}},
-        {"delete": "/3"},
+        {"get": "/1", "headers": {"User-Agent": "me"}, "on_failure": "go_on"},
+        {"get": "/2", "headers": {"User-Agent": "me"}, "on_failure": "go_on"},
+        {"delete": "/3", "on_failure": "go_on"},
     ]
+
+
+def test_parts_of_a_form_are_taken_apart_as_curl_does(import_text: Importer) -> None:
+    line = """curl -F 'a=1;type=text/x' -F 'b="x;y";type=text/z' -F 'c=plain;else' --form-string 'd=1;2' http://a/"""
+    assert import_text("curl", line + "\n").requests()[0]["multipart"] == {
+        "a": {"value": "1", "content_type": "text/x"},
+        "b": {"value": "x;y", "content_type": "text/z"},
+        "c": "plain",
+        "d": "1;2",
+    }
+
+
+def test_lines_that_wait_without_end_are_noted(import_text: Importer) -> None:
+    assert import_text("curl", "curl -m 3 http://a/1\ncurl http://a/2\n").noted("timeouts") == [1]
+    assert import_text("curl", "curl -m 3 http://a/1\n").noted("timeouts") == []
+
+
+def test_headers_that_a_line_sets_are_sent(import_text: Importer) -> None:
+    found = import_text("curl", "curl -H 'Host: shop' -H 'Connection: close' -H 'Cookie: a=1' http://a/1\n")
+    assert found.requests()[0]["headers"] == {"Host": "shop"}
+    assert (found.noted("header Connection"), found.noted("header Cookie")) == ([1], [1])
 
 
 def test_a_line_that_cannot_be_carried_leaves_the_others(import_text: Importer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from towtank.errors import StudyError
 from towtank.workload.importers.accounting import Fate
 from towtank.workload.importers.har_correlation import put
 from towtank.workload.importers.har_table import KEYS
@@ -384,3 +386,86 @@ def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
         part[name] = [{"name": "c", "value": "d"}]
         found = import_notes("har", json.dumps(archive))
         assert any(f"{kind}: {name}" in what for _, what, _ in found.notes()), name
+
+
+def _encoded(content: dict[str, str]) -> str:
+    return base64.b64encode(json.dumps(content).encode()).decode()
+
+
+def _session() -> dict[str, Any]:
+    """A recording in which every key that is carried says something."""
+    token = "f3a9c17be2"
+    first = entry(0, "GET", "http://a/start", _encoded({"token": token}), answered={"X-State": "9f8e7d6c5b"})
+    first["response"]["content"]["encoding"] = "base64"
+    first["pageref"] = "one"
+    login = entry(0.3, "POST", "http://a/login?t=" + token, headers={"X-State": "9f8e7d6c5b"})
+    form = [{"name": "a", "value": "1", "contentType": "text/x-a"}, {"name": "f", "value": "", "fileName": "f.png"}]
+    login["request"]["postData"] = {"mimeType": "multipart/form-data; boundary=b", "params": form}
+    login["pageref"] = "one"
+    order = entry(4, "POST", "http://a/order", headers={"X-One": "1"}, post='{"n": 1}')
+    picture = entry(4.1, "GET", "http://a/picture")
+    picture["response"]["content"] = {"text": "", "mimeType": "image/png"}
+    for late in (order, picture):
+        late["pageref"] = "two"
+    return {"log": {"entries": [first, login, order, picture]}}
+
+
+# Another value for each key that is carried, and where in the session it stands.
+_START, _LOGIN, _ORDER, _PICTURE = range(4)
+_OTHERS: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {
+    ("log", "entries"): (("log",), []),
+    ("entry", "request"): ((_ORDER,), {"method": "GET", "url": "http://a/other", "headers": []}),
+    ("entry", "response"): ((_ORDER,), {"status": 201}),
+    ("entry", "startedDateTime"): ((_ORDER,), "2026-01-01T00:00:03+00:00"),
+    ("entry", "time"): ((_LOGIN,), 900),
+    ("entry", "pageref"): ((_LOGIN,), "other"),
+    ("request", "method"): ((_ORDER, "request"), "PUT"),
+    ("request", "url"): ((_ORDER, "request"), "http://a/order/2"),
+    ("request", "headers"): ((_ORDER, "request"), []),
+    ("request", "postData"): ((_ORDER, "request"), {"mimeType": "text/plain", "text": "x"}),
+    ("postData", "mimeType"): ((_ORDER, "request", "postData"), "text/plain"),
+    ("postData", "text"): ((_ORDER, "request", "postData"), '{"n": 2}'),
+    ("postData", "params"): ((_LOGIN, "request", "postData"), [{"name": "b", "value": "2"}]),
+    ("param", "name"): ((_LOGIN, "request", "postData", "params", 0), "z"),
+    ("param", "value"): ((_LOGIN, "request", "postData", "params", 0), "z"),
+    ("param", "contentType"): ((_LOGIN, "request", "postData", "params", 0), "text/x-z"),
+    ("param", "fileName"): ((_LOGIN, "request", "postData", "params", 1), "z.png"),
+    ("header", "name"): ((_ORDER, "request", "headers", 0), "X-Two"),
+    ("header", "value"): ((_ORDER, "request", "headers", 0), "2"),
+    ("response", "status"): ((_ORDER, "response"), 404),
+    ("response", "content"): ((_START, "response"), {"text": "none"}),
+    ("response", "headers"): ((_START, "response"), []),
+    ("content", "text"): ((_START, "response", "content"), _encoded({"key": "f3a9c17be2"})),
+    ("content", "encoding"): ((_START, "response", "content"), ""),
+    ("content", "mimeType"): ((_PICTURE, "response", "content"), "text/plain"),
+}
+
+
+def _at(archive: dict[str, Any], place: tuple[Any, ...]) -> Any:
+    part: Any = archive["log"] if place[0] == "log" else archive["log"]["entries"]
+    for step in place if place[0] != "log" else ():
+        part = part[step]
+    return part
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind, keys in sorted(KEYS.items()) for name, key in keys.items() if key.fate is Fate.CARRIED],
+)
+@pytest.mark.parametrize("change", ["another value", "left out"])
+def test_every_carried_key_changes_the_plan(kind: str, name: str, change: str, import_notes: Importer) -> None:
+    """Another value, or none: the workload differs, a note does, or the recording is refused."""
+    place, other = _OTHERS[kind, name]
+    base = import_notes("har", json.dumps(_session()))
+    archive = _session()
+    part = _at(archive, place)
+    if change == "left out":
+        part.pop(name, None)
+    else:
+        part[name] = other
+    assert archive != _session()
+    try:
+        found = import_notes("har", json.dumps(archive))
+    except StudyError:
+        return
+    assert (found.text, found.draft.findings, found.notes()) != (base.text, base.draft.findings, base.notes())

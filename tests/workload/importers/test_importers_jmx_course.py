@@ -79,29 +79,130 @@ def test_a_flow_control_that_stops_is_noted(import_text: Importer) -> None:
     ]
 
 
-def test_cookies_of_a_manager_are_sent_and_its_clearing_is_noted(import_text: Importer) -> None:
-    inner = "".join(
-        f'<stringProp name="Cookie.{name}">{text}</stringProp>'
-        for name, text in {"value": "v1", "domain": "a", "path": "/p"}.items()
-    )
-    manager = (
-        '<CookieManager testname="C"><boolProp name="CookieManager.clearEachIteration">true</boolProp>'
-        '<collectionProp name="CookieManager.cookies">'
-        f'<elementProp name="own" elementType="Cookie">{inner}</elementProp>'
-        "</collectionProp></CookieManager><hashTree/>"
-    )
+def cookie(name: str, **properties: str) -> str:
+    given = {"value": "v1", "domain": "a", "path": "/", **properties}
+    inner = "".join(f'<stringProp name="Cookie.{key}">{text}</stringProp>' for key, text in given.items())
+    return f'<elementProp name="{name}" elementType="Cookie">{inner}</elementProp>'
+
+
+def cookie_manager(entries: str = "", **properties: str) -> str:
+    inner = "".join(f'<boolProp name="CookieManager.{key}">{text}</boolProp>' for key, text in properties.items())
+    collection = f'<collectionProp name="CookieManager.cookies">{entries}</collectionProp>'
+    return f'<CookieManager testname="C">{inner}{collection}</CookieManager><hashTree/>'
+
+
+def of_group(found: Any) -> dict[str, Any]:
+    """What the only group says of cookies."""
+    (group_,) = found.workload["groups"].values()
+    return dict(group_.get("cookies", {}))
+
+
+def test_cookies_of_a_manager_are_those_of_its_users(import_text: Importer) -> None:
+    manager = cookie_manager(cookie("own", path="/p") + cookie("none", domain="c"))
     found = import_text("jmx", group(manager + request("/p/1") + request("/q") + request("/p", host="b")))
-    assert [step.get("headers", {}).get("Cookie") for step in found.requests()] == ["own=v1", None, None]
-    assert [why for _, what, why in found.notes() if what == "CookieManager 'C'"] == [
-        "clears cookies before each iteration; here a user keeps the cookies of the server to its end"
+    assert of_group(found) == {"given": [{"name": "own", "value": "v1", "path": "/p", "target": "a"}]}
+    assert [step.get("headers") for step in found.requests()] == [None, None, None]
+    assert [why for _, what, why in found.notes() if "cookie" in what.lower()] == [
+        "no request goes to its domain: it is not sent"
     ]
+
+
+def test_a_cookie_of_a_domain_goes_below_it_where_its_flag_says_so(import_text: Importer) -> None:
+    manager = cookie_manager(cookie("wide", domain=".b", domain_specified="true") + cookie("here", domain="b"))
+    found = import_text("jmx", group(manager + request("/x", host="b") + request("/y", host="c.b")))
+    given = [(each["name"], each["target"]) for each in of_group(found)["given"]]
+    assert given == [("wide", "b"), ("here", "b"), ("wide", "c_b")]
+
+
+def test_a_cookie_whose_value_varies_is_a_header(import_text: Importer) -> None:
+    regex = element("RegexExtractor", RegexExtractor__refname="t", RegexExtractor__regex="a(b)")
+    below = cookie_manager(cookie("own", value="${t}")) + request("/x", regex)
+    found = import_text("jmx", group(below))
+    assert found.requests()[0]["headers"] == {"Cookie": "own=${t}"}
+    assert of_group(found) == {}
+    assert found.noted("cookie 'own'")
+
+
+@pytest.mark.parametrize(
+    ("clears", "by_group", "same_user", "kept"),
+    [
+        ("false", "false", None, None),
+        ("true", "false", None, "per_round"),
+        ("true", "false", "false", "per_round"),
+        ("true", "true", None, None),
+        ("true", "true", "true", None),
+        ("false", "true", "false", "per_round"),
+    ],
+)
+def test_cookies_are_kept_as_long_as_in_jmeter(
+    clears: str, by_group: str, same_user: str | None, kept: str | None, import_text: Importer
+) -> None:
+    manager = cookie_manager(clearEachIteration=clears, controlledByThreadGroup=by_group)
+    properties = {} if same_user is None else {"same_user_on_next_iteration": same_user}
+    found = import_text("jmx", group(manager + request("/x"), **properties))
+    assert of_group(found) == ({} if kept is None else {"kept": kept})
+    assert not found.noted("CookieManager")
 
 
 def test_a_plan_without_a_cookie_manager_keeps_no_cookies(import_text: Importer) -> None:
     found = import_text("jmx", group(request("/x")))
-    assert [why for _, what, why in found.notes() if what == "cookies"] == [
-        "the plan has no cookie manager: JMeter keeps no cookies, users here keep those of the server"
+    assert of_group(found) == {"kept": "never"}
+    assert not found.noted("cookie")
+
+
+def test_a_cookie_manager_of_some_requests_is_noted(import_text: Importer) -> None:
+    below = element("GenericController", cookie_manager(clearEachIteration="true") + request("/x")) + request("/y")
+    found = import_text("jmx", group(below))
+    assert of_group(found) == {"kept": "per_round"}
+    assert [why for _, what, why in found.notes() if what == "CookieManager 'C'"] == [
+        "holds for some requests of 'G'; here all of them have one store of cookies"
     ]
+
+
+def header_manager(**headers: str) -> str:
+    entries = "".join(
+        f'<elementProp name="" elementType="Header"><stringProp name="Header.name">{name}</stringProp>'
+        f'<stringProp name="Header.value">{value}</stringProp></elementProp>'
+        for name, value in headers.items()
+    )
+    collection = f'<collectionProp name="HeaderManager.headers">{entries}</collectionProp>'
+    return f'<HeaderManager testname="H">{collection}</HeaderManager><hashTree/>'
+
+
+def test_headers_of_a_manager_are_sent_as_their_author_wrote_them(import_text: Importer) -> None:
+    manager = header_manager(Host="shop", Cookie="a=1", Connection="close")
+    found = import_text("jmx", group(manager + request("/x")))
+    assert found.requests()[0]["headers"] == {"Host": "shop", "Cookie": "a=1"}
+    assert found.noted("header Connection")
+    found = import_text("jmx", group(manager + cookie_manager() + request("/x")))
+    assert found.requests()[0]["headers"] == {"Host": "shop"}
+    assert found.noted("header Cookie")
+
+
+def test_the_outermost_manager_of_logins_and_cookies_holds(import_text: Importer) -> None:
+    inner = logins(login("", "inner")) + cookie_manager(clearEachIteration="true") + request("/x")
+    below = logins(login("", "outer")) + cookie_manager() + element("GenericController", inner) + request("/y")
+    found = import_text("jmx", group(below))
+    assert [step["auth"]["user"] for step in found.requests()] == ["outer", "outer"]
+    assert of_group(found) == {}
+    assert [what for _, what, why in found.notes() if "outside of it" in why] == [
+        "AuthManager 'A'",
+        "CookieManager 'C'",
+    ]
+
+
+def test_the_first_of_two_defaults_beside_each_other_holds(import_text: Importer) -> None:
+    def defaults(path: str) -> str:
+        inner = f'<stringProp name="HTTPSampler.path">{path}</stringProp>'
+        return f'<ConfigTestElement guiclass="HttpDefaultsGui" testname="D">{inner}</ConfigTestElement><hashTree/>'
+
+    inside = element("GenericController", defaults("/inner") + request(""))
+    found = import_text("jmx", group(defaults("/first") + defaults("/second") + request("") + inside))
+    assert [step["get"] for step in found.requests()] == ["/first", "/inner"]
+
+
+def test_several_slashes_are_sent_as_one(import_text: Importer) -> None:
+    assert import_text("jmx", group(request("/a//b/?u=//c"))).requests()[0]["get"] == "/a/b/?u=//c"
 
 
 def test_values_that_are_encoded_already_are_not_encoded_twice(import_text: Importer) -> None:
@@ -182,17 +283,101 @@ def test_a_counter_is_the_number_of_the_transaction(import_text: Importer) -> No
 
 
 def test_no_default_leaves_the_variable_and_fails_nothing(import_text: Importer) -> None:
-    regex = element("RegexExtractor", RegexExtractor__refname="t", RegexExtractor__regex="a(b)")
+    first = {"RegexExtractor__refname": "t", "RegexExtractor__match_number": "1"}
+    regex = element("RegexExtractor", RegexExtractor__regex="a(b)", **first)
     found = import_text("jmx", group(request("/x", regex)))
     assert found.requests()[0]["extract"] == {"t": {"regex": "a(b)", "required": False}}
     empty = element(
         "RegexExtractor",
-        RegexExtractor__refname="t",
+        **first,
         RegexExtractor__regex="a(b)",
         RegexExtractor__default_empty_value="true",
     )
     found = import_text("jmx", group(request("/x", empty)))
     assert found.requests()[0]["extract"] == {"t": {"regex": "a(b)", "default": ""}}
+
+
+@pytest.mark.parametrize("number", [None, "", "0", "1", "-1"])
+def test_a_number_that_is_absent_takes_any_match_as_in_jmeter(number: str | None, import_text: Importer) -> None:
+    kinds = {
+        "RegexExtractor": {"RegexExtractor__refname": "t", "RegexExtractor__regex": "a(b)"},
+        "BoundaryExtractor": {"BoundaryExtractor__refname": "t", "BoundaryExtractor__lboundary": "a"},
+        "JSONPostProcessor": {"JSONPostProcessor__referenceNames": "t", "JSONPostProcessor__jsonPathExprs": "$.a"},
+    }
+    for kind, properties in kinds.items():
+        name = f"{kind}__match_number{'s' if kind == 'JSONPostProcessor' else ''}"
+        more = {} if number is None else {name: number}
+        found = import_text("jmx", group(request("/x", element(kind, **properties, **more))))
+        spec = found.requests()[0]["extract"]["t"]
+        assert ("pick" in spec) == (number in {None, "", "0"}), (kind, spec)
+        assert bool(found.noted(kind) and number == "-1") == any("first one" in why for _, _, why in found.notes())
+
+
+def test_a_timer_without_a_delay_makes_no_pause(import_text: Importer) -> None:
+    found = import_text("jmx", group(request("/x", element("ConstantTimer"))))
+    assert [next(iter(step)) for step in found.workload["transactions"]["g"]][-1] == "get"
+    assert [step for step in found.workload["transactions"]["g"] if step.get("think") not in {None, "0 s"}] == []
+
+
+@pytest.mark.parametrize(("timers", "said"), [(None, True), ("true", True), ("false", False)])
+def test_the_time_of_a_page_has_no_think_times_in_it(timers: str | None, said: bool, import_text: Importer) -> None:
+    timer = element("ConstantTimer", ConstantTimer__delay="20")
+    properties = {} if timers is None else {"TransactionController__includeTimers": timers}
+    below = request("/x") + request("/y", timer)
+    found = import_text("jmx", group(element("TransactionController", below, **properties)))
+    assert [why for _, what, why in found.notes() if "TransactionController" in what] == (
+        ["JMeter's time has the timers in it; that of the page is without think times"] if said else []
+    )
+
+
+def test_a_once_only_controller_inside_another_is_said_to_be_done_each_time(import_text: Importer) -> None:
+    once = element("OnceOnlyController", request("/login"))
+    found = import_text("jmx", group(element("LoopController", once, LoopController__loops="2")))
+    assert [why for _, what, why in found.notes() if "OnceOnly" in what] == [
+        "stands inside another controller: its steps are done each time"
+    ]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_once_only_controller_below_others_is_said_to_come_first(first: bool, import_text: Importer) -> None:
+    once, other = element("OnceOnlyController", request("/login")), request("/x")
+    found = import_text("jmx", group(once + other if first else other + once))
+    assert found.workload["groups"]["g"]["once"] == ["g_once"]
+    assert [why for _, what, why in found.notes() if "OnceOnly" in what] == (
+        [] if first else ["is done before the first round; JMeter does what stands above it first"]
+    )
+    found = import_text("jmx", group(once + other, on_sample_error="startnextloop"))
+    assert found.noted("OnceOnlyController")
+
+
+def test_properties_without_a_default_are_what_jmeter_makes_of_them(import_text: Importer) -> None:
+    found = import_text("jmx", group(request("/${__P(a)}/${__P(b,2)}/${__property(c)}/${__property(d,,4)}")))
+    assert found.workload["parameters"] == {"a": "1", "b": "2", "c": "c", "d": "4"}
+
+
+def test_letters_of_a_random_text_are_noted(import_text: Importer) -> None:
+    found = import_text("jmx", group(request("/${__RandomString(5,abc)}/${__RandomString(6)}")))
+    assert found.requests()[0]["get"] == "/${random.text(5)}/${random.text(6)}"
+    assert [what for _, what, _ in found.notes() if "RandomString" in what] == [
+        "${__RandomString(5,abc)}",
+        "${__RandomString(6)}",
+    ]
+
+
+def test_requests_that_wait_without_end_in_jmeter_are_noted(import_text: Importer) -> None:
+    assert import_text("jmx", group(request("/x"))).noted("timeouts")
+    found = import_text("jmx", group(request("/x", response_timeout="2000", connect_timeout="500")))
+    assert not found.noted("timeouts")
+
+
+def test_a_part_of_a_body_has_its_own_media_type(import_text: Importer) -> None:
+    typed = arguments(("a", "1", "true"), ("b", "2", "true")).replace(
+        '<stringProp name="Argument.name">a<',
+        '<stringProp name="HTTPArgument.content_type">text/x</stringProp><stringProp name="Argument.name">a<',
+    )
+    flag = '<boolProp name="HTTPSampler.DO_MULTIPART_POST">true</boolProp>'
+    found = import_text("jmx", group(post("/x", typed + flag)))
+    assert found.requests()[0]["multipart"] == {"a": {"value": "1", "content_type": "text/x"}, "b": "2"}
 
 
 # A plan in which each element has what makes it do something, and a place where a property can be put in.
@@ -217,6 +402,7 @@ _SCOPED = {
     },
     "TestAction": {"ActionProcessor.action": "1"},
     "ThroughputController": {"ThroughputController.style": "1"},
+    "CookieManager": {"CookieManager.clearEachIteration": "true"},
     "DurationAssertion": {"DurationAssertion.duration": "5"},
     "ConstantThroughputTimer": {"throughput": "60"},
     "PreciseThroughputTimer": {"throughput": "60"},

@@ -28,6 +28,9 @@ curl -s -X DELETE http://ADDRESS/delete
 curl -s -X PUT -d 'x=1' http://ADDRESS/put
 curl -s -I http://ADDRESS/head
 curl -s -F a=1 -F b=two http://ADDRESS/multipart
+curl -s -F 'a=1;type=text/x' -F 'b="x;y";type=text/z' -F 'c=plain;else' --form-string 'd=1;2' http://ADDRESS/typed
+curl -s http://ADDRESS/missing
+curl -s http://ADDRESS/after
 curl -s http://ADDRESS/first http://ADDRESS/second
 curl -s -e http://b/ http://ADDRESS/referer --next -s -X PATCH -d y=2 http://ADDRESS/next > /dev/null 2>&1
 curl -s --url-query 'n=1' 'http://ADDRESS/url-query?m=0'
@@ -36,7 +39,7 @@ curl -s --url-query 'n=1' 'http://ADDRESS/url-query?m=0'
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_an_import_asks_for_what_curl_asks_for(tmp_path: Path) -> None:
-    with logging_server() as log:
+    with logging_server({"/missing": 404}) as log:
         file = tmp_path / "commands.sh"
         file.write_text(LINES.replace("ADDRESS", log.address), encoding="utf-8")
         subprocess.run(["sh", str(file)], check=True, stdout=subprocess.DEVNULL, cwd=tmp_path)

@@ -155,11 +155,68 @@ def test_a_length_of_a_list_as_a_value(script: Callable[..., Any]) -> None:
     assert found.requests()[1]["get"] == "/${n}"
 
 
-def test_cookies_and_redirects_of_k6_are_noted(script: Callable[..., Any]) -> None:
+def test_cookies_are_kept_for_an_iteration_unless_the_options_say_otherwise(script: Callable[..., Any]) -> None:
     found = script("http.get('http://a/');")
-    assert [what for _, what, _ in found.notes()] == ["cookies", "redirects"]
+    assert found.workload["groups"]["users"]["cookies"] == {"kept": "per_round"}
+    assert [what for _, what, _ in found.notes()] == ["redirects"]
     found = script("http.get('http://a/');", "export const options = { noCookiesReset: true, maxRedirects: 0 };")
+    assert "cookies" not in found.workload["groups"]["users"]
     assert found.notes() == []
+
+
+def test_answers_are_awaited_as_long_as_in_k6(script: Callable[..., Any]) -> None:
+    found = script("http.get('http://a/'); http.get('http://a/', { timeout: '2s' });")
+    assert found.workload["defaults"]["timeout"] == "60 s"
+    assert [step.get("timeout") for step in found.requests()] == [None, "2 s"]
+
+
+@pytest.mark.parametrize("name", ["__ITER", "exec.vu.iterationInScenario", "exec.scenario.iterationInTest"])
+def test_how_rounds_are_counted_is_noted(name: str, script: Callable[..., Any]) -> None:
+    found = script(f"http.get(`http://a/${{{name}}}`);")
+    assert found.requests()[0]["get"] == "/${iteration}"
+    (why,) = (why for _, what, why in found.notes() if what == name)
+    assert why.startswith("${iteration} counts the transactions")
+
+
+@pytest.mark.parametrize(
+    ("call", "number"),
+    [
+        ("Math.round(2.5)", "3"),
+        ("Math.round(2.4)", "2"),
+        ("Math.floor(-1.5)", "-2"),
+        ("Math.trunc(-1.5)", "-1"),
+        ("Math.ceil(1.2)", "2"),
+        ("Math.abs(-4)", "4"),
+        ("Number(0.5)", "0.5"),
+        ("parseFloat(1.25)", "1.25"),
+    ],
+)
+def test_functions_of_numbers_are_those_of_javascript(call: str, number: str, script: Callable[..., Any]) -> None:
+    assert script(f"http.get(`http://a/${{{call}}}`);").requests()[0]["get"] == f"/{number}"
+
+
+def test_a_text_that_is_encoded_for_a_url_is_one_value(script: Callable[..., Any]) -> None:
+    found = script("http.get(`http://a/x?q=${encodeURIComponent('a&b=c d')}&r=1`);")
+    assert found.requests()[0]["query"] == {"q": "a&b=c d", "r": "1"}
+    body = "const t = http.get('http://a/').json('t'); http.get(`http://a/x?q=${encodeURIComponent(t)}`);"
+    found = script(body)
+    assert found.requests()[1]["query"] == {"q": "${t}"}
+    assert found.noted("encodeURIComponent(t)")
+
+
+def test_what_is_caught_is_left_out_and_what_comes_finally_is_done(script: Callable[..., Any]) -> None:
+    body = "try { http.get('http://a/1'); } catch (e) { http.get('http://a/2'); } finally { http.get('http://a/3'); }"
+    found = script(body)
+    assert [step["get"] for step in found.requests()] == ["/1", "/3"]
+    assert [why for _, what, why in found.notes() if what.startswith("catch")] == [
+        "is left out: nothing is thrown here"
+    ]
+
+
+def test_headers_that_a_script_sets_are_sent(script: Callable[..., Any]) -> None:
+    found = script("http.get('http://a/', { headers: { Cookie: 'a=1', Host: 'shop', Connection: 'close' } });")
+    assert found.requests()[0]["headers"] == {"Cookie": "a=1", "Host": "shop"}
+    assert found.noted("header Connection")
 
 
 def test_a_threshold_of_a_request_is_noted(script: Callable[..., Any]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from towtank.errors import StudyError
 from towtank.workload.importers.accounting import Fate
 from towtank.workload.importers.jsonfile import parse
 from towtank.workload.importers.openapi_table import KEYS
@@ -144,6 +145,7 @@ def _part(whole: dict[str, Any], kind: str) -> dict[str, Any]:
         "mediatype": body["content"]["application/json"],
         "schema": body["content"]["application/json"]["schema"],
         "response": operation["responses"]["200"],
+        "server": whole["servers"][0],
     }
     found: dict[str, Any] = parts[kind]
     return found
@@ -171,3 +173,102 @@ def test_links_are_noted_and_an_empty_body_is_sent(import_text: Importer) -> Non
     assert found.requests()[0]["json"] == {}
     assert found.noted("response: links")
     assert found.workload["defaults"]["auth"] == {"user": "ann", "password": "secret"}
+
+
+# For each key that is carried: where it stands, what stands beside it, and its value.
+_OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
+    ("openapi", "openapi"): ({}, "2.0"),
+    ("openapi", "info"): ({}, {"title": "other"}),
+    ("openapi", "servers"): ({}, [{"url": "http://b"}]),
+    ("openapi", "paths"): ({}, {"/y": {"get": {}}}),
+    ("openapi", "security"): ({}, [{"key": []}]),
+    ("openapi", "webhooks"): ({}, {"hook": {"post": {}}}),
+    ("server", "url"): ({}, "http://c"),
+    ("server", "variables"): ({"url": "http://{v}"}, {"v": {"default": "d"}}),
+    **{("pathitem", method): ({}, {}) for method in ("get", "put", "delete", "head", "patch", "options", "trace")},
+    ("pathitem", "post"): ({}, {"operationId": "other"}),
+    ("pathitem", "parameters"): ({}, [{"name": "p", "in": "query", "example": 1}]),
+    ("operation", "operationId"): ({}, "other"),
+    ("operation", "parameters"): ({}, [{"name": "p", "in": "query", "example": 1}]),
+    ("operation", "requestBody"): ({}, {"content": {"text/plain": {"example": "x"}}}),
+    ("operation", "responses"): ({}, {"204": {}}),
+    ("operation", "security"): ({}, [{"key": []}]),
+    ("operation", "callbacks"): ({}, {"done": {}}),
+    ("operation", "deprecated"): ({}, True),
+    ("parameter", "name"): ({}, "other"),
+    ("parameter", "in"): ({}, "header"),
+    ("parameter", "required"): ({}, False),
+    ("parameter", "example"): ({}, "given"),
+    ("parameter", "examples"): ({}, {"one": {"value": "given"}}),
+    ("parameter", "schema"): ({}, {"type": "integer"}),
+    ("parameter", "content"): ({}, {"text/plain": {"example": "given"}}),
+    ("requestBody", "content"): ({}, {"text/plain": {"example": "x"}}),
+    ("mediatype", "example"): ({}, {"a": 9}),
+    ("mediatype", "examples"): ({}, {"one": {"value": {"a": 9}}}),
+    ("mediatype", "schema"): ({}, {"type": "array", "items": {"type": "integer"}}),
+    ("schema", "type"): ({}, "integer"),
+    ("schema", "format"): ({}, "uuid"),
+    **{("schema", key): ({}, "given") for key in ("default", "example", "const")},
+    **{("schema", key): ({}, ["given"]) for key in ("examples", "enum")},
+    ("schema", "properties"): ({"type": "object"}, {"b": {"type": "integer"}}),
+    ("schema", "items"): ({"type": "array"}, {"type": "integer"}),
+    ("schema", "required"): ({"type": "object", "properties": {"n": {"type": "null"}}}, ["n"]),
+    **{("schema", key): ({"type": None}, [{"type": "integer"}]) for key in ("oneOf", "anyOf", "allOf")},
+    **{("schema", key): ({"type": "integer"}, 7) for key in ("minimum", "exclusiveMinimum", "multipleOf")},
+    **{("schema", key): ({"type": "integer"}, -7) for key in ("maximum", "exclusiveMaximum")},
+    ("schema", "minItems"): ({"type": "array", "items": {"type": "integer"}}, 3),
+    ("schema", "minLength"): ({}, 9),
+    ("schema", "maxLength"): ({}, 2),
+    ("schema", "pattern"): ({}, "x+"),
+    ("schema", "readOnly"): ({}, True),
+}
+
+
+def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A description, and the mapping of a kind in it; of schemas that of a property of the body."""
+    whole = _whole()
+    whole["components"] = {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
+    if kind == "schema":
+        part = _part(whole, "schema")["properties"]["a"] = {"type": "string"}
+    else:
+        part = _part(whole, kind)
+    return whole, part
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind, keys in sorted(KEYS.items()) for name, key in keys.items() if key.fate is Fate.CARRIED],
+)
+def test_every_carried_key_changes_the_plan(kind: str, name: str, import_notes: Importer) -> None:
+    """With another value the workload differs from that without the key, or a note does, or the file is refused."""
+    beside, value = _OTHERS[kind, name]
+    found = []
+    for more in ({}, {name: value}):
+        whole, part = _described(kind)
+        part.update({**beside, **more})
+        try:
+            made = import_notes("openapi", json.dumps(whole))
+        except StudyError as error:
+            found.append((str(error), {}, []))
+        else:
+            found.append((made.text, made.draft.findings, made.notes()))
+    assert found[0] != found[1]
+
+
+def test_cookies_that_are_described_are_a_header(import_text: Importer) -> None:
+    whole, operation = _described("operation")
+    whole["components"]["securitySchemes"]["key"]["in"] = "cookie"
+    whole["security"] = [{"key": []}]
+    operation["parameters"] = [{"name": n, "in": "cookie", "required": True, "example": n} for n in ("a", "b")]
+    found = import_text("openapi", json.dumps(whole))
+    assert found.requests()[0]["headers"] == {"Cookie": "a=a; b=b; X-Key=${parameters.key}"}
+
+
+def test_ways_to_sign_in_that_are_not_taken_are_noted(import_text: Importer) -> None:
+    whole, operation = _described("operation")
+    operation["security"] = [{"missing": []}, {"key": []}]
+    found = import_text("openapi", json.dumps(whole))
+    assert [why for _, what, why in found.notes() if what.startswith("security")] == [
+        "left out: components.securitySchemes has none of this name",
+    ]
+    assert found.noted("POST /x: security")

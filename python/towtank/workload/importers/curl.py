@@ -73,11 +73,17 @@ def read(path: Path, options: Options) -> Draft:
     if len(draft.targets) == 1:
         for step in steps:
             del step["target"]
+    if len(steps) > 1:
+        for step in steps:
+            step["on_failure"] = "go_on"
     common = common_headers(steps)
     if common:
         draft.defaults["headers"] = common
     draft.transactions = {"commands": steps}
     draft.groups = {"users": {"loop": {"think": "1 s", "mix": {"commands": 100}}}}
+    if reader.endless:
+        why = "curl waits without end where a line has no --max-time; users here wait 30 s for an answer"
+        draft.notes.add((1, 0), "timeouts", why)
     draft.notes.add((1, 0), "think time", "command lines have none: users pause for 1 s after every round")
     return draft
 
@@ -89,6 +95,8 @@ class _Reader:
         self.draft = draft
         self.options = options
         self.faults: list[Fault] = []
+        # Whether a request waits for its answer without end.
+        self.endless = False
 
     def fault(self, word: Word, where: str, message: str) -> None:
         self.faults.append(Fault(self.draft.source, word.line, word.column, where, message))
@@ -246,7 +254,8 @@ class _Reader:
         if any(name == "json" for name, _ in call.data) and not call.as_query:
             given = {name.lower() for name, _, _ in call.headers} | call.removed
             call.headers += [("Accept", "application/json", call.place)] if "accept" not in given else []
-        carried = carry(call.headers, self.draft.notes)
+        self.endless = self.endless or call.timeout is None
+        carried = carry(call.headers, self.draft.notes, recorded=False)
         body = {} if call.as_query else self._body(call, carried.headers)
         if call.as_query and call.data:
             text += ("&" if urlsplit(text).query else "?") + self._joined(call)
@@ -332,17 +341,17 @@ class _Reader:
         key, equals, value = word.text.partition("=")
         if not equals:
             raise ValueError(f"must be name=value, got {word.text[:60]!r} instead")
-        if name == "form-string" or not value.startswith(("@", "<")):
+        if name == "form-string":
             return key, literal(value)
-        file, *extras = value[1:].split(";")
-        given = dict(extra.strip().split("=", 1) for extra in extras if "=" in extra)
+        text, given = _of_form(value)
+        if not value.startswith(("@", "<")):
+            return key, {"value": literal(text), **given} if given else literal(text)
+        file = text[1:]
         part = self._file(word, file)
         part = {"generated": {"size": "1 KiB"}} if "body" in part else part
         if value[0] == "@":
-            part["filename"] = literal(given.get("filename", Path(file).name))
-        if "type" in given:
-            part["content_type"] = given["type"]
-        return key, part
+            part["filename"] = literal(Path(file).name)
+        return key, {**part, **given}
 
     def _file(self, word: Word, name: str) -> dict[str, Any]:
         """A file relative to the workload; where it is not here, made-up content in its place."""
@@ -351,6 +360,23 @@ class _Reader:
             return {"file": relative_to_workload(path, self.options.folder)}
         self.note(word, f"file {name[:80]}", "is not here: content of 1 KiB is sent in its place")
         return {"body": "${random.text(1024)}"}
+
+
+def _of_form(value: str) -> tuple[str, dict[str, str]]:
+    """Text of a part, and what follows it after `;`: its media type, its name as a file; curl passes over the rest.
+
+    Examples
+    --------
+    >>> _of_form("1;type=text/x")
+    ('1', {'content_type': 'text/x'})
+    """
+    text, *extras = value.split(";")
+    if value.startswith('"') and '"' in value[1:]:  # in quotes, a text may have `;` in it
+        text, _, rest = value[1:].partition('"')
+        extras = rest.split(";")[1:]
+    given = dict(extra.strip().split("=", 1) for extra in extras if "=" in extra)
+    keys = {"type": "content_type", "filename": "filename"}
+    return text.rstrip(), {key: literal(given[name].strip('"')) for name, key in keys.items() if name in given}
 
 
 def _parts(words: list[Word]) -> list[list[Word]]:

@@ -381,12 +381,16 @@ def _parts(listed: list[Node], draft: Draft) -> dict[str, Any]:
             size = exact_size(int(number_of(each, "_size", default=10 * 1024)))
             why = f"its content is not carried over: content of {size} is made in its place"
             draft.notes.add(place_of(each), f"file {file}", why)
-            media = text_of(each, "contentType")
-            parts[name] = {"generated": {"size": size}, "filename": literal(file)}
-            parts[name].update({"content_type": media} if media else {})
+            parts[name] = {"generated": {"size": size}, "filename": literal(file), **_media(each)}
         else:
-            parts[name] = literal(text_of(each, "value"))
+            value, media = literal(text_of(each, "value")), _media(each)
+            parts[name] = {"value": value, **media} if media else value
     return parts
+
+
+def _media(part: Node) -> dict[str, str]:
+    media = text_of(part, "contentType")
+    return {"content_type": literal(media)} if media else {}
 
 
 def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:

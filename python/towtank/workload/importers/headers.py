@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
 
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
 _OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
+# Those of the connection that a request may have as its author likes.
+_ANY_REQUEST = frozenset({"host", "priority", "upgrade-insecure-requests"})
+_OF_CONNECTION = "dropped: the engine decides how requests go over a connection"
 Place = tuple[int, int]
 
 
@@ -33,7 +36,9 @@ class Carried:
     bearer: str | None = None
 
 
-def carry(pairs: Iterable[tuple[str, str, Place]], notes: Notes) -> Carried:
+def carry(
+    pairs: Iterable[tuple[str, str, Place]], notes: Notes, *, recorded: bool = True, keep: Collection[str] = ()
+) -> Carried:
     """Sort headers into those that are kept and those that are not, which are noted.
 
     Parameters
@@ -42,11 +47,20 @@ def carry(pairs: Iterable[tuple[str, str, Place]], notes: Notes) -> Carried:
         Name, value and place.
     notes : Notes
         Where losses go.
+    recorded : bool
+        Whether a browser made them; otherwise their author wrote each one for a reason.
+    keep : collection of str
+        Names in small letters that are kept in any case.
     """
     carried = Carried()
     for name, value, place in pairs:
         low = name.lower()
+        if low in keep or (not recorded and low in _ANY_REQUEST):
+            _keep(name, " ".join(value.splitlines()), carried)
+            continue
         if name.startswith(":") or low in TRANSPORT_HEADERS:
+            if not recorded:
+                notes.add(place, f"header {name}", _OF_CONNECTION)
             continue
         reason = _why_not(low)
         if reason is not None:

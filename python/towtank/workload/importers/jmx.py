@@ -84,6 +84,7 @@ class _Plan:
         shares = weights({name: max(users, 1e-9) for name, users in self.users.items()})
         for name, share in shares.items():
             self.draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **self.draft.groups[name]}
+        self.controllers.requests.cookies.close()
         self._targets()
         self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
 
@@ -105,6 +106,7 @@ class _Plan:
         texts.assigned, texts.early, texts.pools = set(), set(), set()
         controllers.pages, controllers.once = [], []
         controllers.requests.paced = {}
+        controllers.requests.cookies.begin()
         self._on_error(item)
         steps = controllers.steps(item.below, scope, top=True)
         if not any(_requests(step) for step in steps):
@@ -119,9 +121,11 @@ class _Plan:
         users = self._load(item, name)
         lengths = [pacing(each, users, self.draft, texts) for each in controllers.requests.paced.values()]
         length = next((each for each in lengths if each is not None), None)
+        cookies = controllers.requests.cookies.finish(item)
         self.draft.groups[name] = {
             **({"once": once} if once else {}),
             "loop": {**({"pacing": length} if length else {"think": "0 s"}), "mix": {transaction: 100}},
+            **({"cookies": cookies} if cookies else {}),
         }
 
     def _on_error(self, item: Item) -> None:
@@ -189,7 +193,8 @@ class _Plan:
         if common:
             self.draft.defaults["headers"] = common
         if len(self.draft.targets) <= 1:
-            for each in requests:
+            given = [each for group in self.draft.groups.values() for each in group.get("cookies", {}).get("given", [])]
+            for each in [*requests, *given]:
                 each.pop("target", None)
 
     def _connections(self) -> None:
@@ -202,6 +207,11 @@ class _Plan:
             why = "JMeter closes the connection after this request; here users keep theirs"
             self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: use_keepalive = 'false'", why)
         limits = {limit for _, limit in made.connecting}
+        waits = ["5 s for a connection"] if limits == {0.0} else []
+        waits += ["30 s for an answer"] if made.endless else []
+        if waits:
+            why = f"JMeter waits without end where a request has none; users here wait {' and '.join(waits)}"
+            self.draft.notes.add((1, 1), "timeouts", why)
         if len(limits) == 1 and limits != {0.0}:
             self.draft.defaults["connect_timeout"] = exact_duration(limits.pop())
             return

@@ -67,23 +67,19 @@ class Controllers:
                 self.leave_out(item, "is switched off: left out")
             elif item.tag in _SAMPLERS or item.tag.endswith(_WORK):
                 work.append(item)
-            elif not self._config(item, scope):
+            elif not self._config(item, scope, outer):
                 self._other(item)
         return scope, work
 
-    def _config(self, item: Item, scope: Scope) -> bool:
+    def _config(self, item: Item, scope: Scope, outer: Scope) -> bool:
         """Take over an element that holds for others; False where it is none."""
         kind = item.element.attributes.get("guiclass", "")
         if item.tag == "ConfigTestElement" and "HttpDefaults" in kind:
-            read_defaults(item, scope)
+            read_defaults(item, scope, outer)
         elif item.tag == "HeaderManager":
             scope.headers += read_headers(item)
-        elif item.tag == "AuthManager":
-            # An inner manager takes the place of an outer one, as in JMeter.
-            scope.logins = read_logins(item, self.texts)
-        elif item.tag == "CookieManager":
-            scope.cookies = item
-            self._cookies(item)
+        elif item.tag in {"AuthManager", "CookieManager"}:
+            self._manager(item, scope, outer)
         elif item.tag == "CounterConfig":
             self._counter(item)
         elif item.tag == "CSVDataSet":
@@ -100,6 +96,17 @@ class Controllers:
             return False
         return True
 
+    def _manager(self, item: Item, scope: Scope, outer: Scope) -> None:
+        """A manager of logins or cookies: one further outside takes its place (HTTPSamplerBase of JMeter 5.5)."""
+        logins = item.tag == "AuthManager"
+        if (outer.logins if logins else outer.cookies) is not None:
+            self.leave_out(item, f"left out: JMeter takes the {item.tag} outside of it")
+        elif logins:
+            scope.logins = read_logins(item, self.texts)
+        else:
+            scope.cookies = item
+            self.requests.cookies.declared.append(item)
+
     def variables(self, item: Item) -> None:
         """User-defined variables."""
         for each in item.collection("Arguments.arguments"):
@@ -107,21 +114,13 @@ class Controllers:
             if name:
                 self.texts.constants.setdefault(name, value)
 
-    def _cookies(self, item: Item) -> None:
-        """Note how long JMeter keeps cookies, where users here keep them longer."""
-        if item.flag("CookieManager.controlledByThreadGroup"):
-            self.note(item, "its thread group says how long cookies are kept; here a user keeps them to its end")
-        elif item.flag("CookieManager.clearEachIteration"):
-            why = "clears cookies before each iteration; here a user keeps the cookies of the server to its end"
-            self.note(item, why)
-
     def _counter(self, item: Item) -> None:
         """A counter is the number of the transaction."""
         name = item.text("CounterConfig.name").strip()
         start, step = item.text("CounterConfig.start").strip() or "0", item.text("CounterConfig.incr").strip() or "0"
         whose = "of each user" if item.flag("CounterConfig.per_user") else "of all users together"
         self.texts.counters |= {name} if name else set()
-        counts = "${iteration} counts those of one user from 0 by 1"
+        counts = "${iteration} counts the transactions of one user from 1 by 1"
         self.note(item, f"{name!r} counts rounds {whose} from {start} by {step}; {counts}")
 
     def _other(self, item: Item) -> None:
@@ -140,7 +139,12 @@ class Controllers:
     def steps(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
         """Steps of a part of the plan; at the `top` there may be pages."""
         scope, work = self.enter(below, outer)
-        return [step for item in work for step in self._item(item, scope, top=top)]
+        steps: list[Step] = []
+        for item in work:
+            if item.tag == "OnceOnlyController" and top:
+                self._say_of_once(item, first=not steps)
+            steps += self._item(item, scope, top=top)
+        return steps
 
     def _item(self, item: Item, scope: Scope, *, top: bool) -> list[Step]:  # noqa: PLR0911 - one line per kind
         if item.tag in _SAMPLERS:
@@ -171,9 +175,18 @@ class Controllers:
             return []
         if item.tag == "CriticalSectionController":
             self.note(item, "users do not wait for each other: its steps are done at any time")
+        elif item.tag == "OnceOnlyController":
+            self.note(item, "stands inside another controller: its steps are done each time")
         elif item.tag not in _ALWAYS:
             self.note(item, "its steps are done once, in their order")
         return self.steps(item.below, scope, top=top)
+
+    def _say_of_once(self, item: Item, *, first: bool) -> None:
+        """Note where JMeter does in another way what is done once."""
+        if not first:
+            self.note(item, "is done before the first round; JMeter does what stands above it first")
+        if self.requests.on_failure is None:
+            self.note(item, "is done once also where a request of it fails; JMeter does it again in the next loop")
 
     def _action(self, item: Item, scope: Scope) -> list[Step]:
         """Flow control: a pause, or something that has no counterpart. Timers hold for it as for a sampler."""
@@ -192,14 +205,16 @@ class Controllers:
         return [*steps, think(seconds(pause))] if pause > 0 else steps
 
     def _page(self, item: Item, scope: Scope) -> list[Step]:
-        steps, timers = self.steps(item.below, scope, top=False), item.flag("TransactionController.includeTimers")
+        steps = self.steps(item.below, scope, top=False)
+        # Absent, the time has the timers in it (TransactionController of JMeter 5.5).
+        timers = item.flag("TransactionController.includeTimers", default=True)
         lead = 0
         while lead < len(steps) and "think" in steps[lead]:
             lead += 1
         if not steps[lead:]:
             return steps
-        if any("think" in step for step in steps[lead:]) and not timers:
-            self.note(item, "the time of the page has the think times in it")
+        if any("think" in step for step in steps[lead:]) and timers:
+            self.note(item, "JMeter's time has the timers in it; that of the page is without think times")
         name = unique(item.name, self.pages)
         self.pages.append(name)
         return [*steps[:lead], page(name, steps[lead:])]

@@ -30,7 +30,7 @@ class Elements:
     def pause(self, timer: Item) -> str | dict[str, Any] | None:
         """The pause of a timer; None where it makes none, which is noted."""
         if timer.tag == "ConstantTimer":
-            return seconds(self._time(timer, "ConstantTimer.delay", 300))
+            return seconds(self._time(timer, "ConstantTimer.delay", 0))
         if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
             timer.left_out = True
             self._note(timer, "left out: it has no counterpart as a pause")
@@ -86,13 +86,13 @@ class Elements:
         except ValueError as error:
             self._note(item, str(error))
             return {}
-        pick = self._pick(item, item.text("RegexExtractor.match_number", "1"))
+        pick = self._pick(item, item.text("RegexExtractor.match_number"))
         return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "RegexExtractor"))
 
     def _boundary(self, item: Item) -> dict[str, Any]:
         left, right = item.text("BoundaryExtractor.lboundary"), item.text("BoundaryExtractor.rboundary")
         pattern = f"{re.escape(left)}(.*?){re.escape(right)}"
-        pick = self._pick(item, item.text("BoundaryExtractor.match_number", "1"))
+        pick = self._pick(item, item.text("BoundaryExtractor.match_number"))
         name = item.text("BoundaryExtractor.refname")
         return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "BoundaryExtractor"))
 
@@ -110,7 +110,7 @@ class Elements:
                 continue
             number = numbers[index] if index < len(numbers) else ""
             default = defaults[index] if index < len(defaults) else ""
-            found.update(self._named(item, name, {"json": path, **self._pick(item, number or "1")}, default))
+            found.update(self._named(item, name, {"json": path, **self._pick(item, number)}, default))
         return found
 
     def _default(self, item: Item, prefix: str) -> str | None:
@@ -120,9 +120,10 @@ class Elements:
 
     def _pick(self, item: Item, number: str) -> dict[str, str]:
         number = number.strip()
-        if number in {"1", ""}:
+        if number == "1":
             return {}
-        if number == "0":
+        # Absent, the number is 0, which takes any match (getMatchNumber of JMeter 5.5).
+        if number in {"0", ""}:
             return {"pick": "random"}
         why = "all matches are not numbered variables here" if number == "-1" else f"match {number} cannot be taken"
         self._note(item, f"{why}: the first one is")

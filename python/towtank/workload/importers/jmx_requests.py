@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote_plus, urlsplit
 from towtank.workload.importers.bodies import body_keys
 from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds, think
 from towtank.workload.importers.headers import carry
+from towtank.workload.importers.jmx_cookies import CookieManagers
 from towtank.workload.importers.jmx_elements import Elements
 from towtank.workload.importers.jmx_pacing import THROUGHPUT_TIMERS, Paced
 from towtank.workload.importers.jmx_texts import Texts
@@ -42,7 +43,7 @@ class Scope:
     timers: list[Item] = field(default_factory=list)
     extractors: list[Item] = field(default_factory=list)
     assertions: list[Item] = field(default_factory=list)
-    logins: list[Login] = field(default_factory=list)
+    logins: list[Login] | None = None
     cookies: Item | None = None
 
     def copy(self) -> Scope:
@@ -53,7 +54,7 @@ class Scope:
             list(self.timers),
             list(self.extractors),
             list(self.assertions),
-            list(self.logins),
+            self.logins,
             self.cookies,
         )
 
@@ -66,11 +67,13 @@ class Requests:
         self.texts = texts
         self.folder = folder
         self.elements = Elements(draft, texts)
+        self.cookies = CookieManagers(draft, texts)
         # Whether a failed sample ends the round; what each throughput timer paces; what samplers say of connections.
         self.on_failure: str | None = "go_on"
         self.paced: dict[int, Paced] = {}
         self.keepalive: list[tuple[Item, bool]] = []
         self.connecting: list[tuple[Item, float]] = []
+        self.endless = False
 
     def pauses(self, scope: Scope) -> list[Step]:
         """Pauses of the timers of a sampler; timers of throughput count it."""
@@ -92,15 +95,17 @@ class Requests:
             sampler.left_out = True
             return steps
         self._note_options(sampler, scope)
-        headers = carry(
-            [(name, self.texts.static(value), place) for name, value, place in _last(scope.headers)], self.draft.notes
-        )
+        given = [(name, self.texts.static(value), place) for name, value, place in _last(scope.headers)]
+        if scope.cookies is not None:
+            given = self._without_cookies(given)
+        headers = carry(given, self.draft.notes, recorded=False, keep={"cookie"})
         templates = {name: self.texts.template(value, place) for name, value, place in _last(scope.headers)}
         kept = {name: templates[name] for name in headers.headers}
         if headers.bearer is not None:
             name = next(name for name in templates if name.lower() == "authorization")
             kept[name] = templates[name]
-        self._own_cookies(sampler, scope, kept)
+        target = self._target(sampler, scope)
+        self._own_cookies(sampler, scope, target, kept)
         path, query = self._path(sampler, scope)
         body = self._arguments(sampler, method, query, kept)
         check: dict[str, Any] = {}
@@ -111,7 +116,7 @@ class Requests:
             method,
             path,
             name=sampler.name,
-            target=self._target(sampler, scope),
+            target=target,
             query=query,
             headers=kept,
             auth=self._auth(sampler, scope, headers.basic),
@@ -171,6 +176,9 @@ class Requests:
         if raw.startswith(("http://", "https://")):
             split = urlsplit(raw)
             raw = split.path + (f"?{split.query}" if split.query else "")
+        # HttpClient, which makes JMeter's requests, sends one slash for several.
+        place, mark, query = raw.partition("?")
+        raw = re.sub("/{2,}", "/", place) + mark + query
         path = self.texts.template(raw, sampler.place, lambda text: literal(quote(text, safe=_PATH_SAFE)))
         return (path if path.startswith("/") else f"/{path}"), {}
 
@@ -180,7 +188,7 @@ class Requests:
         files = [each for each in sampler.collection("HTTPFileArgs.files") if each.tag == "elementProp"]
         raw, multipart = sampler.flag("HTTPSampler.postBodyRaw"), sampler.flag("HTTPSampler.DO_MULTIPART_POST")
         values = "".join(text_of(each, "Argument.value") for each in arguments)
-        fields = self._fields(arguments)
+        fields, media = self._fields(arguments)
         if raw or (method not in {"GET", "HEAD"} and "" in fields):
             return self._raw(values, sampler, headers)
         if method in {"GET", "HEAD"}:
@@ -195,7 +203,7 @@ class Requests:
         if method == "GET":
             return {}
         if files or multipart:
-            parts: dict[str, Any] = dict(fields)
+            parts = {name: _typed(value, media[name]) for name, value in fields.items()}
             parts.update(self._file(each) for each in files)
             return {"multipart": parts} if parts else {}
         return {"form": fields} if fields else {}
@@ -210,9 +218,10 @@ class Requests:
         if multipart:
             self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"JMeter sends no body with {method}: left out")
 
-    def _fields(self, arguments: list[Element]) -> dict[str, str]:
-        """Arguments by name."""
+    def _fields(self, arguments: list[Element]) -> tuple[dict[str, str], dict[str, str]]:
+        """Arguments by name, and the media type that each has as a part of a multipart body."""
         fields: dict[str, str] = {}
+        media: dict[str, str] = {}
         for each in arguments:
             name, place = self.texts.static(text_of(each, "Argument.name")), each.place
             value = self._argument(each)
@@ -220,12 +229,11 @@ class Requests:
             sign = text_of(each, "Argument.metadata", "=")
             if not value and not (equals and sign):
                 self.draft.notes.add(place, f"argument {name!r}", "is sent with `=`; JMeter sends the name alone")
-            if text_of(each, "HTTPArgument.content_type") not in {"", "text/plain"}:
-                self.draft.notes.add(place, f"argument {name!r}", "is sent without its own media type")
+            media[name] = text_of(each, "HTTPArgument.content_type").strip()
             if name in fields:
                 self.draft.notes.add(place, f"argument {name!r}", "is there twice: the last one is sent")
             fields[name] = value
-        return fields
+        return fields, media
 
     def _argument(self, argument: Element) -> str:
         """Value of an argument; what is encoded already is decoded, as the engine encodes it again."""
@@ -276,7 +284,7 @@ class Requests:
         if basic is not None:
             return {"user": literal(basic[0]), "password": literal(basic[1])}
         addresses = _spellings(self._address(sampler, scope))
-        for login in scope.logins:
+        for login in scope.logins or []:
             if not any(address.startswith(login.url) for address in addresses):
                 continue
             place = login.element.place
@@ -290,40 +298,37 @@ class Requests:
             return None
         return None
 
-    def _own_cookies(self, sampler: Item, scope: Scope, headers: dict[str, str]) -> None:
-        """Cookies that the cookie manager has by itself, as a header of the requests that they are for."""
-        if scope.cookies is None:
-            why = "the plan has no cookie manager: JMeter keeps no cookies, users here keep those of the server"
-            self.draft.notes.add((1, 1), "cookies", why)
-            return
-        address = urlsplit(self._address(sampler, scope).split("${")[0])
-        sent = []
-        for each in scope.cookies.collection("CookieManager.cookies"):
-            domain = self.texts.static(text_of(each, "Cookie.domain")).strip().lower()
-            path = text_of(each, "Cookie.path").strip() or "/"
-            name = each.attributes.get("name", "")
-            value = self.texts.template(text_of(each, "Cookie.value"), each.place)
-            host = (address.hostname or "").lower()
-            if host == domain.lstrip(".") or (domain.startswith(".") and host.endswith(domain)):
-                sent += [f"{name}={value}"] if (address.path or "/").startswith(path) else []
-            why = (
-                "is sent to its host and path until the server sets a cookie; from then on only those of the server are"
-            )
-            self.draft.notes.add(each.place, f"cookie {name!r}", why)
-        if sent:
-            headers["Cookie"] = "; ".join(sent)
+    def _without_cookies(self, headers: list[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
+        """A cookie manager takes the place of a header Cookie once it has a cookie (HTTPHC4Impl of JMeter 5.5)."""
+        for name, _, place in headers:
+            if name.lower() == "cookie":
+                why = "left out: JMeter sends it only while the cookie manager has no cookie for the request"
+                self.draft.notes.add(place, f"header {name}", why)
+        return [each for each in headers if each[0].lower() != "cookie"]
+
+    def _own_cookies(self, sampler: Item, scope: Scope, target: str | None, headers: dict[str, str]) -> None:
+        """What the cookie manager says of a request; cookies that vary are a header of it."""
+        own = self.cookies.of_request(scope.cookies, self._address(sampler, scope), target)
+        if own:
+            headers["Cookie"] = own
 
     def _timeout(self, sampler: Item, scope: Scope) -> str | None:
         text = self._value(sampler, scope, "response_timeout")
         limit = self.texts.number(text, sampler.place, "response timeout") if text else 0.0
+        self.endless = self.endless or limit <= 0
         return seconds(limit / 1000) if limit > 0 else None
 
 
-def read_defaults(item: Item, scope: Scope) -> None:
-    """Take over what a configuration element `HTTP Request Defaults` says."""
+def _typed(value: str, media: str) -> Any:
+    """A part of a multipart body, with its media type where it is not the usual one."""
+    return {"value": value, "content_type": literal(media)} if media not in {"", "text/plain"} else value
+
+
+def read_defaults(item: Item, scope: Scope, outer: Scope) -> None:
+    """Take over what a configuration element `HTTP Request Defaults` says: of several beside each other the first."""
     for name in _DEFAULTED:
         value = item.text(f"HTTPSampler.{name}").strip()
-        if value:
+        if value and scope.defaults.get(name) == outer.defaults.get(name):
             scope.defaults[name] = value
 
 

@@ -87,7 +87,7 @@ _GROUP: dict[str, Key] = {
     **noted("ThreadGroup.delayedStart", "threads are made as they start in any case", "false"),
     **noted(
         "ThreadGroup.same_user_on_next_iteration",
-        "a user stays the same from round to round: cookies and connections are kept",
+        "a user keeps its connections from round to round",
         "true",
     ),
     **noted("ThreadGroup.start_time", "a load starts when it is started", "0"),
@@ -199,8 +199,14 @@ _CONFIGURATION: dict[str, dict[str, Key]] = {
         **_LOGIN,
     },
     "CookieManager": {
-        **carried("CookieManager.cookies", why="header Cookie"),
-        **carried("CookieManager.clearEachIteration", "CookieManager.controlledByThreadGroup", why="a note"),
+        **carried(
+            "CookieManager.cookies", why="`given` among the `cookies` of the group; those that vary: header Cookie"
+        ),
+        **carried(
+            "CookieManager.clearEachIteration",
+            "CookieManager.controlledByThreadGroup",
+            why="`cookies` of the group: `kept: per_round`",
+        ),
         **noted("CookieManager.policy", "cookies go by name, target and path", "standard", "default", "compatibility"),
         **harmless("library of JMeter that keeps the cookies", "CookieManager.implementation"),
         **_LOGIN,
@@ -240,10 +246,10 @@ ELEMENTS: Table = {
         **noted("Authorization.realm", "logins are chosen by the address, not by the realm"),
     },
     "Cookie": {
-        **carried("Cookie.value", "Cookie.domain", "Cookie.path"),
+        **carried("Cookie.value", "Cookie.domain", "Cookie.path", "Cookie.domain_specified"),
         **noted("Cookie.secure", "the cookie is sent to its target with and without TLS", "false"),
         **noted("Cookie.expires", "the cookie does not expire", "0"),
-        **harmless("the cookie is sent to its host and path", "Cookie.domain_specified", "Cookie.path_specified"),
+        **harmless("the cookie is sent to its path", "Cookie.path_specified"),
         **harmless("cookies have one version today", "Cookie.version"),
     },
     "HTTPFileArg": carried("File.path", "File.paramname", "File.mimetype"),

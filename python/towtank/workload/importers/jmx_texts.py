@@ -9,6 +9,8 @@ from towtank.workload.importers.draft import Draft, identifier, literal
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
+# Functions that read a property of JMeter, and which of their arguments says what stands where it is not set.
+_DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
 Place = tuple[int, int]
 
 
@@ -57,9 +59,8 @@ class Texts:
                 written += piece
             elif piece.strip() in self.constants and piece.strip() not in inside:
                 written += self.static(self.constants[piece.strip()], (*inside, piece.strip()))
-            elif function is not None and function.group(1) in {"P", "property"}:
-                arguments = _arguments(function.group(2) or "")
-                written += arguments[-1] if len(arguments) > 1 else ""
+            elif function is not None and function.group(1) in _DEFAULT_OF_PROPERTY:
+                written += _property(function.group(1), _arguments(function.group(2) or ""))
             else:
                 written += f"${{{piece}}}"
         return written
@@ -115,14 +116,17 @@ class Texts:
             self.draft.notes.add(place, f"${{{name}}}", "JMeter counts users from 1, ${user.number} from 0")
             return "${user.number}"
         if function == "counter":
-            self.draft.notes.add(place, f"${{{name}}}", "${iteration} counts transactions of one user, from 0")
+            self.draft.notes.add(place, f"${{{name}}}", "${iteration} counts transactions of one user, from 1")
             return "${iteration}"
-        if function in {"P", "property"} and arguments:
-            return self._parameter(arguments[0], arguments[-1] if len(arguments) > 1 else "change-me", place)
+        if function in _DEFAULT_OF_PROPERTY and arguments:
+            return self._parameter(arguments[0], _property(function, arguments), place)
         if function == "Random" and len(arguments) >= 2 and all(_WHOLE.fullmatch(each) for each in arguments[:2]):
             low, high = sorted(map(int, arguments[:2]))
             return f"${{random.int({low}, {high})}}"
         if function == "RandomString" and arguments and arguments[0].isdecimal() and 1 <= int(arguments[0]) <= 2**20:
+            self.draft.notes.add(
+                place, f"${{{name[:60]}}}", "is made of letters and digits, not of those that JMeter takes"
+            )
             return f"${{random.text({int(arguments[0])})}}"
         if function == "urlencode" and len(arguments) == 1:
             inside = self.template(arguments[0], place)
@@ -130,6 +134,15 @@ class Texts:
                 return f"{inside[:-1]}|url}}"
         self.draft.notes.add(place, f"${{{name[:60]}}}", "has no counterpart in a workload: it is sent as this text")
         return None
+
+
+def _property(function: str, arguments: list[str]) -> str:
+    """What a property is where the command line of JMeter does not set it."""
+    place = _DEFAULT_OF_PROPERTY[function]
+    if len(arguments) > place:
+        return arguments[place]
+    # Without a default, __P gives 1, and __property the name of the property (JMeter 5.5).
+    return "1" if function == "P" else (arguments or [""])[0]
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:

@@ -36,7 +36,10 @@ def _read(draft: Draft, source: Source) -> None:
     script.top()
     found = script.globals.get("options")
     place = _place_of_options(source)
-    scenarios = read_options(found if isinstance(found, dict) else {}, place, draft, _places(source))
+    options = found if isinstance(found, dict) else {}
+    scenarios = read_options(options, place, draft, _places(source))
+    # k6 empties the cookie jar of a user before every iteration, unless the options say otherwise.
+    cookies = {} if options.get("noCookiesReset") is True else {"cookies": {"kept": "per_round"}}
     made: dict[str, str] = {}
     once: dict[str, list[str]] = {}
     sizes: dict[str, float] = {}
@@ -58,7 +61,7 @@ def _read(draft: Draft, source: Source) -> None:
         name = unique(identifier("users" if scenario.name == "default" else scenario.name, "users"), draft.groups)
         first = once.get(scenario.function)
         loop = {**_pace(scenario, draft), "mix": {made[scenario.function]: 100}}
-        draft.groups[name] = {**({"once": first} if first else {}), "loop": loop}
+        draft.groups[name] = {**({"once": first} if first else {}), "loop": loop, **cookies}
         sizes[name] = scenario.users
     for name, share in weights(sizes).items() if len(sizes) > 1 else ():
         draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **draft.groups[name]}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tree_sitter import Node
 
@@ -40,6 +42,13 @@ _CALLS_AT_MOST = 30
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
 _RANDOM_TEXT_AT_MOST = 2**20
+# Functions of JavaScript that make a number of one: halves are rounded up.
+_OF_NUMBERS: dict[str, Callable[[float], float]] = {
+    **dict.fromkeys(("Number", "parseFloat"), lambda number: number),
+    **dict.fromkeys(("parseInt", "Math.trunc"), int),
+    **{"Math.floor": math.floor, "Math.ceil": math.ceil, "Math.abs": abs},
+    "Math.round": lambda number: math.floor(number + 0.5),
+}
 
 
 class Calls:
@@ -177,10 +186,8 @@ class Calls:
         numbers = [each for each in values if isinstance(each, int | float)]
         if name == "Math.random":
             return Random(0.0, 1.0)
-        if name in {"Math.floor", "Math.trunc", "parseInt"} and isinstance(first, Random):
-            return Random(int(first.low), int(first.high), whole=True)
-        if name in {"Math.floor", "parseInt", "Math.round", "Math.ceil", "Number", "parseFloat"} and numbers:
-            return int(numbers[0]) if name != "Math.ceil" else -int(-numbers[0] // 1)
+        if name in _OF_NUMBERS and isinstance(first, int | float | Random):
+            return _of_number(name, first, node)
         if name == "randomIntBetween" and len(numbers) == 2:
             return Random(numbers[0], numbers[1] + 1, whole=True)
         if name == "randomString" and numbers and 1 <= numbers[0] <= _RANDOM_TEXT_AT_MOST:
@@ -195,11 +202,20 @@ class Calls:
             return {key: value for each in values for key, value in each.items()}
         if name == "JSON.stringify" and values:
             return Json(first)
-        if name in {"encodeURIComponent", "String"} and values:
+        if name == "String" and values:
             return first
+        if name == "encodeURIComponent" and values:
+            return self._encoded(first, node)
         if name in {"encoding.b64encode", "b64encode"} and isinstance(first, str):
             return base64.b64encode(first.encode()).decode()
         return self._files(name, node, first)
+
+    def _encoded(self, value: Any, node: Node) -> Any:
+        """A text as it stands in a URL; a value of the run is encoded by the engine."""
+        if isinstance(value, str):
+            return quote(value, safe="-_.!~*'()")
+        self.note(node, shown(node), "is encoded where it stands in a query or a form, not in a path")
+        return value
 
     def _files(self, name: str, node: Node, first: Any) -> Any:
         if name == "open" and isinstance(first, str):
@@ -406,3 +422,15 @@ class Calls:
             self.note(node, shown(node), "its time is not known before the run: 1 s is taken")
             self.out.append(think("1 s"))
         return None
+
+
+def _of_number(name: str, value: float | Random, node: Node) -> Any:
+    """A number made of another one by a function of JavaScript."""
+    if isinstance(value, Random):
+        if name in {"Math.floor", "Math.trunc", "parseInt"}:
+            return Random(int(value.low), int(value.high), whole=True)
+        return Unknown(f"{shown(node)} has no counterpart in a workload")
+    try:
+        return _OF_NUMBERS[name](value)
+    except (OverflowError, ValueError):
+        return Unknown(f"{shown(node)} is no number")

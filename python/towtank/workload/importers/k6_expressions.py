@@ -52,11 +52,12 @@ GLOBALS = (
     "parseFloat",
     "open",
     "Boolean",
+    "encodeURIComponent",
 )
 # Numbers that k6 gives users and their rounds: the place of a template, and how it counts otherwise.
 _OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
-_OF_ROUND = ("${iteration}", "")
-_OF_ALL = ("${iteration}", "counts the rounds of one user, k6 those of all users")
+_OF_ROUND = ("${iteration}", "counts the transactions of a user from 1, k6 its rounds from 0")
+_OF_ALL = ("${iteration}", "counts the transactions of one user from 1, k6 the rounds of all users from 0")
 _EXECUTION = {
     "__VU": _OF_USER,
     "exec.vu.idInTest": _OF_USER,
@@ -231,10 +232,8 @@ class Expressions:
 
     def _execution(self, name: str, node: Node) -> Text:
         """Number of the user or of its round."""
-        place, begins = _EXECUTION[name]
-        if begins:
-            at = (node.start_point[0] + 1, node.start_point[1] + 1)
-            self.writer.draft.notes.add(at, name, f"{place} {begins}")
+        place, counts = _EXECUTION[name]
+        self.writer.draft.notes.add((node.start_point[0] + 1, node.start_point[1] + 1), name, f"{place} {counts}")
         return Text(place)
 
     @staticmethod

@@ -90,12 +90,11 @@ def _scenario(
 
 def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
     """What k6 does where the options say nothing else, and a user of a workload does not."""
-    if options.get("noCookiesReset") is not True:
-        why = "k6 forgets them after every iteration; users here keep those of the server"
-        draft.notes.add(place, "cookies", why)
     if options.get("maxRedirects") != 0:
         why = "k6 follows up to 10; here they are answers like any other: add the request that follows as a step"
         draft.notes.add(place, "redirects", why)
+    # What a request waits for an answer where it does not say: Params.timeout of k6.
+    draft.defaults["timeout"] = "60 s"
     if options.get("noConnectionReuse") is True:
         draft.defaults["connections"] = "new_each_time"
     if isinstance(options.get("userAgent"), str):

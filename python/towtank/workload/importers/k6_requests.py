@@ -122,7 +122,8 @@ class Requests:
             else:
                 templates[name] = text
         plain = [(name, text.replace("$${", "${"), place) for name, text in templates.items()]
-        carried = carry([each for each in plain if each[0].lower() != "authorization"], self.draft.notes)
+        others = [each for each in plain if each[0].lower() != "authorization"]
+        carried = carry(others, self.draft.notes, recorded=False, keep={"cookie"})
         login = {name: text for name, text in templates.items() if name.lower() == "authorization"}
         return {**{name: templates[name] for name in carried.headers}, **login}
 

@@ -426,8 +426,12 @@ class Script:
             self.statements([body] if body is not None else [], inner)
 
     def _try(self, node: Node, environment: Environment) -> None:
-        self.calls.note(node, "try", "what is caught is not done: a failure ends the transaction")
+        handler, final = node.child_by_field_name("handler"), node.child_by_field_name("finalizer")
+        if handler is not None:
+            self.calls.note(handler, shown(handler), "is left out: nothing is thrown here")
         self.statements(named(node.child_by_field_name("body")), environment)
+        for block in named(final):
+            self.statements(named(block), environment)
 
 
 def _statements(node: Node | None) -> list[Node]:

@@ -30,7 +30,8 @@ OPTIONS: Table = {
     "options": {
         **_LOAD_KEYS,
         **carried("scenarios", "thresholds", why="groups; objectives"),
-        **carried("noCookiesReset", "maxRedirects", why="a note where k6 forgets cookies or follows redirects"),
+        **carried("noCookiesReset", why="`cookies` of the groups: `kept: per_round` unless it is true"),
+        **carried("maxRedirects", why="a note where k6 follows redirects"),
         **carried("noConnectionReuse", why="`connections: new_each_time`"),
         **carried("userAgent", why="header User-Agent"),
         **noted("noVUConnectionReuse", "a user keeps its connection from round to round", "false"),

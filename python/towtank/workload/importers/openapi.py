@@ -128,7 +128,10 @@ class _Reader:
         keys = self._body(label, operation)
         headers = {**values["header"], **keys.pop("headers", {})}
         query = dict(values["query"])
-        auth = self._security(operation, headers, query)
+        cookies = dict(values["cookie"])
+        auth = self._security(label, operation, {"header": headers, "query": query, "cookie": cookies})
+        if cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
         for key in ("callbacks",):
             node = operation.child(key)
             if node is not None:
@@ -164,16 +167,14 @@ class _Reader:
 
     def _parameters(self, label: str, declared: list[Node]) -> dict[str, dict[str, str]]:
         """Values of parameters by where they go; those of the operation go over those of its path."""
-        values: dict[str, dict[str, str]] = {"path": {}, "query": {}, "header": {}}
+        values: dict[str, dict[str, str]] = {"path": {}, "query": {}, "header": {}, "cookie": {}}
         for each in declared:
             parameter = self.references.resolve(each)
             if parameter is None:
                 continue
             name, where = text_of(parameter, "name"), text_of(parameter, "in")
             if where not in values:
-                self.note(
-                    place_of(parameter), f"{label}: {where} {name}", "left out: users keep the cookies of the server"
-                )
+                self.note(place_of(parameter), f"{label}: {where} {name}", "left out: there is no such place")
                 continue
             required = getattr(parameter.child("required"), "value", False) is True
             given, value = self._given(parameter)
@@ -257,28 +258,31 @@ class _Reader:
             return {"generated": {"size": "10 KiB"}, "filename": f"{identifier(name, 'file')}.bin"}
         return _text(value)
 
-    def _security(self, operation: Node, headers: dict[str, str], query: dict[str, str]) -> dict[str, str] | None:
+    def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
         """Fill in what the first way to sign in needs, by parameters of the workload."""
         declared = operation.child("security") or self.root.child("security")
-        auth = None
-        for name in entries_of(items_of(declared)[0]) if items_of(declared) else ():
+        ways, auth = items_of(declared), None
+        for way in ways[1:]:
+            names = " and ".join(entries_of(way)) or "none"
+            self.note(place_of(way), f"{label}: security {names}", "left out: the first way to sign in is taken")
+        for name in entries_of(ways[0]) if ways else ():
             scheme = self.references.resolve(child_of(self.root, "components", "securitySchemes", name))
-            kind, how = text_of(scheme, "type"), text_of(scheme, "scheme").lower()
+            kind, how, where = text_of(scheme, "type"), text_of(scheme, "scheme").lower(), text_of(scheme, "in")
             parameter = identifier(name, "secret")
             if scheme is None:
-                continue
-            if kind == "http" and how == "basic":
+                why = "left out: components.securitySchemes has none of this name"
+                self.note(place_of(ways[0]), f"security {name}", why)
+            elif kind == "http" and how == "basic":
                 auth = {
                     "user": f"${{parameters.{parameter}_user}}",
                     "password": f"${{parameters.{parameter}_password}}",
                 }
                 self._secret(scheme, name, f"{parameter}_user", f"{parameter}_password")
-            elif kind == "apiKey" and text_of(scheme, "in") in {"header", "query"}:
-                where = headers if text_of(scheme, "in") == "header" else query
-                where[text_of(scheme, "name")] = f"${{parameters.{parameter}}}"
+            elif kind == "apiKey" and where in places:
+                places[where][text_of(scheme, "name")] = f"${{parameters.{parameter}}}"
                 self._secret(scheme, name, parameter)
             elif kind in {"oauth2", "openIdConnect"} or (kind == "http" and how == "bearer"):
-                headers["Authorization"] = f"Bearer ${{parameters.{parameter}}}"
+                places["header"]["Authorization"] = f"Bearer ${{parameters.{parameter}}}"
                 self._secret(scheme, name, parameter)
             else:
                 self.note(

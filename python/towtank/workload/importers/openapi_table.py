@@ -9,10 +9,7 @@ _WORDS: dict[str, Key] = {
     **harmless("text for readers", "description", "summary", "title", "externalDocs", "tags", "$comment"),
     **harmless("followed where it stands", "$ref"),
 }
-_VALUE: dict[str, Key] = {
-    **carried("example", "examples", "schema", "content", why="value that is sent"),
-    **_WORDS,
-}
+_VALUE: dict[str, Key] = {**carried("example", "examples", "schema", why="value that is sent"), **_WORDS}
 _MADE = "the value that is made may not follow it: check that the server takes it"
 
 KEYS: Table = {
@@ -22,6 +19,7 @@ KEYS: Table = {
         **harmless("says how schemas are written", "jsonSchemaDialect"),
         **_WORDS,
     },
+    "server": {**carried("url", "variables", why="target, and what its paths begin with"), **_WORDS},
     "pathitem": {
         **carried("get", "put", "post", "delete", "head", "patch", "parameters", why="a transaction each"),
         **carried("options", "trace", why="a note: left out"),
@@ -35,7 +33,8 @@ KEYS: Table = {
         **_WORDS,
     },
     "parameter": {
-        **carried("name", "in", "required", why="path, query or header"),
+        **carried("name", "in", "required", why="path, query, header or cookie"),
+        **carried("content", why="value that is sent"),
         **_VALUE,
         **noted("style", "values are sent as text, lists joined with commas", "form", "simple"),
         **noted("explode", "lists are sent as one value, joined with commas", "false"),
@@ -77,7 +76,7 @@ _SCHEMAS: dict[str, tuple[str, str]] = {
     "properties": (VALUES, "schema"),
 }
 SHAPE: Shape = {
-    "openapi": {"paths": (VALUES, "pathitem")},
+    "openapi": {"paths": (VALUES, "pathitem"), "servers": (EACH, "server")},
     "pathitem": {
         **dict.fromkeys(("get", "put", "post", "delete", "head", "patch"), (ONE, "operation")),
         "parameters": (EACH, "parameter"),
