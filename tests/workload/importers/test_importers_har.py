@@ -273,7 +273,8 @@ def test_headers_of_the_browser_make_one_note(import_text: Importer) -> None:
     headers = {":authority": "a", "sec-ch-ua": "x", "Sec-Fetch-Mode": "navigate", "Accept": "*/*"}
     found = import_text("har", recording(entry(0, "GET", "http://a/x", headers=headers)))
     assert found.requests()[0]["headers"] == {"Accept": "*/*"}
-    assert {note.what for note in found.draft.notes.sorted()} == {"headers sec-ch-*, sec-fetch-*", "recording"}
+    said = {note.what for note in found.draft.notes.sorted()}
+    assert said == {"headers sec-ch-*, sec-fetch-*", "recording", "pause after the session"}
 
 
 @pytest.mark.parametrize(
@@ -311,6 +312,26 @@ def test_a_token_that_came_with_an_answer_stays_a_variable(import_text: Importer
     text = import_text("har", recording(entry(0, "GET", "http://a/x", json.dumps({"token": token})), sent)).text
     assert "X-Auth-Token: ${token}" in text.replace('"', "")
     assert token not in text
+
+
+def test_what_becomes_of_a_value_without_an_answer_is_said(import_text: Importer) -> None:
+    found = import_text("har", recording(entry(0, "GET", "http://a/x?csrf_token=9f8e7d6c5b1a&viewstate=9f8e7d6c5b1b")))
+    assert found.requests()[0]["query"] == {"csrf_token": "${parameters.token}", "viewstate": "9f8e7d6c5b1b"}
+    said = {what: why.rpartition(": ")[2] for _, what, why in found.notes() if what.startswith("field")}
+    assert said == {
+        "field csrf_token": "a parameter is sent",
+        "field viewstate": "the workload sends the recorded one",
+    }
+
+
+def test_the_pause_after_the_session_is_said_to_be_made_up(import_text: Importer) -> None:
+    found = import_text("har", recording(entry(0, "GET", "http://a/x")))
+    assert [why for _, what, why in found.notes() if what == "pause after the session"] == [
+        "is not in the recording: users wait for 1 s before they begin again"
+    ]
+    found = import_text("har", recording(entry(0, "GET", "http://a/x"), entry(2, "GET", "http://a/y")))
+    assert found.workload["groups"]["users"]["loop"]["think"] == {"exponential": "${parameters.think_short}"}
+    assert found.noted("pause after the session")
 
 
 @pytest.mark.parametrize("body", ["{}", "[]"])

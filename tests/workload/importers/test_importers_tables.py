@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from towtank.workload.importers import FORMATS
@@ -12,6 +15,12 @@ from towtank.workload.importers.tables import TABLES, markdown
 
 def test_every_format_has_a_table() -> None:
     assert set(TABLES) == set(FORMATS)
+
+
+def test_the_reference_has_the_tables_of_the_importers() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "imports.md").read_text("utf-8")
+    shown = dict(re.findall(r"<!-- imports of (\w+) -->\n(.*?)<!-- end -->", page, re.DOTALL))
+    assert shown == {form: markdown(form) for form in FORMATS}
 
 
 @pytest.mark.parametrize("form", sorted(TABLES))

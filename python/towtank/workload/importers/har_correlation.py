@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urljoin, urlsplit
 
+from towtank.secret_names import is_secret_name
 from towtank.workload import expressions
 from towtank.workload.importers.draft import Draft, Step, identifier, literal, method_of, unique
 from towtank.workload.importers.nodes import items_of, place_of, text_of
@@ -143,14 +144,16 @@ class Correlation:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
+        # A value whose name is that of a secret becomes a parameter in any case.
+        sends = "a parameter is sent" if is_secret_name(sent.name) else "the workload sends the recorded one"
         if strong and any(sent.value in each for each in self.headers[:index]):
             why = "is a part of a header of an answer before, of which only the whole can be taken"
             self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
         elif strong and any(sent.value in each.body for each in self.exchanges[:index]):
-            why = "is in an answer before, at a place that no pattern finds again: the workload sends the recorded one"
+            why = f"is in an answer before, at a place that no pattern finds again: {sends}"
             self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
         elif strong and _TOKEN.search(sent.name):
-            why = "looks like a value the server made, and is in no answer before: the workload sends the recorded one"
+            why = f"looks like a value the server made, and is in no answer before: {sends}"
             self.draft.notes.add(place_of(exchange.node), f"field {sent.name}", why)
 
     def _location(self, index: int) -> None:

@@ -51,9 +51,14 @@ def between_pages(gaps: list[float], draft: Draft) -> Pauses:
         f"exponential with mean {format_duration(each['mean_s'])}"
         for each in found
     )
+    what = "pause after the session"
     if not gaps:
-        return Pauses([], seconds(_WITHOUT_GAPS))
+        pause = seconds(_WITHOUT_GAPS)
+        draft.notes.add((1, 0), what, f"is not in the recording: users wait for {pause} before they begin again")
+        return Pauses([], pause)
     longest_group = max(groups, key=lambda name: (len(groups[name]), name))
+    why = f"is not in the recording: before users begin again they wait for parameters.{longest_group} on average"
+    draft.notes.add((1, 0), what, why)
     return Pauses([_pause(name) for name in names], _pause(longest_group))
 
 
