@@ -202,9 +202,10 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
 
 
 def _fails(point: Point) -> bool:
-    """Whether every run of a level is invalid because too many transactions failed, and for no other reason.
+    """Whether every run of a level is invalid because too many transactions failed, without signs of another cause.
 
-    With another reason, such as a saturated generator, the system might have served the transactions that failed.
+    Doubts about a changing system are expected there. With any other doubt, such as a saturated generator, the system
+    might have served the transactions that failed.
     """
     kinds = [{str(doubt["kind"]) for doubt in _doubts(run, "invalid")} for run in point.usable]
     of_system = {str(Kind.ERRORS_ABOVE_LIMIT), *map(str, _CHANGES)}
