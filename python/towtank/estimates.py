@@ -13,6 +13,8 @@ import math
 _TWO_DIGITS = 355
 """Leading three digits of an error below which it is given with two digits, else with one: rule of [1]_."""
 _MOST_PLACES = 12
+# From here on `.4g` writes a power of ten.
+_FOUR_DIGITS = 9999.5
 # Units of durations: below, factor to seconds, name.
 _DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
 
@@ -44,6 +46,38 @@ def last_place(error: float) -> int:
     return exponent if leading >= _TWO_DIGITS else exponent - 1
 
 
+def places_of(value: float, low: float, high: float) -> int | None:
+    """Decimal places of a value and of the ends of its interval; None if the interval has no width to round by.
+
+    Parameters
+    ----------
+    value, low, high : float
+        An estimate and the ends of its interval.
+
+    Returns
+    -------
+    int or None
+        Places behind the decimal point; a negative number rounds before it, as -1 to tens.
+
+    Notes
+    -----
+    The error is half the width of the interval. If the interval excludes zero, the value keeps its first digit, however
+    long the interval is on its other side: 4.3 [0.5, 90] is 4 [0, 90] and not 0 [0, 90].
+
+    Examples
+    --------
+    >>> places_of(433.6, 425.2, 442.1), places_of(14321.0, 12900.0, 15600.0), places_of(4.3, 0.5, 90.0)
+    (0, -2, 0)
+    """
+    error = (high - low) / 2
+    if not error > 0 or not math.isfinite(error):
+        return None
+    place = last_place(error)
+    if value and (low > 0 or high < 0):
+        place = min(place, math.floor(math.log10(abs(value))))
+    return -max(place, -_MOST_PLACES)
+
+
 def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str]:
     """Write a value and the ends of its interval to the same digit.
 
@@ -52,14 +86,21 @@ def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str
     >>> interval_texts(433.6, 425.2, 442.1), interval_texts(14321.0, 12900.0, 15600.0)
     (('434', '425', '442'), ('14,300', '12,900', '15,600'))
     """
-    error = (high - low) / 2
-    # Without a width there is nothing to round to.
-    if not error > 0 or not math.isfinite(error):
-        texts = [f"{one:,.4g}" if abs(one) < 1e4 else f"{one:,.0f}" for one in (value, low, high)]
-        return texts[0], texts[1], texts[2]
-    place = max(last_place(error), -_MOST_PLACES)
-    texts = [_rounded(one, place) for one in (value, low, high)]
-    return texts[0], texts[1], texts[2]
+    places = places_of(value, low, high)
+    return rounded_text(value, places), rounded_text(low, places), rounded_text(high, places)
+
+
+def rounded_text(value: float, places: int | None) -> str:
+    """Write a number with the places of `places_of`; with four significant digits if they are not known.
+
+    Examples
+    --------
+    >>> rounded_text(14321.0, -2), rounded_text(1.2345678, None)
+    ('14,300', '1.235')
+    """
+    if places is None:
+        return f"{value:,.4g}" if abs(value) < _FOUR_DIGITS else f"{value:,.0f}"
+    return _rounded(value, -places)
 
 
 def _rounded(value: float, place: int) -> str:
@@ -79,6 +120,17 @@ def number_estimate(value: float, low: float, high: float, unit: str = "") -> st
     return f"{texts[0]} [{texts[1]}, {texts[2]}]{unit and ' '}{unit}"
 
 
+def duration_unit(seconds: float) -> tuple[float, str]:
+    """Unit in which a duration reads well: its length in seconds, and its name.
+
+    Examples
+    --------
+    >>> duration_unit(0.4336), duration_unit(-90.0)
+    ((0.001, 'ms'), (1.0, 's'))
+    """
+    return next(((length, unit) for below, length, unit in _DURATIONS if abs(seconds) < below), (3600.0, "h"))
+
+
 def duration_estimate(value: float, low: float, high: float) -> str:
     """Write an estimated duration; the unit is that of the value.
 
@@ -87,8 +139,32 @@ def duration_estimate(value: float, low: float, high: float) -> str:
     >>> duration_estimate(0.4336, 0.4252, 0.4421), duration_estimate(3.0251, 2.9, 3.15)
     ('434 [425, 442] ms', '3.03 [2.90, 3.15] s')
     """
-    factor, unit = next(((factor, unit) for below, factor, unit in _DURATIONS if value < below), (3600.0, "h"))
-    return number_estimate(value / factor, low / factor, high / factor, unit)
+    length, unit = duration_unit(value or max(abs(low), abs(high)))
+    return number_estimate(value / length, low / length, high / length, unit)
+
+
+def in_words(value: float, low: float, high: float, unit: str = "") -> str:
+    """Write an estimate for running text.
+
+    Examples
+    --------
+    >>> in_words(11.43, 10.12, 12.79), in_words(433.6, 425.2, 442.1, "ms")
+    ('11.4 (10.1 to 12.8)', '434 (425 to 442) ms')
+    """
+    shown, lowest, highest = interval_texts(value, low, high)
+    return f"{shown} ({lowest} to {highest}){unit and ' '}{unit}"
+
+
+def duration_in_words(value: float, low: float, high: float) -> str:
+    """Write an estimated duration for running text; the unit is that of the value.
+
+    Examples
+    --------
+    >>> duration_in_words(0.0218, 0.0175, 0.026)
+    '22 (18 to 26) ms'
+    """
+    length, unit = duration_unit(value or max(abs(low), abs(high)))
+    return in_words(value / length, low / length, high / length, unit)
 
 
 def rate_estimate(value: float, low: float, high: float) -> str:

@@ -14,6 +14,7 @@ from towtank.analysis import capacity, comparison, demand, narrative, objectives
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.limits import of_levels
 from towtank.analysis.study import describe_study, known_summary
+from towtank.estimates import in_words
 from towtank.results.folder import ResultsFolder, RunFolder, write_json
 
 
@@ -131,8 +132,8 @@ def test_sentences_hold_their_numbers(summary):
     assert {"scaling", "limit", "knee", "response_time", "cpu", "comparison", "objective", "quality"} <= kinds
     assert all(one["text"].endswith(".") and one["numbers"] for one in summary["observations"])
     assert "open_all_searches" in summary["headline"]
-    peak = configuration(summary, "present")["limit"]["peak_throughput_per_s"]["value"]
-    assert f"{peak:.3g}" in summary["headline"]
+    peak = configuration(summary, "present")["limit"]["peak_throughput_per_s"]
+    assert f"{in_words(peak['value'], peak['low'], peak['high'])} transactions/s" in summary["headline"]
 
 
 def test_the_objective_is_judged_per_configuration(summary):

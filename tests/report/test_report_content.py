@@ -344,7 +344,7 @@ def test_comparison_shows_units_and_ratio() -> None:
         "120",
         "search_index present → absent",
         "400 [380, 420] ms",
-        "7.36 [6.99, 7.73] s",
+        "7.4 [7.0, 7.7] s",
         "18.4 [17.5, 19.3] ×",
     )
 
@@ -425,7 +425,7 @@ def test_effects_of_two_level_factors_have_a_section_with_shares_and_notes():
     section = effects.build(dataclasses.replace(base, summary={**base.summary, "effects": [told]}))
     assert rows(section, "Effects on the mean of the response time at users 60") == [
         ("cpus 1 → 2", "−200 [−250, −150] ms", "50.0 %", "yes"),
-        ("search_index present → absent", "10.0 [−40.0, 60.0] ms", "10.0 %", "no"),
+        ("search_index present → absent", "10 [−40, 60] ms", "10.0 %", "no"),
         ("cpus × search_index", "100 [50, 150] ms", "30.0 %", "yes"),
         ("repetitions of the same configuration", "–", "10.0 %", "–"),
     ]

@@ -1,4 +1,4 @@
-"""Numbers for people: three significant digits, units, separators, intervals."""
+"""Numbers for people: digits, units, separators, intervals."""
 
 from __future__ import annotations
 
@@ -49,11 +49,32 @@ def test_sizes_are_binary() -> None:
     assert people.size(0) == "0 B"
 
 
-def test_interval_is_shown_as_finely_as_its_value() -> None:
+def test_an_estimate_has_the_digits_that_its_interval_supports() -> None:
     tied = "\N{NO-BREAK SPACE}"
     estimate = {"value": 0.1234, "low": 0.11804, "high": 0.12896}
     assert people.seconds_estimate(estimate) == f"123 [118,{tied}129]{tied}ms"
     assert people.rate_estimate({"value": 1234.0, "low": 987.6, "high": 1500.1}) == f"1,230 [990,{tied}1,500]{tied}/s"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (10.4, 86.3, "50 [10, 90]"),
+        (48.2, 48.5, "48.35 [48.20, 48.50]"),
+        (48.3518, 48.3562, "48.3540 [48.3518, 48.3562]"),
+        (-60.0, 156.7, "50 [−60, 160]"),
+    ],
+)
+def test_more_or_fewer_than_three_digits_are_shown_as_the_error_allows(low: float, high: float, shown: str) -> None:
+    estimate = {"value": 48.354, "low": low, "high": high}
+    assert people.plain_estimate(estimate).replace("\N{NO-BREAK SPACE}", " ") == shown
+    assert people.plain_of(estimate) == shown.split(" [", maxsplit=1)[0]
+
+
+def test_a_value_that_is_not_zero_is_not_rounded_to_zero() -> None:
+    assert people.plain_of({"value": 4.3, "low": 0.5, "high": 90.0}) == "4"
+    # Its interval holds zero, so that nothing of it is known.
+    assert people.plain_of({"value": 4.3, "low": -80.0, "high": 90.0}) == "0"
 
 
 def test_unit_of_an_interval_is_that_of_its_value() -> None:

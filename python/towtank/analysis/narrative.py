@@ -10,6 +10,9 @@ from towtank.analysis.comparison import strength
 from towtank.analysis.doubts import percent, seconds
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis.statistics import ratio_interval
+from towtank.analysis.statistics.estimates import from_document
+from towtank.estimates import duration_in_words, in_words
 
 _AT_THE_END = {
     LimitKind.CPU: ", limited by the CPU of {resource}",
@@ -109,12 +112,11 @@ def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
     first, last = points[0], points[-1]
     times = last["load"] / first["load"]
     grown = last["throughput_per_s"]["value"] / first["throughput_per_s"]["value"]
+    told = ratio_interval(from_document(last["throughput_per_s"]), from_document(first["throughput_per_s"]))
     text = (
-        f"{_prefix(configuration)}throughput grows from {interval(first['throughput_per_s'])} /s at "
-        f"{_load(first)} to "
-        f"{interval(last['throughput_per_s'])} /s at {_load(last)}: {grown:.3g} times as much for "
-        f"{times:.3g} times the "
-        f"load, {100 * grown / times:.0f} % of ideal scaling."
+        f"{_prefix(configuration)}throughput grows from {interval(first['throughput_per_s'])} /s at {_load(first)} to "
+        f"{interval(last['throughput_per_s'])} /s at {_load(last)}: {interval(told.document())} times as much for "
+        f"{times:.3g} times the load, {interval(told.scaled(100 / times).document())} % of ideal scaling."
     )
     yield _sentence("scaling", _capital(text), growth=grown, load_ratio=times, of_ideal=grown / times)
 
@@ -156,13 +158,15 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
     points = _valid(configuration)
     if len(points) < 2:
         return
-    first, last = (point["response_time_s"]["mean"]["value"] for point in (points[0], points[-1]))
+    means = [point["response_time_s"]["mean"] for point in (points[0], points[-1])]
+    first, last = (mean["value"] for mean in means)
     if not first or not last:
         return
-    tail = points[-1]["response_time_s"]["p95"]["value"]
+    grown = ratio_interval(from_document(means[1]), from_document(means[0])).document()
     text = (
-        f"{_prefix(configuration)}the mean response time goes from {seconds(first)} at {_load(points[0])} to "
-        f"{seconds(last)} at {_load(points[-1])} (p95 {seconds(tail)}), {last / first:.3g} times as long."
+        f"{_prefix(configuration)}the mean response time goes from {_time(means[0])} at {_load(points[0])} to "
+        f"{_time(means[1])} at {_load(points[-1])}, {interval(grown)} times as long; p95 is "
+        f"{_time(points[-1]['response_time_s']['p95'])} there."
     )
     yield _sentence("response_time", _capital(text), first_s=first, last_s=last, ratio=last / first)
 
@@ -177,9 +181,8 @@ def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:
         if used is None or demand is None:
             continue
         text = (
-            f"{_prefix(configuration)}at {_load(top)} {name} uses {used:.3g} CPUs, {seconds(demand)} of CPU "
-            f"time per "
-            f"transaction"
+            f"{_prefix(configuration)}at {_load(top)} {name} uses {interval(tier['cpus_used'])} CPUs, "
+            f"{_time(tier['cpu_demand_s'])} of CPU time per transaction"
         )
         numbers: dict[str, Any] = {"cpus_used": used, "cpu_demand_s": demand}
         for part, about in tier["parts"].items():
@@ -223,16 +226,16 @@ def _comparisons(summary: Summary) -> Iterator[Sentence]:
 
 
 def _change(factor: str, base: str, other: str, load: float, one: dict[str, Any]) -> Sentence:
-    ratio, first, second = one["ratio"], one["from_value"]["value"], one["to_value"]["value"]
+    ratio, first, second = one["ratio"], one["from_value"], one["to_value"]
     if one["metric"] == "throughput_per_s":
-        what, values = "throughput", f"from {first:.3g} /s to {second:.3g} /s"
+        what, values = "throughput", f"from {interval(first)} /s to {interval(second)} /s"
     elif "transaction" in one:
         what = f"the mean response time of {one['transaction']}"
-        values = f"from {seconds(first)} to {seconds(second)}"
+        values = f"from {_time(first)} to {_time(second)}"
     else:
         where = f"the {one['part']} in {one['tier']}" if "part" in one else one["tier"]
         what = f"the CPU demand of a transaction at {where}"
-        values = f"from {seconds(first)} to {seconds(second)}"
+        values = f"from {_time(first)} to {_time(second)}"
     certain = {True: "", False: "; the interval holds 1, so this may be chance", None: "; no interval"}[one["differs"]]
     text = (
         f"At {_load(one)}, {factor} {other} instead of {base} changes {what} {values}: "
@@ -307,10 +310,18 @@ def _quality(summary: Summary) -> Iterator[Sentence]:
 
 def interval(document: dict[str, Any]) -> str:
     """A value with its interval, as `12.3 (11.9 to 12.7)`."""
-    value = f"{document['value']:.3g}"
-    if document["low"] is None:
-        return value
-    return f"{value} ({document['low']:.3g} to {document['high']:.3g})"
+    value, low, high = (document[key] for key in ("value", "low", "high"))
+    if low is None or high is None:
+        return f"{value:.3g}"
+    return in_words(value, low, high)
+
+
+def _time(document: dict[str, Any]) -> str:
+    """A time with its interval, as `12.3 (11.9 to 12.7) ms`."""
+    value, low, high = (document[key] for key in ("value", "low", "high"))
+    if low is None or high is None:
+        return seconds(value)
+    return duration_in_words(value, low, high)
 
 
 def headline(summary: Summary) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 
+from towtank.estimates import duration_unit, interval_texts, places_of, rounded_text
 from towtank.units import format_duration
 
 Json = dict[str, Any]
@@ -60,12 +62,14 @@ def _parameters(document: Json) -> Table:
         if document.get(name) is None:
             continue
         intervals = document["intervals"]
+        pair = document["confidence_interval"].get(name)
+        places = _places(document[name], pair)
+        others = (intervals[method].get(name) for method in ("profile", "bootstrap"))
         table.add_row(
             title,
-            _short(document[name]),
-            _pair(document["confidence_interval"].get(name)),
-            _pair(intervals["profile"].get(name)),
-            _pair(intervals["bootstrap"].get(name)),
+            rounded_text(document[name], places),
+            _pair(pair, places),
+            *(_pair(other, places) for other in others),
         )
     return table
 
@@ -109,14 +113,14 @@ def _predictions(document: Json) -> Table:
         if "refused" in row:
             continue
         rate, time = row["throughput"], row.get("response_s")
+        places = _places(rate["median"], rate["band_95"])
         table.add_row(
             f"{row['load']:g}",
             row["range"],
-            _short(rate["median"]),
-            _pair(rate["band_80"]),
-            _pair(rate["band_95"]),
-            _time(time["median"]) if time else "-",
-            " - ".join(_time(one) for one in time["band_95"]) if time else "-",
+            rounded_text(rate["median"], places),
+            _pair(rate["band_80"], places),
+            _pair(rate["band_95"], places),
+            *(times(time["median"], *time["band_95"]) if time else ("-", "-")),
         )
     return table
 
@@ -133,7 +137,10 @@ def refused_predictions(document: Json) -> list[str]:
 def _knees(rows: list[Json]) -> Table:
     table = Table("knee", "load", "95 % interval", "how")
     for row in rows:
-        table.add_row(row["kind"], _short(row["load"]), _pair([row["low"], row["high"]]), row["how"])
+        pair = [row["low"], row["high"]]
+        places = _places(row["load"], pair)
+        load = "-" if row["load"] is None else rounded_text(row["load"], places)
+        table.add_row(row["kind"], load, _pair(pair, places), row["how"])
     return table
 
 
@@ -173,7 +180,7 @@ def _resources(resources: Json) -> Table:
         else:
             told = f"no change seen (p = {bend['p_value']:.2g})"
         table.add_row(
-            name, str(one["servers"]), _time(demand["value"]), _times(demand), _short(background), told
+            name, str(one["servers"]), *estimated_times(demand), _short(background), told
         )  # fmt: skip
     return table
 
@@ -183,8 +190,7 @@ def _classes(found: Json) -> Table:
     for name, one in found["classes"].items():
         table.add_row(
             name,
-            _time(one["value"]),
-            _times(one),
+            *estimated_times(one),
             f"{_time(one['lowest_estimate_s'])} - {_time(one['highest_estimate_s'])}",
             _short(found["variance_inflation"][name]),
             "yes" if one["identified"] else "; ".join(one["why_not"]),
@@ -198,8 +204,18 @@ def _short(value: float | None) -> str:
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
-def _pair(pair: list[float | None] | None) -> str:
-    return "-" if pair is None or pair == [None, None] else f"{_short(pair[0])} - {_short(pair[1])}"
+def _places(value: float | None, pair: Sequence[float | None] | None) -> int | None:
+    """Decimal places that the interval of a value supports; None without one."""
+    low, high = pair or (None, None)
+    return None if value is None or low is None or high is None else places_of(value, low, high)
+
+
+def _pair(pair: Sequence[float | None] | None, places: int | None) -> str:
+    """The ends of an interval, as finely as the value it belongs to."""
+    if pair is None or all(end is None for end in pair):
+        return "-"
+    low, high = ("-" if end is None else rounded_text(end, places) for end in pair)
+    return f"{low} - {high}"
 
 
 def _time(value: float | None) -> str:
@@ -208,5 +224,15 @@ def _time(value: float | None) -> str:
     return format_duration(value) if value >= 0 else f"-{format_duration(-value)}"
 
 
-def _times(estimate: Json) -> str:
-    return "-" if estimate["low"] is None else f"{_time(estimate['low'])} - {_time(estimate['high'])}"
+def estimated_times(estimate: Json) -> tuple[str, str]:
+    """An estimated time, and its interval in the same unit."""
+    return times(estimate["value"], estimate["low"], estimate["high"])
+
+
+def times(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+    """A time with the digits that its interval supports, and the interval in the same unit."""
+    if value is None or low is None or high is None:
+        return _time(value), "-"
+    length, unit = duration_unit(value or max(abs(low), abs(high)))
+    shown, *ends = interval_texts(value / length, low / length, high / length)
+    return f"{shown} {unit}", f"{' - '.join(ends)} {unit}"

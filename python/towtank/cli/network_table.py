@@ -7,7 +7,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.cli.fit_table import refused_predictions
+from towtank.cli.fit_table import estimated_times, refused_predictions
+from towtank.estimates import duration_estimate, number_estimate
 from towtank.units import format_duration
 
 Json = dict[str, Any]
@@ -45,8 +46,7 @@ def _stations(document: Json) -> Table:
         table.add_row(
             name,
             str(one["servers"]),
-            format_duration(one["demand_s"]["value"]),
-            _interval(one["demand_s"]),
+            *estimated_times(one["demand_s"]),
             f"{one['background']['value']:.3g}",
             f"{min(others):.2g} - {max(others):.2g}",
         )
@@ -74,9 +74,9 @@ def _transactions(document: Json) -> Table:
             name,
             f"{100 * one['share']:.1f} %",
             f"{one['requests']:.3g}",
-            *(f"{format_duration(each['value'])} ({_interval(each)})" for each in demands),
-            format_duration(one["elsewhere_s"]["value"]),
-            "-" if tail is None else f"{tail['ratio']:.2f} ({tail['low']:.2f} - {tail['high']:.2f})",
+            *(duration(each["value"], each["low"], each["high"]) for each in demands),
+            duration(*(one["elsewhere_s"][key] for key in ("value", "low", "high"))),
+            "-" if tail is None else number_estimate(tail["ratio"], tail["low"], tail["high"]),
         )
     return table
 
@@ -109,10 +109,10 @@ def _held_out(held: Json) -> Table:
         table.add_row(
             f"{row['load']:g}",
             f"{row['measured_throughput']:.4g}",
-            f"{row['predicted_throughput']:.4g}{_pair(row['throughput_band_95'], '{:.4g}')}",
+            _rate(row["predicted_throughput"], *row["throughput_band_95"]),
             f"{100 * row['error']:+.2g} %",
             format_duration(row["measured_response_s"]),
-            f"{format_duration(row['predicted_response_s'])}{_pair(row['response_band_95'], None)}",
+            duration(row["predicted_response_s"], *row["response_band_95"]),
             f"{100 * row['response_error']:+.2g} %",
             *(f"{100 * one['measured']:.1f} %, {100 * one['predicted']:.1f} %" for one in used),
         )
@@ -129,7 +129,7 @@ def _held_out_classes(held: Json) -> Table:
             name,
             f"{one['count']:.0f}",
             "-" if measured is None else format_duration(measured),
-            f"{format_duration(one['predicted_response_s'])}{_pair(one['band_95'], None)}",
+            duration(one["predicted_response_s"], *one["band_95"]),
             "-" if one["error"] is None else f"{100 * one['error']:+.2g} %",
         )
     return table
@@ -137,7 +137,7 @@ def _held_out_classes(held: Json) -> Table:
 
 def _predictions(document: Json) -> Table:
     names = list(document["stations"])
-    table = Table("users", "", "throughput, 1/s", "95 %", "response time", "95 % ", *(f"{name} used" for name in names))
+    table = Table("users", "", "throughput, 1/s", "response time", *(f"{name} used" for name in names))
     for row in document["predictions"]:
         if "refused" in row:
             continue
@@ -145,27 +145,17 @@ def _predictions(document: Json) -> Table:
         table.add_row(
             f"{row['load']:g}",
             row["range"],
-            f"{rate['median']:.4g}",
-            _pair(rate["band_95"], "{:.4g}").strip(),
-            format_duration(time["median"]),
-            _pair(time["band_95"], None).strip(),
+            _rate(rate["median"], *rate["band_95"]),
+            duration(time["median"], *time["band_95"]),
             *(f"{100 * row['utilization'][name]['median']:.1f} %" for name in names),
         )
     return table
 
 
-def _interval(estimate: Json) -> str:
-    if estimate["low"] is None or estimate["high"] is None:
-        return "-"
-    return f"{format_duration(estimate['low'])} - {format_duration(estimate['high'])}"
+def duration(value: float, low: float | None, high: float | None) -> str:
+    """A time with its interval, if it has one."""
+    return format_duration(value) if low is None or high is None else duration_estimate(value, low, high)
 
 
-def _pair(pair: list[float | None], form: str | None) -> str:
-    low, high = pair
-    if low is None or high is None:
-        return ""
-    return f" [{_one(low, form)}, {_one(high, form)}]"
-
-
-def _one(value: float, form: str | None) -> str:
-    return format_duration(value) if form is None else form.format(value)
+def _rate(value: float, low: float | None, high: float | None) -> str:
+    return f"{value:.4g}" if low is None or high is None else number_estimate(value, low, high)

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from towtank.estimates import interval_texts
 from towtank.units import format_data_rate
 
 Json = dict[str, Any]
@@ -41,16 +42,21 @@ def _ratings(document: Json) -> Table:
         column.justify = "right"
     for scale, rating in document["ratings"].items():
         whole = rating["whole"]
+        shown, low, high = interval_texts(whole["value"], whole["low"], whole["high"])
         # A disk is shared: what one thread gets of it is no rating of a CPU.
-        per_cpu = f"{rating['per_cpu']['value']:.4g}" if scale == "towtank" else ""
+        per_cpu = _value(rating["per_cpu"]) if scale == "towtank" else ""
         table.add_row(
             _TITLES[scale],
-            f"{whole['value']:.4g}",
-            f"{whole['low']:.4g} - {whole['high']:.4g}",
+            shown,
+            f"{low} - {high}",
             per_cpu,
-            f"{rating['one_cpu_alone']['value']:.4g}",
+            _value(rating["one_cpu_alone"]),
         )
     return table
+
+
+def _value(estimate: Json) -> str:
+    return interval_texts(estimate["value"], estimate["low"], estimate["high"])[0]
 
 
 def _kernels(document: Json) -> Table:
@@ -87,10 +93,11 @@ def _against(against: Json) -> list[RenderableType]:
         if "refused" in ratio:
             lines.append(f"{what} against {against['machine']}: {escape(ratio['refused'])}")
             continue
+        value, low, high = interval_texts(ratio["value"], ratio["low"], ratio["high"])
         spread = "by kernel" if ratio["kernels"] else "by the intervals of both ratings"
         lines.append(
-            f"{what} does {ratio['value']:.3g} times the work of {'one' if resource == 'cpu' else 'that'} of "
-            f"{against['machine']}, between {ratio['low']:.3g} and {ratio['high']:.3g} {spread}"
+            f"{what} does {value} times the work of {'one' if resource == 'cpu' else 'that'} of "
+            f"{against['machine']}, between {low} and {high} {spread}"
         )
         lines += [f"  {escape(note)}" for note in ratio["notes"]]
     return lines

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.cli.solve_table import number, percent
-from towtank.estimates import significant
+from towtank.estimates import duration_estimate, interval_texts, significant
 from towtank.units import format_duration, format_rate, format_size
 
 Json = dict[str, Any]
@@ -85,7 +85,8 @@ def speed(one: Json) -> str:
     """A ratio with its interval."""
     if one["low"] == one["high"]:
         return number(one["value"])
-    return f"{number(one['value'])} ({number(one['low'])} to {number(one['high'])})"
+    value, low, high = interval_texts(one["value"], one["low"], one["high"])
+    return f"{value} ({low} to {high})"
 
 
 def _scenarios(document: Json) -> Table:
@@ -226,8 +227,8 @@ def carried(load: float) -> str:
 
 def _with_band(one: Json) -> str:
     band = one["response_time_band_95"]
-    told = f" ({format_duration(band[0])} to {format_duration(band[1])})" if band else ""
-    return f"{format_duration(one['response_time_s'])}{told}"
+    value = one["response_time_s"]
+    return duration_estimate(value, *band) if band else format_duration(value)
 
 
 def rests_text(one: Json) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.limits.found import conclude
+from towtank.analysis.limits.of_runs import bracket_text
 from towtank.analysis.limits.pilot import is_beyond, next_level
 from towtank.analysis.limits.plateaus import Plateau, Rules, judge
 from towtank.analysis.limits.search import Decision, Ended, decide, plan_of
@@ -176,4 +177,4 @@ def _interval(found: dict[str, Any]) -> str:
     value, low, high = (found[key] for key in ("value", "low", "high"))
     if value is None:
         return f"below {high:g}" if high is not None else "unknown"
-    return f"{value:g} or more" if high is None else f"{value:.4g} [{low:.4g}, {high:.4g}]"
+    return f"{value:g} or more" if high is None else bracket_text(value, low, high)

@@ -1,6 +1,7 @@
-"""Numbers for people: three significant digits, a unit, thousands separators, intervals in brackets.
+"""Numbers for people: a unit, thousands separators, intervals in brackets.
 
-Every function takes None for a quantity that was not recorded and then gives `ABSENT`, never a zero.
+An estimate has the digits that its interval supports, by the rule of `towtank.estimates`; any other number has three
+significant digits. Every function takes None for what was not recorded and then gives `ABSENT`, never a zero.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
+
+from towtank.estimates import interval_texts
 
 ABSENT = "–"
 _DIGITS = 3
@@ -55,7 +58,11 @@ def number(value: Any, digits: int = _DIGITS) -> str:
 
 
 def _fixed(value: float, places: int) -> str:
-    shown = f"{value:,.{places}f}"
+    return _signed(f"{value:,.{places}f}")
+
+
+def _signed(shown: str) -> str:
+    """A number with the sign of typography, and none if it shows as zero."""
     return shown.replace("-", "−") if shown.strip("-0.,") else shown.lstrip("-")
 
 
@@ -139,32 +146,35 @@ def chosen(value: Any, unit: str) -> str:
     return plain(finite) if finite is not None and not unit and finite.is_integer() else quantity(value, unit)
 
 
-def _bracketed(estimate: Estimate | None, units: tuple[tuple[float, float, str], ...], suffix: str) -> str:
+def _bracketed(
+    estimate: Estimate | None, units: tuple[tuple[float, float, str], ...], suffix: str, *, bare: bool = False
+) -> str:
+    """Write an estimate with its interval in brackets; with `bare`, only round by it."""
     value = _finite((estimate or {}).get("value"))
     if estimate is None or value is None:
         return ABSENT
-    factor, unit = _unit(value, units)
-    scaled = value * factor
-    places = decimals(scaled)
-    step = 10.0 ** (math.floor(math.log10(abs(scaled))) - _DIGITS + 1) if scaled else 1.0
     low, high = _finite(estimate.get("low")), _finite(estimate.get("high"))
-    interval = ""
-    if low is not None and high is not None:
-        # No line break inside the brackets, only before them.
-        # No line break inside the brackets, only before them.
-        ends = (_rounded(end * factor, places, step) for end in (low, high))
-        interval = f" [{f',{_TIED}'.join(ends)}]"
+    factor, unit = _unit(value or max(abs(low or 0.0), abs(high or 0.0)), units)
     words = f"{_TIED}{unit}{suffix}" if unit or suffix else ""
-    return f"{number(scaled)}{interval}{words}"
+    if low is None or high is None:
+        return f"{number(value * factor)}{words}"
+    shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))
+    # No line break inside the brackets, only before them.
+    return f"{shown}{words}" if bare else f"{shown} [{f',{_TIED}'.join(ends)}]{words}"
 
 
-def _rounded(value: float, places: int, step: float) -> str:
-    """Show an end of an interval as finely as the value it belongs to, `step` being its last digit."""
-    return _fixed(value if places else round(value / step) * step, places)
+def seconds_of(estimate: Estimate | None) -> str:
+    """Format the value of an estimated time, rounded by its interval, which stands elsewhere."""
+    return _bracketed(estimate, _SECONDS, "", bare=True)
+
+
+def plain_of(estimate: Estimate | None, unit: str = "") -> str:
+    """Format the value of an estimate, rounded by its interval, which stands elsewhere."""
+    return _bracketed(estimate, _PLAIN, unit, bare=True)
 
 
 def seconds_estimate(estimate: Estimate | None) -> str:
-    """Format an estimated time: `123 [118, 129] ms`."""
+    """Format an estimated time, with the digits that its interval supports: `123 [118, 129] ms`."""
     return _bracketed(estimate, _SECONDS, "")
 
 

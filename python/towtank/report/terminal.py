@@ -144,9 +144,9 @@ def _cells(configuration: Mapping[str, Any], point: Mapping[str, Any], tiers: li
         str(configuration.get("label") or "all runs"),
         people.plain(point.get("users", point.get("load"))),
         people.rate_estimate(point.get("throughput_per_s")),
-        people.seconds(dig(point, "response_time_s", "mean", "value")),
-        people.seconds(dig(point, "response_time_s", "p95", "value")),
-        *(people.number(dig(point, "tiers", tier, "cpus_used", "value")) for tier in tiers),
+        people.seconds_of(dig(point, "response_time_s", "mean")),
+        people.seconds_of(dig(point, "response_time_s", "p95")),
+        *(people.plain_of(dig(point, "tiers", tier, "cpus_used")) for tier in tiers),
     ]
 
 

@@ -13,6 +13,7 @@ from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.doubts import Kind
 from towtank.analysis.statistics import estimates, ratio_interval
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
+from towtank.estimates import interval_texts
 
 SHORTFALL = 0.10
 """Share by which throughput must be below the ideal line, beyond chance, to count as short of it, in (0, 1)."""
@@ -85,10 +86,11 @@ class Level:
     def below(self) -> str:
         """Distance of throughput below the ideal line, in per cent, with its interval if it has one."""
         share = self.of_ideal
-        value = f"{100 * (1 - (share.value or 0.0)):.0f} %"
+        value = 1 - (share.value or 0.0)
         if share.low is None or share.high is None:
-            return value
-        return f"{value} ({100 * (1 - share.high):.0f} to {100 * (1 - share.low):.0f} %)"
+            return f"{100 * value:.0f} %"
+        shown, low, high = interval_texts(100 * value, 100 * (1 - share.high), 100 * (1 - share.low))
+        return f"{shown} % ({low} to {high} %)"
 
 
 def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, Any]:

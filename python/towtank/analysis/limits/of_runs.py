@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from towtank.analysis.statistics import t_interval
-from towtank.analysis.statistics.estimates import CONFIDENCE
+from towtank.analysis.statistics.estimates import CONFIDENCE, RUNS
+from towtank.estimates import interval_texts
 
 Json = dict[str, Any]
 
@@ -68,7 +69,21 @@ def text_of(limit: Mapping[str, Any]) -> str:
     """A limit with its interval and unit, in words: `430 users [410, 450]`."""
     unit = "users" if limit["of"] == "users" else "/s"
     if limit["value"] is None:
-        return f"below {limit['high']:.4g} {unit}" if limit.get("high") is not None else "unknown"
+        return f"below {limit['high']:,.6g} {unit}" if limit.get("high") is not None else "unknown"
     if limit["high"] is None:
-        return f"{limit['value']:.4g} {unit} or more"
-    return f"{limit['value']:.4g} {unit} [{limit['low']:.4g}, {limit['high']:.4g}]"
+        return f"{limit['value']:,.6g} {unit} or more"
+    value, low, high = _texts(limit["value"], limit["low"], limit["high"], of_runs=limit["method"] == RUNS)
+    return f"{value} {unit} [{low}, {high}]"
+
+
+def bracket_text(value: float, low: float, high: float) -> str:
+    """A limit within the bracket of one search: `187.5 [187.5, 195]`."""
+    shown, *ends = _texts(value, low, high, of_runs=False)
+    return f"{shown} [{', '.join(ends)}]"
+
+
+def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
+    """Write a limit and its ends; those of the bracket of a search are levels that were chosen, and have no error."""
+    rounded = interval_texts(value, low, high)
+    chosen = tuple(f"{each:,.6g}" for each in (value, low, high))
+    return rounded if of_runs else (chosen[0] if value in (low, high) else rounded[0], *chosen[1:])

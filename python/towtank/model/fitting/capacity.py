@@ -12,6 +12,7 @@ import numpy as np
 
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.errors import MeasurementError, ModelError, StudyError
+from towtank.estimates import number_estimate
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demands import demands_document
 from towtank.model.fitting.documents import Answer, Wish, fit_results
@@ -183,8 +184,8 @@ def _bottleneck(one: Candidate, document: Json) -> str | None:
     limit = document.get("limit_throughput")
     if limit and isinstance(one.fit.curve, ClosedCurve):
         pair = document["confidence_interval"].get("limit_throughput") or (None, None)
-        interval = "" if None in pair else f" [{pair[0]:.4g}, {pair[1]:.4g}]"
-        words.append(f"it carries {limit:.4g}{interval} transactions/s and no more")
+        carried = f"{limit:.4g}" if None in pair else number_estimate(limit, *pair)
+        words.append(f"it carries {carried} transactions/s and no more")
     # Parts of a tier share its servers, and are no limit of their own.
     others = [
         ((other["servers"] - max(0.0, other["background"]["value"] or 0.0)) / other["demand_s"]["value"], key)

@@ -98,10 +98,7 @@ def _knees(results: Results, told: list[Json]) -> Table | None:
 
 
 def _load(knee: Json) -> str:
-    """A knee to the whole number that a load is."""
-    if knee["load"] is None:
-        return people.ABSENT
-    interval = ""
-    if knee["low"] is not None and knee["high"] is not None:
-        interval = f" [{people.count(knee['low'])}, {people.count(knee['high'])}]"
-    return f"{people.count(knee['load'])}{interval}"
+    """A knee with its interval; without one, to the whole number that a load is."""
+    if knee["low"] is None or knee["high"] is None:
+        return people.count(knee["load"])
+    return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})

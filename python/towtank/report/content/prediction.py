@@ -85,19 +85,21 @@ def _row(row: Json, point: Json | None) -> tuple[str, ...]:
     response = None if point is None else dig(point, "response_time_s", "mean")
     return (
         people.plain(row["load"]),
-        _band(row.get("throughput"), people.rate),
+        _band(row.get("throughput"), people.rate, people.rate_estimate),
         people.ABSENT if rate is None else people.rate_estimate(rate),
         verdict(row.get("throughput"), rate),
-        _band(row.get("response_s"), people.seconds),
+        _band(row.get("response_s"), people.seconds, people.seconds_estimate),
         people.ABSENT if response is None else people.seconds_estimate(response),
         verdict(row.get("response_s"), response),
     )
 
 
-def _band(told: Json | None, show: Callable[[Any], str]) -> str:
+def _band(told: Json | None, show: Callable[[Any], str], show_estimate: Callable[[people.Estimate], str]) -> str:
     if told is None:
         return people.ABSENT
     low, high = told["band_95"]
+    if low is not None and high is not None:
+        return show_estimate({"value": told["median"], "low": low, "high": high})
     ends = ", ".join("any" if end is None else show(end) for end in (low, high))
     return f"{show(told['median'])} [{ends}]"
 

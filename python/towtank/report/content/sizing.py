@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from towtank.estimates import duration_estimate, rate_estimate
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Callout, Column, Section, Table, paragraph, text
 from towtank.report.source import Json, Results
@@ -99,8 +100,7 @@ def _tiers(found: Json) -> Table:
 
 
 def _speed(one: Json) -> str:
-    told = f"{one['value']:.3g}"
-    return told if one["low"] == one["high"] else f"{told} [{one['low']:.3g}, {one['high']:.3g}]"
+    return people.number(one["value"]) if one["low"] == one["high"] else people.plain_estimate(one)
 
 
 def _scenarios(found: Json) -> Table:
@@ -221,11 +221,11 @@ def _what_if(found: Json) -> list[Block]:
             rows.append((one["what_if"], str(one["refused"]), *[people.ABSENT] * 4))
             continue
         means = "; ".join(
-            _banded(each["response_time_s"], each["response_time_band_95"], format_duration)
+            _banded(each["response_time_s"], each["response_time_band_95"], format_duration, duration_estimate)
             for each in one["classes"].values()
         )
         rates = "; ".join(
-            _banded(each["throughput_per_s"], each["throughput_band_95"], format_rate)
+            _banded(each["throughput_per_s"], each["throughput_band_95"], format_rate, rate_estimate)
             for each in one["classes"].values()
         )
         checks = "; ".join(_banded_check(each) for each in one["objectives"])
@@ -256,12 +256,17 @@ def _what_if(found: Json) -> list[Block]:
 
 
 def _banded_check(one: Json) -> str:
-    shape = format_rate if str(one["objective"]).startswith("throughput") else format_duration
-    return _banded(one["value"], one["band_95"], shape) if one["value"] is not None else str(one["shown"])
+    if one["value"] is None:
+        return str(one["shown"])
+    if str(one["objective"]).startswith("throughput"):
+        return _banded(one["value"], one["band_95"], format_rate, rate_estimate)
+    return _banded(one["value"], one["band_95"], format_duration, duration_estimate)
 
 
-def _banded(value: float, band: Any, shape: Any) -> str:
-    return f"{shape(value)} [{shape(band[0])}, {shape(band[1])}]" if band else str(shape(value))
+def _banded(
+    value: float, band: Any, shape: Callable[[float], str], estimate: Callable[[float, float, float], str]
+) -> str:
+    return estimate(value, *band) if band else shape(value)
 
 
 def _dates(found: Json) -> list[Block]:

@@ -261,10 +261,7 @@ def description(numbers: Numbers) -> str:
     for label in dict.fromkeys(row["configuration"] for row in numbers.curve):
         rows = [row for row in numbers.curve if row["configuration"] == label and row["quantity"] == "throughput"]
         last = max(rows, key=lambda row: float(row["load"]))
-        parts.append(
-            f"{label}: {people.rate(last['median'])} [{people.number(last['low_95'])}, "
-            f"{people.number(last['high_95'])}] at {people.plain(last['load'])}"
-        )
+        parts.append(f"{label}: {people.rate_estimate(_estimate(last))} at {people.plain(last['load'])}")
     return "Line chart of modelled throughput and response time against load with bands. " + "; ".join(parts) + "."
 
 

@@ -200,7 +200,9 @@ def description(numbers: Numbers) -> str:
     """The picture in words."""
     top = max((one.load for one in numbers.slices), default=0.0)
     parts = [
-        f"{one.configuration}, {one.part}: {people.number(one.cpus)} CPUs" for one in numbers.slices if one.load == top
+        f"{one.configuration}, {one.part}: {people.plain_estimate(one.interval or {'value': one.cpus}, 'CPUs')}"
+        for one in numbers.slices
+        if one.load == top
     ]
     return (
         f"Stacked bars of CPUs used by tier. At {people.plain(top)} {panel.load_title(numbers.load_factor)}: "

@@ -66,9 +66,9 @@ def description(numbers: Numbers) -> str:
             own = sorted((p for p in points if p.configuration == label and p.state != "invalid"), key=lambda p: p.load)
             if own:
                 parts.append(
-                    f"{METRICS[metric]} with {label}: {people.seconds(own[0].value)} at "
+                    f"{METRICS[metric]} with {label}: {people.seconds_estimate(vars(own[0]))} at "
                     f"{people.plain(own[0].load)}, "
-                    f"{people.seconds(own[-1].value)} at {people.plain(own[-1].load)} "
+                    f"{people.seconds_estimate(vars(own[-1]))} at {people.plain(own[-1].load)} "
                     f"{panel.load_title(numbers.load_factor)}"
                 )
     everything = [point for points in numbers.points.values() for point in points]

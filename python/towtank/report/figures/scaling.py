@@ -80,7 +80,7 @@ def description(numbers: Numbers) -> str:
         own = [p for p in numbers.points if p.configuration == label and p.state != "invalid"]
         last = max(own, key=lambda point: point.load)
         parts.append(
-            f"{label} reaches {people.number(last.value)} times its lowest level at "
+            f"{label} reaches {people.plain_estimate(vars(last))} times its lowest level at "
             f"{people.plain(last.load)} "
             f"{panel.load_title(numbers.load_factor)}, {people.share(efficiency(numbers, last))} of ideal"
         )

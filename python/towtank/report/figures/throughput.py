@@ -117,8 +117,8 @@ def description(numbers: Numbers) -> str:
         if own:
             first, last = own[0], own[-1]
             parts.append(
-                f"{label}: {people.rate(first.value)} at {people.plain(first.load)}, "
-                f"{people.rate(last.value)} at {people.plain(last.load)} "
+                f"{label}: {people.rate_estimate(vars(first))} at {people.plain(first.load)}, "
+                f"{people.rate_estimate(vars(last))} at {people.plain(last.load)} "
                 f"{panel.load_title(numbers.load_factor)}"
             )
     against = panel.against(numbers.points, numbers.load_factor)

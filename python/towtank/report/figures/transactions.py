@@ -105,7 +105,7 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
         {
             **row,
             "transaction": entry.transaction,
-            "label": people.seconds(entry.point.value),
+            "label": people.seconds_of(vars(entry.point)),
             "colour": hues[entry.point.configuration],
         }
         for entry in entries
@@ -219,7 +219,7 @@ def description(numbers: Numbers) -> str:
     """The picture in words."""
     top = max(numbers.loads, default=0.0)
     parts = [
-        f"{entry.transaction}, {entry.point.configuration}: {people.seconds(entry.point.value)}"
+        f"{entry.transaction}, {entry.point.configuration}: {people.seconds_estimate(vars(entry.point))}"
         for entry in sorted(numbers.entries, key=lambda entry: numbers.transactions.index(entry.transaction))
         if entry.point.load == top
     ]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from towtank import units
+from towtank.estimates import duration_in_words, in_words
 from towtank.results.exports import judged, tested
 from towtank.results.exports.format import File, Format, text_file
 from towtank.results.exports.material import Material
@@ -51,12 +52,16 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Seque
     yield ""
 
 
-def _estimate(estimate: Mapping[str, Any] | None, form: Callable[[float], str]) -> str:
+def _estimate(
+    estimate: Mapping[str, Any] | None,
+    form: Callable[[float], str],
+    with_interval: Callable[[float, float, float], str],
+) -> str:
     """Value with its interval, where there is one."""
     value, low, high = ((estimate or {}).get(key) for key in ("value", "low", "high"))
     if value is None:
         return ABSENT
-    return form(value) if low is None or high is None else f"{form(value)} ({form(low)} to {form(high)})"
+    return form(value) if low is None or high is None else with_interval(value, low, high)
 
 
 def _results(material: Material) -> Iterator[str]:
@@ -70,9 +75,9 @@ def _results(material: Material) -> Iterator[str]:
                 [
                     escaped(configuration["label"]),
                     load,
-                    _estimate(point["throughput_per_s"], _digits),
-                    _estimate(times["mean"], _time),
-                    _estimate(times["p95"], _time),
+                    _estimate(point["throughput_per_s"], _digits, in_words),
+                    _estimate(times["mean"], _time, duration_in_words),
+                    _estimate(times["p95"], _time, duration_in_words),
                     ABSENT if share is None else f"{100 * share:.3g} %",
                     ", ".join(f"{run} {level}" for run, level in zip(point["runs"], point["verdicts"], strict=False)),
                 ]
@@ -83,7 +88,7 @@ def _results(material: Material) -> Iterator[str]:
 
 
 def _time(seconds: float) -> str:
-    """Three digits, as an interval of a few percent carries them."""
+    """Three digits, of a time without an interval."""
     return units.format_duration(float(f"{seconds:.3g}")) if seconds > 0 else "0 s"
 
 

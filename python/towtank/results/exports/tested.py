@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from towtank import units
+from towtank.estimates import duration_in_words, in_words
 
 WORDS = {
     "confirmed": "confirmed",
@@ -25,10 +26,19 @@ def measured(claim: Mapping[str, Any]) -> str:
     if estimate is None or estimate["value"] is None:
         return _ABSENT
     unit = "" if claim["levels"] else str(claim["unit"])
-    text = _shown(estimate["value"], unit)
-    if estimate["low"] is not None:
-        text += f" ({_shown(estimate['low'], unit)} to {_shown(estimate['high'], unit)})"
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    text = _shown(value, unit) if low is None or high is None else _with_interval(value, low, high, unit)
     return f"last to first {text}" if claim["levels"] else text
+
+
+def _with_interval(value: float, low: float, high: float, unit: str) -> str:
+    if unit == "s":
+        return duration_in_words(value, low, high)
+    if unit == "B/s":
+        name = units.format_size(abs(value)).rpartition(" ")[2]
+        size = float(units.SIZE_UNITS[name])
+        value, low, high, unit = value / size, low / size, high / size, f"{name}/s"
+    return in_words(value, low, high, unit)
 
 
 def _shown(value: float, unit: str) -> str:

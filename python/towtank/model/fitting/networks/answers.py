@@ -11,6 +11,7 @@ import numpy as np
 
 from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError
+from towtank.estimates import number_estimate
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import percentiles
@@ -274,10 +275,14 @@ def limits(network: Network) -> list[Json]:
 def sentence(network: Network) -> str:
     """What limits the system, and what would limit it next."""
     rows = limits(network)
-    told = [f"{row['station']} carries {row['limit_throughput']['value']:.4g} transactions/s at most" for row in rows]
+    told = [f"{row['station']} carries {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
     if len(told) == 1:
         return f"the bottleneck is {rows[0]['station']}: {told[0]}"
     return f"the bottleneck is {rows[0]['station']}: {told[0]}; the next one is {rows[1]['station']}: {told[1]}"
+
+
+def _carried(limit: Json) -> str:
+    return number_estimate(limit["value"], limit["low"], limit["high"])
 
 
 def _assumptions(network: Network) -> list[Json]:
