@@ -6,7 +6,7 @@
     ├── EngineError         the engine or the probe ended in a way it must not                     exit 1
     ├── MeasurementError    what was measured cannot carry the answer                              exit 4
     ├── ModelError          a model has no answer for its input                                    exit 2
-    ├── ReportError         a report could not be written                                          exit 1
+    ├── ReportError         a file could not be written: its place takes none, or the disk is full exit 2, or 1
     └── Stopped             the user stopped it                                                    exit 5
 
 A request that fails during a run is an outcome, counted by kind, never an exception.
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
+from towtank.files import UNUSABLE
 from towtank.secrets import redacted_text
 
 # Longest word that a message repeats, and longest message: a wrong value may be of any length. [characters]
@@ -154,7 +155,18 @@ class ModelError(TowtankError):
 
 
 class ReportError(TowtankError):
-    """A report could not be written."""
+    """A report or another file could not be written.
+
+    The exit status is that of a wrong input if the place takes no file, whatever is written.
+    """
+
+    @classmethod
+    def unwritten(cls, what: str, path: Path, error: OSError) -> ReportError:
+        """Build the error for a file that the system refused: `WHAT could not be written to PATH: why`."""
+        found = cls(f"{what} to {path}: {error.strerror or error}")
+        if error.errno in UNUSABLE:
+            found.exit_status = ExitStatus.INPUT
+        return found
 
 
 class Stopped(TowtankError):  # noqa: N818 - it is the user's wish, not an error

@@ -20,6 +20,12 @@ _KINDS = (
 )
 
 
+UNUSABLE = (
+    errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
+)  # fmt: skip
+"""What the system answers if a place takes no file, whatever is written. A full disk is not among it."""
+
+
 class NotAFileError(OSError):
     """The path of a file names something else, such as a device, which must not be replaced."""
 
@@ -50,7 +56,7 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
     # The random name keeps other users from placing a link or a pipe there.
     temporary = place.with_name(f".towtank-{secrets.token_hex(8)}.tmp")
     try:
-        _make_folder(place.parent)
+        make_folder(place.parent)
         _make_empty(temporary, place)
         write(temporary)
         with temporary.open("rb") as stream:
@@ -63,15 +69,61 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
             temporary.unlink()
 
 
+def why_no_file(path: Path) -> str | None:
+    """Return why a place takes no new file, found by making one there and removing it; None if it takes one.
+
+    Parameters
+    ----------
+    path : Path
+        Place of the file. Folders above it that are missing are not made: the nearest one that exists is tried.
+    """
+    folder = path.parent
+    try:
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        temporary = folder / f".towtank-{secrets.token_hex(8)}.tmp"
+        os.close(_open_new(temporary))
+        temporary.unlink()
+    except OSError as error:
+        return (error.strerror or str(error)) if error.errno in UNUSABLE else None
+    return None
+
+
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Make a folder and all above it; one that exists stays as it is.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made. A file system that takes no new folders, as `/proc`, answers that the folder does not
+        exist: that becomes a `PermissionError` in words that say so.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=mode)
+    except FileExistsError as error:
+        if not path.is_dir():  # the system's words would be about the wrong thing
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
+    except FileNotFoundError as error:
+        raise PermissionError(errno.EACCES, "its file system takes no new folder", str(path)) from error
+
+
 def _make_empty(temporary: Path, place: Path) -> None:
     """Create an empty file with the mode of the file that it will replace."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o666)
+    descriptor = _open_new(temporary)
     try:
         with suppress(FileNotFoundError):
             os.fchmod(descriptor, stat.S_IMODE(place.stat().st_mode) | stat.S_IWUSR)
     finally:
         os.close(descriptor)
+
+
+def _open_new(path: Path) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o666)
+    except FileNotFoundError as error:  # so answers `/proc`
+        raise PermissionError(errno.EACCES, "its file system takes no new file", str(path)) from error
 
 
 def open_regular(path: Path) -> BufferedReader:
@@ -109,10 +161,3 @@ def _refuse_other_kinds(path: Path, place: Path) -> None:
     kind = other_kind(place)
     if kind is not None:
         raise NotAFileError(errno.EEXIST, f"must be a regular file or a new one, got {kind}", str(path))
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:  # the system's message would name the wrong file
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error

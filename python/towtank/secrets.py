@@ -15,11 +15,11 @@ import re
 import stat
 from base64 import b64encode
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import SplitResult, unquote
 
+from towtank.files import make_folder
 from towtank.secret_names import WORDS, is_harmless_name, may_be_secret_name
 
 HIDDEN = "***"
@@ -259,9 +259,7 @@ def basic_authorization(address: SplitResult) -> dict[str, str]:
 
 def make_private_folder(path: Path) -> None:
     """Make a folder that only its owner can enter; an existing folder keeps its mode."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        path.mkdir(mode=PRIVATE_FOLDER_MODE)
+    make_folder(path, PRIVATE_FOLDER_MODE)
 
 
 def open_private(path: Path, *, follow: bool = False) -> IO[str]:

@@ -84,8 +84,8 @@ def test_broken_manifest_is_an_input_fault(
 
 def test_place_that_cannot_be_written_is_said(towtank: Any, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (results / "blocked").write_text("a file, not a folder")
-    assert towtank(["report", str(results), "--out", str(results / "blocked" / "x.html")]) == 1
-    assert "could not be written" in capsys.readouterr().err
+    assert towtank(["report", str(results), "--out", str(results / "blocked" / "x.html")]) == 2
+    assert "must be a file that can be written" in capsys.readouterr().err
 
 
 def test_no_valid_run_still_gives_a_report(towtank: Any, results: Path, capsys: pytest.CaptureFixture[str]) -> None:

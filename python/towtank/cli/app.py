@@ -19,9 +19,6 @@ COMMANDS = (
 GROUPS = ("record", "system", "model")
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Faults of a path from the user or the environment that cannot be written. A missing file (ENOENT) is not among them:
-# each command checks for it.
-_UNUSABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG)
 _FOLDERS = "name a folder that can be written: --out for results, TOWTANK_STATE for what is kept, TMPDIR for the rest"
 
 # Typer may bring a Click of its own, so what is wrong with a command line is known by the base of Typer's exceptions.
@@ -86,7 +83,7 @@ def run(arguments: list[str]) -> int:
 
 def _no_access(error: OSError) -> int | None:
     """Print the folder that cannot be used and the cause; None if the error is a fault of Towtank."""
-    from towtank.files import NotAFileError  # noqa: PLC0415
+    from towtank.files import UNUSABLE, NotAFileError  # noqa: PLC0415
 
     place = f"{error.filename}: " if error.filename is not None else ""
     if isinstance(error, NotAFileError):
@@ -96,7 +93,7 @@ def _no_access(error: OSError) -> int | None:
         print(f"{place}the disk is full: {error.strerror}", file=sys.stderr)
         print("\nhint: free some space, or name a folder on another disk", file=sys.stderr)
         return ExitStatus.INTERNAL
-    if error.errno in _UNUSABLE and error.filename is not None:
+    if error.errno in UNUSABLE and error.filename is not None:
         print(f"{place}cannot be written: {error.strerror}", file=sys.stderr)
         print(f"\nhint: {_FOLDERS}", file=sys.stderr)
         return ExitStatus.INPUT

@@ -129,17 +129,23 @@ class Given:
         return default if value is None else value
 
     def new_file(self, option: str, path: Path | None, *, force: bool) -> None:
-        """A file that is going to be written: its folder is there, and it is not, or may be written over."""
-        if path is not None and not path.parent.is_dir():
+        """A file that is going to be written: its folder takes files, and it is not there or may be written over."""
+        from towtank.files import why_no_file  # noqa: PLC0415
+
+        if path is None:
+            return
+        if not path.parent.is_dir():
             self.fault(option, f"must be in a folder that exists, got {str(path)!r} instead")
-        elif path is not None and path.is_dir():
+        elif path.is_dir():
             self.fault(option, f"must be a file, got the folder {str(path)!r} instead")
-        elif path is not None and path.exists() and not force:
+        elif path.exists() and not force:
             self.fault(option, f"must not be there yet (or give --force), got {str(path)!r}")
+        elif not path.exists() and (reason := why_no_file(path)):
+            self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 
     def target(self, option: str, path: Path | None) -> None:
-        """Check a file that the command will write: its path must name a regular file or a new one."""
-        from towtank.files import other_kind  # noqa: PLC0415
+        """Check a file that the command will write: its path must name a regular file or a new one that can be made."""
+        from towtank.files import other_kind, why_no_file  # noqa: PLC0415
 
         if path is None:
             return
@@ -148,6 +154,8 @@ class Given:
         if kind is not None:
             got = kind if kind == "''" else f"{kind}, {str(path)!r}"
             self.fault(option, f"must name a regular file or a new one, got {got} instead")
+        elif reason := why_no_file(path):
+            self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 
     def one_of(self, option: str, value: str, allowed: tuple[str, ...]) -> str:
         """One of a closed list."""

@@ -45,14 +45,15 @@ def command(
     compared = against_document(rated, other) if other is not None else None
     document = rating_document(rated, compared)
     name = name or machine_name(rated.facts)
-    if out is not None:
-        _write(out, rated, name)
+    # What took minutes is shown before anything else can fail.
     if json:
         print_json(document)
     else:
         for line in rate_lines(document):
             printer().print(line)
-        if out is not None:
+    if out is not None:
+        _write(out, rated, name)
+        if not json:
             print(f"written to {out} as {name}")
     return ExitStatus.DONE if document["valid"] else ExitStatus.INVALID_MEASUREMENT
 
@@ -128,4 +129,4 @@ def _write(out: Path, rated: Rated, name: str) -> None:
     try:
         put_text(out, machine_text(rated, name))
     except OSError as error:
-        raise ReportError(f"{out} cannot be written: {error.strerror}") from None
+        raise ReportError.unwritten("the machine file could not be written", out, error) from None

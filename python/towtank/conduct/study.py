@@ -19,7 +19,7 @@ from towtank.conduct.stopping import StopRequest
 from towtank.conduct.wiring import make_task
 from towtank.containment import Parts, attempt_or, contained
 from towtank.errors import EngineError, ExitStatus, StudyError
-from towtank.results.folder import ResultsFolder, RunFolder
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
 from towtank.study.across import is_source
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def _disk_full_is_said(folder: Path) -> Iterator[None]:
 
 
 def _disk_full(folder: Path) -> EngineError:
+    if not (folder / STUDY_MANIFEST).exists():
+        return disk_is_full(folder)
     return disk_is_full(folder, f"free some space, then `towtank run --resume {folder}`")
 
 

@@ -53,5 +53,5 @@ def write(results: Results, path: Path) -> Path:
     try:
         put_text(path, page)
     except OSError as error:
-        raise ReportError(f"the report could not be written to {path}: {error.strerror}") from error
+        raise ReportError.unwritten("the report could not be written", path, error) from error
     return path

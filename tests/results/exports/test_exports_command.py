@@ -236,7 +236,7 @@ def test_place_without_a_name_is_refused(towtank, results, out):
 def test_place_that_cannot_be_written_is_told(towtank, results, tmp_path):
     (tmp_path / "file").write_text("mine")
     answer = towtank("export", results, "--to", "csv", "--out", tmp_path / "file" / "below.csv")
-    assert answer.status == 1
+    assert answer.status == 2
     assert "the export could not be written to" in answer.err
     assert "Not a directory" in answer.err
 

@@ -39,7 +39,7 @@ def _append(paths: Sequence[Path], options: Options) -> Mapping[str, object]:
         with summary.open("ab", buffering=0) as stream:
             stream.write(gap + page)
     except OSError as error:
-        raise ReportError(f"the summary could not be appended to {summary}: {error.strerror or error}") from error
+        raise ReportError.unwritten("the summary could not be appended", summary, error) from error
     return {"appended_to": str(summary)}
 
 

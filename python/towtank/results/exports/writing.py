@@ -57,7 +57,7 @@ def write(file: File, path: Path) -> None:
     except NotAFileError as error:
         raise StudyError.at(COMMAND_LINE, f"{error.strerror}: {str(path)!r}", where="--out") from error
     except OSError as error:
-        raise ReportError(f"the export could not be written to {path}: {error.strerror or error}") from error
+        raise ReportError.unwritten("the export could not be written", path, error) from error
 
 
 def print_file(file: File) -> None:
