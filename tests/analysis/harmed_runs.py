@@ -227,7 +227,8 @@ def limited(run, limits, **gauges):
     run.update(tiers={name: {**tiers[name], "limits": limits}})
 
     def change(document, at):
-        document["groups"][name].update({"processes": 2, "open_files": 100, "threads": 10, **gauges})
+        seen = {"pids": {"levels": 0}, "ports": {"network": 1, "sockets": 20}}
+        document["groups"][name].update({"processes": 2, "open_files": 100, "threads": 10, **seen, **gauges})
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
     return name

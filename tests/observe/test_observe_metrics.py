@@ -38,7 +38,7 @@ def test_the_tables_name_what_the_probe_samples() -> None:
     assert keys(sample["disks"]["vda"]) == names(metrics.DISKS)
     assert keys(sample["networks"]["eth0"]) == names(metrics.NETWORKS)
     # The recorded /proc has no limits of processes, without which these are left out.
-    of_limits = {"open_files_of_fullest", "open_files_limit"}
+    of_limits = {"open_files_of_fullest", "open_files_limit", "user_tasks", "user_tasks_limit"}
     assert of_limits < names(metrics.GROUPS)
     assert keys(sample["groups"]["content"]) == names(metrics.GROUPS) - of_limits
 

@@ -1,13 +1,15 @@
 """Limits of open files of services: the hard limit becomes the soft limit, and the limits in force are recorded."""
 
+import os
 import resource
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from towtank.system.limits import limits_below, parse_limits, read_here
+from towtank.system.limits import PORTS, limits_below, parse_limits, parse_ports, ports_here, read_here
 from towtank.system.process import ProcessSpec, ServiceProcess, run_to_end, tail
 from towtank.system.service import Place, PlainService
 from towtank.system.system import System
@@ -64,6 +66,8 @@ def test_limits_in_force_are_among_the_facts_of_a_tier(tmp_path: Path, login_lim
     assert limits["open_files"] == min(login_limit, 524_288)
     most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     assert limits["processes"] == (None if most == resource.RLIM_INFINITY else most)
+    first, last = map(int, Path(PORTS).read_text().split())
+    assert limits["ports"] == last - first + 1
 
 
 def test_limits_are_read_as_the_kernel_writes_them() -> None:
@@ -74,4 +78,20 @@ def test_limits_are_read_as_the_kernel_writes_them() -> None:
 
 def test_limits_of_a_process_that_ended_are_unknown() -> None:
     assert limits_below(2**22 + 1, read_here) == {}
-    assert limits_below(7, {"/proc/7/task/7/children": "8 9 ", "/proc/8/limits": LIMITS}.get)["open_files"] == 1024
+    files = {"/proc/7/task/7/children": "8 9 ", "/proc/8/limits": LIMITS}
+    assert limits_below(7, files.get)["open_files"] == 1024
+    assert "ports" not in limits_below(7, files.get)
+    assert limits_below(7, files.get, {8: "1024 2047"}.get)["ports"] == 1024
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
+def test_the_range_of_local_ports_is_that_of_the_network_of_the_process() -> None:
+    script = "echo 40000 40999 >/proc/sys/net/ipv4/ip_local_port_range && echo set && exec sleep 60"
+    command = ["unshare", "-n", "sh", "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        if process.stdout.readline() != "set\n":
+            pytest.skip("this kernel keeps the range of a new network from being set")
+        assert parse_ports(ports_here(process.pid) or "") == 1000
+        assert parse_ports(ports_here(os.getpid()) or "") != 1000
+        process.kill()

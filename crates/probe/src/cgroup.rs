@@ -77,7 +77,11 @@ pub fn locate(membership: &str, mounts: &str) -> Option<Place> {
 }
 
 /// Root and mount point of a line of mountinfo, if it mounts this file system (with this option).
-fn mount<'a>(line: &'a str, kind: &str, option: Option<&str>) -> Option<(&'a str, &'a str)> {
+pub(crate) fn mount<'a>(
+    line: &'a str,
+    kind: &str,
+    option: Option<&str>,
+) -> Option<(&'a str, &'a str)> {
     let (before, after) = line.split_once(" - ")?;
     let mut after = after.split(' ');
     let fits = after.next() == Some(kind);

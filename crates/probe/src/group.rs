@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::cgroup::CgroupCpu;
 use crate::json::Json;
 use crate::ledger::{Balance, Ledger, add};
+use crate::pids::CgroupTasks;
+use crate::ports::Networks;
 use crate::process::{FileCount, ProcessReader, Usage};
 use crate::procfile::Buffer;
 use crate::threads::Switches;
 use crate::tree::Table;
+use crate::users::Users;
 
 /// What all groups read with.
 pub struct Reader<'a> {
@@ -19,6 +22,10 @@ pub struct Reader<'a> {
     pub table: &'a Table,
     /// Whether the table has been refreshed since the last sample.
     pub refreshed: bool,
+    /// Processes by user, counted at most once in a sample.
+    pub users: &'a mut Option<Users>,
+    /// Sockets by network namespace.
+    pub networks: &'a mut Networks,
     /// How open files are counted.
     pub count: FileCount,
     /// Length of a clock tick. [ns]
@@ -26,6 +33,9 @@ pub struct Reader<'a> {
     /// Size of a page. [bytes]
     pub page_bytes: u64,
 }
+
+/// Users are counted from this share of their limit on, in per cent.
+const USERS_FROM: u64 = 90;
 
 /// A number that no process has: the kernel's limit is 2^22.
 const NOBODY: u32 = u32::MAX;
@@ -51,6 +61,7 @@ pub struct Group {
     ledger: Ledger,
     switches_carried: Switches,
     cgroup: Option<CgroupCpu>,
+    pids: Option<CgroupTasks>,
 }
 
 /// Sums over the members that live.
@@ -98,6 +109,7 @@ impl Group {
             ledger: Ledger::default(),
             switches_carried: Switches::default(),
             cgroup: None,
+            pids: None,
         }
     }
 
@@ -131,7 +143,8 @@ impl Group {
             self.root_start_ticks,
             self.unexplored,
             self.cgroup,
-        ) = (root, None, true, None);
+            self.pids,
+        ) = (root, None, true, None, None);
     }
 
     /// Writes the object of this group.
@@ -198,6 +211,7 @@ impl Group {
             if pid == root {
                 self.root_start_ticks = Some(start_ticks);
                 self.cgroup = CgroupCpu::of_process(&self.proc, pid);
+                self.pids = CgroupTasks::of_process(&self.proc, pid);
             }
             let reader = ProcessReader::new(&self.proc, pid);
             self.members.insert(
@@ -278,10 +292,58 @@ impl Group {
             json.count("open_files_of_fullest", fullest.open);
             json.count("open_files_limit", fullest.limit);
         }
+        self.write_user(with, json);
         json.count("root_pid", u64::from(self.root));
         json.count("root_start_ticks", self.root_start_ticks);
         if let Some(cgroup) = &mut self.cgroup {
             cgroup.write(with.buffer, json);
+        }
+        if let Some(pids) = &mut self.pids {
+            pids.write(with.buffer, json);
+        }
+        // The guard at the root may be outside of the network that its command is in.
+        let inside = self.members.keys().rfind(|pid| **pid != self.root);
+        if let Some(pid) = inside.or_else(|| self.members.keys().next()) {
+            with.networks.write(&self.proc, *pid, json);
+        }
+    }
+
+    /// Writes processes and threads of the user that is closest to its limit, if all of the host are near the limit.
+    ///
+    /// Where they are not, no user can be, and nothing has to be counted.
+    fn write_user(&self, with: &mut Reader<'_>, json: &mut Json) {
+        let limited = |(pid, member): (&u32, &Member)| Some((*pid, member.last?.processes_limit?));
+        let lowest = self
+            .members
+            .iter()
+            .filter_map(limited)
+            .map(|(_, limit)| limit)
+            .min();
+        let near = |(tasks, limit): (u64, u64)| {
+            tasks.saturating_mul(100) >= limit.saturating_mul(USERS_FROM)
+        };
+        if !with.table.tasks().zip(lowest).is_some_and(near) {
+            return;
+        }
+        let pids = with.table.processes(false).map(|(pid, _)| pid);
+        let users = with
+            .users
+            .get_or_insert_with(|| Users::count(&self.proc, pids));
+        let told = self
+            .members
+            .iter()
+            .filter_map(limited)
+            .filter_map(|(pid, limit)| {
+                let (tasks, exempt) = users.of(pid)?;
+                Some((tasks, (!exempt).then_some(limit)))
+            });
+        let share = |(tasks, limit): &(u64, Option<u64>)| {
+            limit.map_or(0.0, |limit| *tasks as f64 / limit.max(1) as f64)
+        };
+        if let Some((tasks, limit)) = told.max_by(|one, other| share(one).total_cmp(&share(other)))
+        {
+            json.count("user_tasks", tasks);
+            json.count("user_tasks_limit", limit);
         }
     }
 }

@@ -30,6 +30,8 @@ pub mod host;
 pub mod json;
 pub mod ledger;
 pub mod line;
+pub mod pids;
+pub mod ports;
 pub mod process;
 pub mod procfile;
 mod run;
@@ -38,5 +40,6 @@ pub mod sys;
 pub mod text;
 pub mod threads;
 pub mod tree;
+pub mod users;
 
 pub use run::{EndReason, GroupRoot, Options, Roots, Sampler, run};

@@ -82,13 +82,10 @@ pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     ])
 }
 
-/// The soft limit of open files, from the content of `/proc/PID/limits`.
+/// A soft limit (`Max open files`, `Max processes`), from the content of `/proc/PID/limits`; `None` for no limit.
 #[must_use]
-pub fn parse_open_files_limit(content: &[u8]) -> Option<u64> {
-    let name = b"Max open files";
-    let line = content
-        .split(|byte| *byte == b'\n')
-        .find(|line| line.starts_with(name))?;
+pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
+    let line = text::lines(content).find(|line| line.starts_with(name.as_bytes()))?;
     text::fields(&line[name.len()..])
         .next()
         .and_then(text::number)
@@ -107,6 +104,8 @@ pub struct Usage {
     pub open_files: Option<u64>,
     /// How many it may have open: its soft limit.
     pub open_files_limit: Option<u64>,
+    /// How many processes and threads its user may have: its soft limit, which holds where it is not exempt.
+    pub processes_limit: Option<u64>,
     /// Context switches and waiting for a CPU.
     pub switches: Switches,
 }
@@ -153,6 +152,7 @@ pub struct ProcessReader {
     fd: PathBuf,
     limits: ProcFile,
     open_files_limit: Option<u64>,
+    processes_limit: Option<u64>,
     threads: Threads,
 }
 
@@ -168,6 +168,7 @@ impl ProcessReader {
             fd: folder.join("fd"),
             limits: ProcFile::new(folder.join("limits")),
             open_files_limit: None,
+            processes_limit: None,
             threads: Threads::new(folder.join("task")),
         }
     }
@@ -204,6 +205,7 @@ impl ProcessReader {
             resident_pages: resident,
             open_files,
             open_files_limit,
+            processes_limit: self.processes_limit,
             switches,
         })
     }
@@ -216,7 +218,8 @@ impl ProcessReader {
             .open_files_limit
             .is_some_and(|limit| in_use <= limit / 2);
         if !plenty && self.limits.read(buffer) == Reading::Whole {
-            self.open_files_limit = parse_open_files_limit(buffer.text());
+            self.open_files_limit = parse_limit(buffer.text(), "Max open files");
+            self.processes_limit = parse_limit(buffer.text(), "Max processes");
         }
         self.open_files_limit
     }
@@ -245,16 +248,16 @@ mod tests {
     }
 
     #[test]
-    fn the_soft_limit_of_open_files_is_read() {
+    fn soft_limits_are_read() {
         let content =
             b"Limit                     Soft Limit           Hard Limit           Units     \n\
             Max processes             63432                63432                processes \n\
             Max open files            1024                 524288               files     \n";
-        assert_eq!(parse_open_files_limit(content), Some(1024));
-        assert_eq!(
-            parse_open_files_limit(b"Max processes 5 5 processes\n"),
-            None
-        );
+        assert_eq!(parse_limit(content, "Max open files"), Some(1024));
+        assert_eq!(parse_limit(content, "Max processes"), Some(63432));
+        let unlimited = b"Max processes unlimited unlimited processes\n";
+        assert_eq!(parse_limit(unlimited, "Max processes"), None);
+        assert_eq!(parse_limit(unlimited, "Max open files"), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::group::{Group, Reader};
 use crate::host::{HostSampler, facts};
 use crate::json::Json;
 use crate::line::LineWriter;
+use crate::ports::Networks;
 use crate::process::FileCount;
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::schedule::Schedule;
@@ -89,6 +90,7 @@ pub struct Sampler {
     host: HostSampler,
     table: Table,
     groups: Vec<Group>,
+    networks: Networks,
     own_memory: ProcFile,
     count: FileCount,
     tick_ns: u64,
@@ -113,6 +115,7 @@ impl Sampler {
             host: HostSampler::new(&roots, tick_ns),
             table: Table::new(roots.proc.clone()),
             groups,
+            networks: Networks::new(&roots.proc),
             own_memory: ProcFile::new(roots.proc.join("self/statm")),
             count: FileCount::detect(&roots.proc),
             tick_ns,
@@ -173,10 +176,13 @@ impl Sampler {
 
     fn sample_groups(&mut self) {
         let refreshed = !self.groups.is_empty() && self.table.refresh(&mut self.buffer);
+        self.networks.begin();
         let mut reader = Reader {
             buffer: &mut self.buffer,
             table: &self.table,
             refreshed,
+            users: &mut None,
+            networks: &mut self.networks,
             count: self.count,
             tick_ns: self.tick_ns,
             page_bytes: self.page_bytes,

@@ -35,6 +35,7 @@ pub struct Table {
     proc: PathBuf,
     loadavg: ProcFile,
     last_number: Option<u64>,
+    tasks: Option<u64>,
     processes: BTreeMap<u32, Entry>,
 }
 
@@ -47,6 +48,7 @@ impl Table {
             proc,
             loadavg,
             last_number: None,
+            tasks: None,
             processes: BTreeMap::new(),
         }
     }
@@ -54,9 +56,10 @@ impl Table {
     /// Looks for new processes, if there can be any; true where the list was read.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> bool {
         // Read before the list: a process started in between is then in this list or makes for the next one.
-        let number = (self.loadavg.read(buffer) == Reading::Whole)
-            .then(|| text::fields(buffer.text()).nth(4).and_then(text::number))
-            .flatten();
+        let known = self.loadavg.read(buffer) == Reading::Whole;
+        let content = if known { buffer.text() } else { &[] };
+        let number = text::fields(content).nth(4).and_then(text::number);
+        self.tasks = text::fields(content).nth(3).and_then(behind_slash);
         if number.is_some() && number == self.last_number {
             return false;
         }
@@ -112,6 +115,12 @@ impl Table {
         })
     }
 
+    /// Processes and threads of the whole host, seen from here or not; `None` where the kernel does not tell.
+    #[must_use]
+    pub fn tasks(&self) -> Option<u64> {
+        self.tasks
+    }
+
     /// The process with this number.
     #[must_use]
     pub fn get(&self, pid: u32) -> Option<&Entry> {
@@ -143,6 +152,12 @@ impl Table {
         }
         false
     }
+}
+
+/// The second number of `running/all`.
+fn behind_slash(field: &[u8]) -> Option<u64> {
+    let slash = field.iter().position(|byte| *byte == b'/')?;
+    text::number(&field[slash + 1..])
 }
 
 #[cfg(test)]
@@ -197,6 +212,7 @@ mod tests {
         folder.last_number(300);
         let mut table = Table::new(folder.path().to_owned());
         assert!(table.refresh(&mut buffer));
+        assert_eq!(table.tasks(), Some(99));
         assert!(!table.refresh(&mut buffer), "nothing was started");
         // The numbers go round: 300 now is a child of 7.
         folder.process(7, 1, 7, 90);

@@ -1,4 +1,4 @@
-"""Limits that the kernel sets a process of a service: open files, and processes of its user."""
+"""Limits that the kernel sets a process of a service: open files, processes of its user, local ports."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from towtank.errors import TargetError
+
 Read = Callable[[str], str | None]
 """Reads a small file of the machine that the process is on; None if it cannot be read."""
 
+ReadPorts = Callable[[int], str | None]
+"""Reads the range of local ports in the network of a process; None if it cannot be read."""
+PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 _NAMES = {"open_files": "Max open files", "processes": "Max processes"}
 
 
-def limits_below(guard: int, read: Read) -> dict[str, int | None]:
+def limits_below(guard: int, read: Read, read_ports: ReadPorts | None = None) -> dict[str, int | None]:
     """Return the soft limits in force of the command that a guard runs.
 
     Parameters
@@ -22,15 +27,20 @@ def limits_below(guard: int, read: Read) -> dict[str, int | None]:
         Process id of the guard, on its machine.
     read : callable
         Reads files of that machine.
+    read_ports : callable, optional
+        Reads the range of local ports of a process there; by default all have the network of that machine.
 
     Returns
     -------
     dict
-        `open_files` of each process and `processes` (with threads, of the user of the process). None stands for no
-        limit; what cannot be read is left out.
+        `open_files` of each process, `processes` (with threads, of the user of the process), and `ports` that
+        connections to one destination can have. None stands for no limit; what cannot be read is left out.
     """
     children = (read(f"/proc/{guard}/task/{guard}/children") or "").split()
-    return parse_limits(read(f"/proc/{children[0]}/limits") or "") if children else {}
+    if not children:
+        return {}
+    ports = parse_ports((read(PORTS) if read_ports is None else read_ports(int(children[0]))) or "")
+    return {**parse_limits(read(f"/proc/{children[0]}/limits") or ""), **({} if ports is None else {"ports": ports})}
 
 
 def parse_limits(text: str) -> dict[str, int | None]:
@@ -47,6 +57,30 @@ def parse_limits(text: str) -> dict[str, int | None]:
         if match is not None:
             found[key] = int(match[1]) if match[1] != "unlimited" else None
     return found
+
+
+def parse_ports(text: str) -> int | None:
+    """Count the ports of the text of `net.ipv4.ip_local_port_range`.
+
+    Examples
+    --------
+    >>> parse_ports("32768\t60999"), parse_ports("")
+    (28232, None)
+    """
+    ends = text.split()
+    return int(ends[1]) - int(ends[0]) + 1 if len(ends) == 2 and all(end.isdigit() for end in ends) else None
+
+
+def ports_here(pid: int) -> str | None:
+    """Read the range of local ports in the network of a process of this machine; None if it cannot be read."""
+    from towtank.system.hosts.namespaces import within_network  # noqa: PLC0415 - hosts are made of processes
+
+    try:
+        if Path(f"/proc/{pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
+            return read_here(PORTS)
+        return within_network(pid, lambda: read_here(PORTS))
+    except (OSError, TargetError):
+        return None
 
 
 def read_here(path: str) -> str | None:

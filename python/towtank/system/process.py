@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from towtank.engine import guarded
 from towtank.errors import TargetError
-from towtank.system.limits import limits_below, read_here
+from towtank.system.limits import limits_below, ports_here, read_here
 
 if TYPE_CHECKING:
     from towtank.system.hosts.host import Host
@@ -213,7 +213,7 @@ class ServiceProcess:
 
     def limits(self) -> dict[str, int | None]:
         """Limits in force for its command; processes of a host in namespaces are visible here, too."""
-        return {} if self._guard is None else limits_below(self._guard.pid, read_here)
+        return {} if self._guard is None else limits_below(self._guard.pid, read_here, ports_here)
 
     def last_lines(self) -> str:
         """The last lines of the log, indented, for the end of a message; empty when it holds none."""

@@ -74,13 +74,14 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
         Kind.CLOCK_JUMP: not evidence.observed.samples.samples,
         Kind.INTERFERENCE: host["foreign_share"] is None,
         Kind.LISTEN_OVERFLOW: not _known(evidence, "listen_overflows"),
-        Kind.TIER_LIMIT: bool(summary["tiers"]) and not limits.is_known(evidence),
         Kind.RETRANSMITS: not _known(evidence, "retransmits"),
         Kind.THROTTLED: GENERATOR_GROUP not in host["throttled"] and why is not None,
     }
     for kind, is_missing in missing.items():
         if is_missing:
             yield NotChecked(kind, why or _not_offered(evidence, kind))
+    if unknown := limits.unknown(evidence):
+        yield NotChecked(Kind.TIER_LIMIT, why or f"not observed: {unknown}")
     if not evidence.observed.tiers:
         for kind in (Kind.SERVICE_RESTARTED, Kind.SERVICE_DIED, Kind.UTILIZATION_LAW):
             yield NotChecked(kind, _NO_TIER)

@@ -1,4 +1,4 @@
-"""Checks of limits of the kernel: whether a tier ran out of open files, or of processes and threads."""
+"""Checks of limits of the kernel: whether a tier ran out of open files, processes and threads, or local ports."""
 
 from __future__ import annotations
 
@@ -6,24 +6,49 @@ from collections.abc import Iterator
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.system.limits import EXHAUSTED_SHARE
 
-# A sample may miss the instant at which a limit was reached, so a value this close to the limit counts as reached.
-EXHAUSTED_SHARE = 0.95
-_WORDS = {"open_files": "file descriptors", "threads": "processes and threads"}
+_WORDS = {
+    "open_files": "file descriptors",
+    "threads": "processes and threads",
+    "control_group": "processes and threads of its control group",
+    "ports": "local ports",
+}
+"""What a tier runs out of."""
+# Relays carry the load, and are processes of ours without a limit of their own.
+_RELAY = "relay"
 
 
 def exhausted(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether a tier reached its limit of open files, or of processes and threads."""
+    """Whether a tier reached a limit of the kernel."""
+    networks: dict[tuple[str, float, float], list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():
         for resource, words in _WORDS.items():
-            most, limit = tier["limits"][resource]["most"], tier["limits"][resource]["limit"]
+            found = tier["limits"][resource]
+            most, limit = found["most"], found["limit"]
             if most is None or not limit or most < EXHAUSTED_SHARE * limit:
                 continue
-            text = f"{name} ran out of {words}: {min(most, limit):,.0f} in use, its limit is {limit:,.0f}"
-            yield Doubt(Kind.TIER_LIMIT, Level.SUSPECT, text, most, limit)
+            if resource == "ports":
+                networks.setdefault((found["towards"], most, limit), []).append(name)
+            else:
+                yield _doubt(f"{name} ran out of {words}", most, limit)
+    # Tiers of one network share its local ports.
+    for (towards, most, limit), names in networks.items():
+        where = names[0] if len(names) == 1 else f"the network of {' and '.join(names)}"
+        yield _doubt(f"{where} ran out of local ports towards {towards}", most, limit)
 
 
-def is_known(evidence: Evidence) -> bool:
-    """Whether the open files of any tier, and their limit, were recorded."""
-    recorded = [tier["limits"]["open_files"] for tier in evidence.summary["tiers"].values()]
-    return any(None not in (open_files["most"], open_files["limit"]) for open_files in recorded)
+def _doubt(what: str, most: float, limit: float) -> Doubt:
+    text = f"{what}: {min(most, limit):,.0f} in use, its limit is {limit:,.0f}"
+    return Doubt(Kind.TIER_LIMIT, Level.SUSPECT, text, most, limit)
+
+
+def unknown(evidence: Evidence) -> str | None:
+    """Names the limits that were not observed, with their tiers; None if all were."""
+    missing: dict[str, list[str]] = {}
+    for name, tier in evidence.summary["tiers"].items():
+        for resource, words in _WORDS.items():
+            if tier["kind"] != _RELAY and not tier["limits"][resource]["known"]:
+                missing.setdefault(words.replace("its", "the"), []).append(name)
+    parts = [f"{words} of {' and '.join(names)}" for words, names in missing.items()]
+    return "; ".join(parts) or None

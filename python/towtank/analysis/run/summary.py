@@ -158,9 +158,15 @@ def _system(data: RunData) -> dict[str, Any]:
     observed, measurement, chosen = data.observed, data.measurement, data.chosen
     end = float(measurement.ends.max()) if measurement.bins else 0.0
     window = tiers.span(measurement, chosen)
+    targets = {
+        address for target in (data.plan or {}).get("targets") or () for address in target.get("addresses") or ()
+    }
     return {
         "tiers": {
-            name: {**tiers.tier(observed, name, measurement, chosen), "limits": tier_limits(observed, name, *window)}
+            name: {
+                **tiers.tier(observed, name, measurement, chosen),
+                "limits": tier_limits(observed, name, *window, targets),
+            }
             for name in observed.tiers
         },
         "host": tiers.host(observed, measurement, chosen),

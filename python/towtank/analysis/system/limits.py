@@ -1,17 +1,23 @@
-"""Open files, processes and threads of a tier, with the limits of the kernel."""
+"""Open files, processes and threads, and local ports of a tier, with the limits of the kernel."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from towtank.analysis.system.tiers import Observed
 
+EXHAUSTED_SHARE = 0.95
+"""A sample may miss the instant at which a limit was reached, so a value this close to the limit counts as reached."""
 # The guard in the group of each tier, and the command. The limit of open files holds for each process, so it cannot be
 # compared with a sum over more processes.
 _GUARD_AND_COMMAND = 2
+Json = dict[str, Any]
 
 
-def tier_limits(observed: Observed, name: str, start_s: float, end_s: float) -> dict[str, dict[str, float | None]]:
+def tier_limits(
+    observed: Observed, name: str, start_s: float, end_s: float, targets: Collection[str] = ()
+) -> dict[str, Json]:
     """Return the most that a tier used of each limited resource, and the limit.
 
     Parameters
@@ -22,39 +28,96 @@ def tier_limits(observed: Observed, name: str, start_s: float, end_s: float) -> 
         The tier.
     start_s, end_s : float
         The window, on the clock of the run. [s]
+    targets : collection of str
+        Addresses that the generator connects to: ports towards them are the generator's.
 
     Returns
     -------
     dict
-        `open_files` of the process that is closest to its limit, and `threads` of the tier with the limit of
-        processes of its user. Each has `most` and `limit`, None if unknown; `limit` is also None if unlimited.
+        `open_files` of the process closest to its limit, `threads` of the user of the tier with its processes,
+        `control_group` with the processes and threads of the control group closest to its limit, and `ports` towards
+        the destination with the most of them, which `towards` names. Each has `most` and `limit`, and `known`: whether
+        both were observed. With `known`, `limit` is None if there is none, and `most` is None if it was far below.
     """
     stated = observed.tiers.get(name, {}).get("limits")
     stated = stated if isinstance(stated, dict) else {}
-    gauge = observed.where(name).samples.gauge
-    most, limit = _fullest(observed, name, start_s, end_s)
+    group = _Group(observed, name, start_s, end_s)
     return {
-        "open_files": {"most": most, "limit": _number(stated.get("open_files")) if limit is None else limit},
-        "threads": {
-            "most": max(gauge(start_s, end_s, "groups", name, "threads"), default=None),
-            "limit": _number(stated.get("processes")),
-        },
+        "open_files": _open_files(group, stated),
+        "threads": _threads(group, stated),
+        "control_group": _control_group(group),
+        "ports": _ports(group, stated, targets),
     }
 
 
-def _fullest(observed: Observed, name: str, start_s: float, end_s: float) -> tuple[float | None, float | None]:
+class _Group:
+    """The samples of the group of a tier within the window."""
+
+    def __init__(self, observed: Observed, name: str, start_s: float, end_s: float) -> None:
+        self._samples = observed.where(name).samples
+        self._name, self._start_s, self._end_s = name, start_s, end_s
+
+    def gauge(self, *path: str) -> list[float]:
+        return self._samples.gauge(self._start_s, self._end_s, "groups", self._name, *path)
+
+    def pairs(self, *paths: tuple[str, ...]) -> list[tuple[float, ...]]:
+        """Values of several gauges; nothing unless each sample that has one has all."""
+        columns = [self.gauge(*path) for path in paths]
+        return list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else []
+
+    def towards(self) -> list[dict[str, float]]:
+        """Ports in use by destination, of the samples in which they were listed."""
+        times = zip(self._samples.times_s, self._samples.samples, strict=True)
+        groups = (one.get("groups", {}).get(self._name, {}) for at, one in times if self._start_s <= at <= self._end_s)
+        ports = (group.get("ports") for group in groups if isinstance(group, dict))
+        listed = (each.get("towards") for each in ports if isinstance(each, dict))
+        return [each for each in listed if isinstance(each, dict)]
+
+
+def _fullest(pairs: list[tuple[float, ...]]) -> tuple[float, ...] | None:
+    return max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0, default=None)
+
+
+def _open_files(group: _Group, stated: Json) -> Json:
     """Open files of the process closest to its limit, and that limit.
 
     Records of older probes have the sum over the tier only. It is used if the tier has a single process.
     """
-    gauge = observed.where(name).samples.gauge
-    files = gauge(start_s, end_s, "groups", name, "open_files_of_fullest")
-    limits = gauge(start_s, end_s, "groups", name, "open_files_limit")
-    if files and len(files) == len(limits):
-        return max(zip(files, limits, strict=True), key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0)
-    processes = max(gauge(start_s, end_s, "groups", name, "processes"), default=0.0)
-    alone = gauge(start_s, end_s, "groups", name, "open_files") if processes <= _GUARD_AND_COMMAND else []
-    return max(alone, default=None), None
+    if pair := _fullest(group.pairs(("open_files_of_fullest",), ("open_files_limit",))):
+        return {"most": pair[0], "limit": pair[1], "known": True}
+    processes = max(group.gauge("processes"), default=0.0)
+    alone = group.gauge("open_files") if processes <= _GUARD_AND_COMMAND else []
+    most = max(alone, default=None)
+    return {"most": most, "limit": _number(stated.get("open_files")), "known": _is_known(most, stated, "open_files")}
+
+
+def _threads(group: _Group, stated: Json) -> Json:
+    """Processes and threads of the tier's user, which the probe counts near the limit; else those of the tier."""
+    if counted := group.gauge("user_tasks"):
+        limits = group.gauge("user_tasks_limit")
+        return {"most": max(counted), "limit": min(limits, default=None), "known": True}
+    most = max(group.gauge("threads"), default=None)
+    return {"most": most, "limit": _number(stated.get("processes")), "known": _is_known(most, stated, "processes")}
+
+
+def _control_group(group: _Group) -> Json:
+    pair = _fullest(group.pairs(("pids", "tasks"), ("pids", "limit")))
+    most, limit = pair if pair is not None else (None, None)
+    return {"most": most, "limit": limit, "known": bool(group.gauge("pids", "levels"))}
+
+
+def _ports(group: _Group, stated: Json, targets: Collection[str]) -> Json:
+    """Local ports towards one destination; they are listed only if all sockets together are near the limit."""
+    limit, sockets, listed = _number(stated.get("ports")), group.gauge("ports", "sockets"), group.towards()
+    used = [(ports, towards) for each in listed for towards, ports in each.items() if towards not in targets]
+    most, towards = max(used, default=(None, None))
+    few = limit is not None and bool(sockets) and max(sockets) < EXHAUSTED_SHARE * limit
+    known = limit is not None and bool(sockets) and (few or bool(listed))
+    return {"most": _number(most), "limit": limit, "towards": towards, "known": known}
+
+
+def _is_known(most: float | None, stated: Json, key: str) -> bool:
+    return most is not None and key in stated
 
 
 def _number(value: Any) -> float | None:
