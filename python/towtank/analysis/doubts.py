@@ -210,7 +210,7 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "raise the server's listen backlog and net.core.somaxconn of its host, or lengthen the ramp-up",
     ),
     Kind.TIER_LIMIT: (
-        "A tier had as many open files, processes and threads, or local ports, as the kernel allows. It refused further "
+        "A tier had as many open files, processes and threads, or local ports as the kernel allows. It refused further "
         "work, so errors and response times show that limit, not the capacity of the tier.",
         "raise the limit of the tier (ulimit -n for open files, ulimit -u or pids.max of its control group for "
         "processes, LimitNOFILE and TasksMax of a systemd unit, net.ipv4.ip_local_port_range for local ports), or let "

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from towtank.analysis.measurement import DRAIN, Column, Mask, Measurement
 from towtank.analysis.windows.window import Window
+from towtank.results.segments import names
 
 
-def unfinished(measurement: Measurement, window: Window | None, chosen: Mask) -> dict[str, Any] | None:
+def unfinished(
+    measurement: Measurement, window: Window | None, chosen: Mask, plan: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
     """Count the requests in flight at the end of a window, and the failures in the drain after it.
 
     Parameters
@@ -20,6 +24,8 @@ def unfinished(measurement: Measurement, window: Window | None, chosen: Mask) ->
         The window that is analysed.
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the window.
+    plan : dict, optional
+        The engine's plan.
 
     Returns
     -------
@@ -45,7 +51,40 @@ def unfinished(measurement: Measurement, window: Window | None, chosen: Mask) ->
             for name, column in measurement.columns("transaction").items()
             if column.failed[drain].any()
         },
+        "silent_targets": silent_targets(measurement, plan),
     }
+
+
+def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> list[str]:
+    """Name the targets of which nothing came in the whole run but failures, with their addresses.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    plan : dict or None
+        The engine's plan, which knows the target of each step.
+    """
+    plan = plan or {}
+    steps = list(names(measurement.recording, "step"))
+    columns = measurement.columns("step")
+    answered: dict[int, bool] = {}
+    for step, target in set(_targets(plan.get("transactions"))):
+        column = columns.get(steps[step]) if step < len(steps) else None
+        if column is not None and column.ended.any():
+            answered[target] = answered.get(target, False) or bool(column.ok.any())
+    targets = plan.get("targets") or []
+    silent = [targets[number] for number, has in sorted(answered.items()) if not has and number < len(targets)]
+    return [f"{one.get('name')} ({', '.join(one.get('addresses') or ['no address'])})" for one in silent]
+
+
+def _targets(node: Any) -> Iterator[tuple[int, int]]:
+    """Step and target of each operation, wherever it stands in a plan."""
+    if isinstance(node, dict):
+        pair = (node.get("step"), node.get("target"))
+        if all(isinstance(number, int) and not isinstance(number, bool) for number in pair):
+            yield int(pair[0] or 0), int(pair[1] or 0)
+    for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _targets(each)
 
 
 def _drain(measurement: Measurement, window: Window) -> Mask | None:

@@ -47,6 +47,8 @@ def completed(evidence: Evidence) -> Iterator[Doubt]:
         text += f"; {found['in_flight']:,} requests were in flight at its end"
     if found["failed_later"]:
         text += ", and of these failed after it: " + _kinds(found["failed_later"])
+    if found["silent_targets"]:
+        text += f"; nothing but failures came of {' and '.join(found['silent_targets'])}"
     yield Doubt(Kind.NOTHING_COMPLETED, Level.INVALID, text, 0.0, 1.0)
 
 

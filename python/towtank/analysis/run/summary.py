@@ -90,7 +90,7 @@ def describe(
     summary["audit"] = audit.audit(data.plan, data.measurement, summary["laws"]["little"], summary["accounting"])
     summary["objectives"] = objective_scopes.judge(objectives, data.measurement, data.asked, data.phases)
     summary["backlog"] = backlog(data.measurement, data.chosen)
-    summary["unfinished"] = unfinished(data.measurement, data.window, data.chosen)
+    summary["unfinished"] = unfinished(data.measurement, data.window, data.chosen, data.plan)
     summary["pauses"] = pauses(data.measurement, data.chosen)
     summary["bounds"] = bounds(data, summary)
     summary["limit"] = data.found.document() if data.found is not None else None
