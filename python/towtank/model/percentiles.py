@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammainc, gammaincinv
+from scipy.special import gammainc, gammaincinv, gammaln
 
 from towtank.model.stations import NODE, StationAnswer, servers_of
 from towtank.model.transactions import chain_by_transaction, squared_variation, transactions_of
@@ -161,7 +162,8 @@ def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], nam
     for each, found in stations.items():
         if found.residence_s.get(name):
             station = known.get(each) or known[f"{each}{NODE}1"]
-            variance += _variance(station, nodes[each], found, name)
+            closed = _repairman(model, answer, station, found, name, nodes=nodes[each])
+            variance += _variance(station, nodes[each], found, name) if closed is None else closed
     return (mean**2 / variance, mean) if mean > 0 and variance > 0 else (math.inf, mean)
 
 
@@ -185,6 +187,74 @@ def _lone_queue(
     if not (poisson and plain and once) or held or squared_variation(service["variation"]) != 1:
         return None
     return float(load["arrival_rate_per_s"]) / nodes, float(service["service_time_s"]), int(station["servers"])
+
+
+def repairman_moments(users: int, service_s: float, servers: int, away_s: float, scv: float = 1.0) -> tuple[
+    float, float
+]:  # fmt: skip
+    """Mean [s] and variance [s^2] of the time at a queue, first come, first served, that all users come back to.
+
+    Parameters
+    ----------
+    users : int
+        N >= 1. [1]
+    service_s : float
+        S > 0. [s]
+    servers : int
+        m >= 1. [1]
+    away_s : float
+        Mean time from leaving the queue to coming back, >= 0. [s]
+    scv : float, default 1.0
+        Squared coefficient of variation of the service times; exact with 1. [1]
+
+    Notes
+    -----
+    Who arrives meets k jobs with the probability that a system of N - 1 users has k, p(k) ~ (N-1)! / (N-1-k)!
+    (S / away)^k / prod_i min(i, m) [1]_. It then waits for max(0, k - m + 1) ends of service, each S / m apart.
+
+    References
+    ----------
+    .. [1] S. S. Lavenberg and M. Reiser, "Stationary state probabilities at arrival instants for closed queueing
+           networks with multiple types of customers", Journal of Applied Probability 17(4), 1048-1061, 1980.
+    """
+    met = np.arange(users)
+    if away_s <= 0:
+        weights = (met == users - 1).astype(float)
+    else:
+        logs = gammaln(users) - gammaln(users - met) + met * math.log(service_s / away_s)
+        logs[1:] -= np.cumsum(np.log(np.minimum(met[1:], servers)))
+        weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    ends = np.maximum(0, met - servers + 1)
+    times = service_s + ends * service_s / servers
+    within = scv * (service_s**2 + ends * (service_s / servers) ** 2)
+    mean = float(weights @ times)
+    return mean, float(weights @ (within + times**2)) - mean**2
+
+
+def _repairman(
+    model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
+) -> float | None:
+    """Variance of the time of the one closed class at a station that serves in turn; None for all else. [s^2]
+
+    The rest of the network counts as a time away, and the moments are scaled to the mean of the solution.
+    """
+    load = model["classes"][0]
+    if len(model["classes"]) > 1 or load["name"] != name or not load.get("users"):
+        return None
+    service = station["services"][0]
+    visits = 1.0 if service["visits"] is None else float(service["visits"])
+    rate = float(answer["classes"][name]["throughput_per_s"])
+    plain = station["discipline"] == "fcfs" and not station["rates"] and station["capacity"] is None
+    if not plain or visits <= 0 or rate <= 0 or not service["service_time_s"]:
+        return None
+    residence = found.residence_s[name] / (visits * nodes)
+    away = float(load["users"]) / rate / visits - residence
+    scv = squared_variation(service["variation"])
+    mean, variance = repairman_moments(
+        round(load["users"]), float(service["service_time_s"]), int(station["servers"]), away, scv
+    )
+    return visits * nodes * variance * (residence / mean) ** 2
 
 
 def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> float:

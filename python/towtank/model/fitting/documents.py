@@ -18,6 +18,7 @@ from towtank.files import put_text
 from towtank.model.fitting import knees, model_file
 from towtank.model.fitting.audit import Finding, audit_points
 from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.curve_tails import curve_tails
 from towtank.model.fitting.curves import USL_PARAMETERS
 from towtank.model.fitting.demands import resource_demands
 from towtank.model.fitting.drift import at_saturation
@@ -358,5 +359,9 @@ def written_model(answer: Answer, source: str, path: Path) -> Json:
         raise ModelError(f"--out: must have a closed curve to write, got none: {why}")
     demands = answer.document.get("demands", {})
     found, left = model_file.stations(closed, answer.configuration, demands)
-    put_text(path, model_file.model_text(closed, source, found, left, answer.think_s))
-    return {"file": str(path), "check": model_file.checked(closed, found, left, answer.think_s)}
+    known = (closed, source, found, left, answer.think_s)
+    points = answer.configuration.points if answer.configuration else ()
+    tails = curve_tails(points, lambda order: model_file.model_text(*known, discipline=order), model_file.CLASS)
+    put_text(path, model_file.model_text(*known, tails=tails))
+    check = model_file.checked(closed, found, left, answer.think_s)
+    return {"file": str(path), "check": check, "percentiles": None if tails is None else tails.document()}

@@ -11,6 +11,7 @@ import numpy as np
 
 from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.curve_tails import SHARING, Tails
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.measured import Configuration
@@ -126,8 +127,35 @@ def _safe(name: str) -> str:
     return safe if re.match(r"[A-Za-z]", safe) else f"station_{safe}"
 
 
-def model_text(candidate: Candidate, source: str, found: list[Station], left: float, think_s: float) -> str:
-    """The model file, with a comment that says where its numbers come from."""
+def model_text(
+    candidate: Candidate,
+    source: str,
+    found: list[Station],
+    left: float,
+    think_s: float,
+    *,
+    tails: Tails | None = None,
+    discipline: str = SHARING,
+) -> str:
+    """The model file, with a comment that says where its numbers come from.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        Of a closed curve.
+    source : str
+        What was measured.
+    found : list of Station
+    left : float
+        Time outside of the stations. [s]
+    think_s : float
+        Mean think time. [s]
+    tails : Tails, optional
+        What the percentiles measured say; with them, their order of service counts.
+    discipline : str, default "ps"
+        Order of service without them.
+    """
+    order = discipline if tails is None else tails.discipline
     points = candidate.fit.points
     users = round(float(points.load.max()))
     lines = [
@@ -141,7 +169,7 @@ def model_text(candidate: Candidate, source: str, found: list[Station], left: fl
         "stations:",
     ]
     lines += [
-        f"  {one.name}: {{{_speed(one)}, discipline: ps, "
+        f"  {one.name}: {{{_speed(one)}, discipline: {order}, "
         f"demand: {{{CLASS}: {exact_duration(one.demand_s)}}}}}  # {one.how}"
         for one in found
     ]
@@ -150,11 +178,11 @@ def model_text(candidate: Candidate, source: str, found: list[Station], left: fl
             f"  {ELSEWHERE}: {{discipline: delay, demand: {{{CLASS}: {exact_duration(left)}}}}}  # what is left of the "
             f"response time at low load"
         )
-    return "\n".join(lines + _fitted(candidate, source, draws(candidate, found, left))) + "\n"
+    return "\n".join(lines + _fitted(candidate, source, draws(candidate, found, left), tails)) + "\n"
 
 
-def _fitted(candidate: Candidate, source: str, rows: dict[str, list[float]]) -> list[str]:
-    """The key `fitted`: the range measured, the error held out, replicates of the demands."""
+def _fitted(candidate: Candidate, source: str, rows: dict[str, list[float]], tails: Tails | None) -> list[str]:
+    """The key `fitted`: the range measured, the error held out, percentiles, replicates of the demands."""
     points, held_out = candidate.fit.points, candidate.held_out
     lines = [
         "fitted:",
@@ -165,6 +193,11 @@ def _fitted(candidate: Candidate, source: str, rows: dict[str, list[float]]) -> 
     ]
     if held_out is not None:
         lines.append(f"  held_out_error: {float(held_out['worst_error']):.4g}")
+    if tails is not None:
+        lines += [
+            "  percentiles:  # 95th percentile measured over that worked out: mean, least, largest",
+            f"    {CLASS}: [{tails.ratio:.4g}, {tails.low:.4g}, {tails.high:.4g}]",
+        ]
     lines.append("  draws:  # demand over that of above, in replicates of the bootstrap")
     return lines + [f"    {name}: [{', '.join(f'{value:g}' for value in row)}]" for name, row in rows.items()]
 

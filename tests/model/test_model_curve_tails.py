@@ -1,0 +1,74 @@
+"""The order of service of a fitted curve, from percentiles that were measured: exact cases of the machine repairman."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import gammainc
+
+from towtank.model.fitting.curve_tails import IN_TURN, SHARING, curve_tails
+
+SERVICE_S, THINK_S = 0.01014, 1.0
+LOADS = (20, 50, 80, 110, 150)
+
+
+def text(order: str) -> str:
+    return f"""schema: towtank/model/1
+classes: {{transactions: {{users: 1, think: {THINK_S} s}}}}
+stations: {{bottleneck: {{servers: 1, discipline: {order}, demand: {{transactions: {SERVICE_S} s}}}}}}
+"""
+
+
+def in_turn_p95(users: int) -> float:
+    """Exact 95th percentile of the machine repairman, first come, first served. [s]
+
+    A job meets the jobs that a system with one user less has on average (S. S. Lavenberg and M. Reiser, "Stationary
+    state probabilities at arrival instants for closed queueing networks", Journal of Applied Probability 17(4), 1980),
+    and its time is that of all of them and its own: an Erlang distribution for each number met.
+    """
+    others = users - 1
+    logs = [
+        math.lgamma(others + 1) - math.lgamma(others - k + 1) + k * math.log(SERVICE_S / THINK_S) for k in range(users)
+    ]
+    weights = np.exp(np.array(logs) - max(logs))
+    weights /= weights.sum()
+    jobs = np.arange(1, users + 1)
+
+    def beyond(time: float) -> float:
+        return float(weights @ gammainc(jobs, time / SERVICE_S)) - 0.95
+
+    return float(brentq(beyond, 1e-9, 10 * users * SERVICE_S))
+
+
+def points(p95: Callable[[int], float]) -> list[dict[str, object]]:
+    return [{"load": users, "response_time_s": {"p95": {"value": p95(users)}}} for users in LOADS]
+
+
+def test_jobs_that_are_served_in_turn_are_known_by_their_percentiles() -> None:
+    # An independent simulation of 150 users, of whose service 1 % is constant, has 0.727 s.
+    assert in_turn_p95(150) == pytest.approx(0.727, rel=0.01)
+    found = curve_tails(points(in_turn_p95), text, "transactions")
+    assert found is not None
+    assert found.discipline == IN_TURN
+    # Gamma distributions for what is a mixture of Erlang distributions: within a sixth at every level.
+    assert all(abs(math.log(ratio)) < 1 / 6 for _, ratio in found.by_level), found.by_level
+    assert found.low <= found.ratio <= found.high
+
+
+def test_jobs_that_share_the_servers_are_known_by_theirs() -> None:
+    measured = curve_tails(points(in_turn_p95), lambda _: text(SHARING), "transactions")
+    assert measured is not None
+    worked_out = {load: in_turn_p95(round(load)) / ratio for load, ratio in measured.by_level}
+    assert worked_out[150.0] > 2.5 * in_turn_p95(150)
+    found = curve_tails(points(lambda users: worked_out[float(users)]), text, "transactions")
+    assert found is not None
+    assert (found.discipline, found.ratio) == (SHARING, pytest.approx(1.0, rel=1e-6))
+
+
+def test_without_a_percentile_nothing_is_said() -> None:
+    assert curve_tails([{"load": 20, "response_time_s": {"mean": {"value": 0.1}}}], text, "transactions") is None
+    assert curve_tails([], text, "transactions") is None
