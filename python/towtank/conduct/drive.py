@@ -13,19 +13,23 @@ from towtank.conduct.display import Display
 from towtank.conduct.envelope import require_open_files, require_ports
 from towtank.conduct.outlets import Outlets
 from towtank.conduct.refusals import refuse_options
-from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, marked
+from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, marked, planned_s
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.results.folder import RunFolder
 from towtank.secrets import basic_authorization
 from towtank.study.traces import Curve
 from towtank.system.reach import refuses_connection, refuses_unix
+from towtank.units import format_size
 
 TRANSACTION = "request"
 # Users an open load may have at most, and arrivals that may wait for one; the engine's plan asks for bounds.
 USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
+RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
+"""Least that a load leaves on the disk: summary and logs, and for each load thread. One request that is repeated takes
+twice as much a second. [bytes], [bytes/s]"""
 
 
 @dataclass(frozen=True)
@@ -269,10 +273,11 @@ def conduct_drive(
     StudyError
         If there are fewer ports, or open files, than connections that the users keep.
     EngineError
-        If the engine ended in a way it must not.
+        If the disk has no room for what is recorded, or the engine ended in a way it must not.
     """
     require_ports(plan)
     require_open_files(plan)
+    require_space(run.path, plan)
     run.write_plan(plan)
     run.update(status="running")
     outcome = RunOutcome(came_up=True)
@@ -285,6 +290,26 @@ def conduct_drive(
         refuse_options(run.logs / ENGINE_LOG, of_workload="://" not in title)
         raise EngineError(str(outcome.reason))
     return outcome
+
+
+def require_space(folder: Path, plan: dict[str, Any]) -> None:
+    """Refuse a load whose record the disk has no room for, before it begins.
+
+    Raises
+    ------
+    EngineError
+        If the disk of the folder has less room than the least that is recorded in the time planned.
+    """
+    found = os.statvfs(folder)
+    needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])
+    # A file system that tells no size has no limit to compare with.
+    if found.f_blocks and found.f_bavail * found.f_frsize < needed:
+        free = format_size(found.f_bavail * found.f_frsize)
+        raise EngineError(
+            f"{folder}: the disk is full: what is recorded in {planned_s(plan):g} s takes {format_size(needed)} or "
+            f"more, {free} are free",
+            hint="free some space, or name a folder on another disk with --out or TMPDIR",
+        )
 
 
 def manifest(load: Load) -> dict[str, Any]:

@@ -1,0 +1,142 @@
+"""All commands as a user without rights and with a login's limit of open files, whatever home and temporary folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from towtank.engine import binary
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="mounts and becoming another user need root"),
+]
+NOBODY = 65534
+# It may read what is below a home that is closed to others, as the Python that runs the tests, and no more.
+READS = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
+USER = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {READS}"
+RESULTS = Path(__file__).parents[1] / "data" / "results-1"
+FILES = {
+    "study.yaml": """schema: towtank/study/1
+name: tiny
+system: system.yaml
+workload: workload.yaml
+factors: {users: [2]}
+load: {kind: closed, stages: {ramp_up: 100 ms, steady: 1 s}}
+""",
+    "system.yaml": """schema: towtank/system/1
+name: tiny
+services: {web: {kind: null_server, host: here}}
+hosts: {here: {provider: local}}
+""",
+    "workload.yaml": """schema: towtank/workload/1
+name: tiny
+transactions: {look: [get: /]}
+groups: {readers: {loop: {think: {fixed: 20 ms}, mix: {look: 100}}}}
+""",
+}
+COMMANDS = {
+    "drive": "$towtank drive $url --users 2 --duration '300 ms'",
+    "run": "$towtank run study.yaml --no-report --out run",
+    "report": "$towtank report kept --out page.html",
+    "size": "$towtank size kept --configuration present --users 100 --objective 'p95 < 500 ms'",
+    "validate": "$towtank validate study.yaml",
+}
+FILL = "{ dd if=/dev/zero of=disk/fill bs=4k 2>/dev/null || :; }"
+# Options of a small file system at `disk`, what is done to it, and what the user's shell does first.
+TEMPORARY = "TMPDIR=$PWD/disk; export TMPDIR"
+# Options of a small file system at `disk`, what is done to it, and what the user's shell does first; several conditions
+# at once, so that all take two minutes and not ten.
+CONDITIONS = {
+    "no home, a full temporary folder": ("size=128k", FILL, f"unset HOME; {TEMPORARY}"),
+    "home and temporary folder only to be read": (
+        "size=128k",
+        "mount -o remount,ro disk",
+        f"HOME=/proc/self; {TEMPORARY}",
+    ),
+    "a temporary folder without programs": ("noexec,size=20m", ":", TEMPORARY),
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Address of a server that answers at once."""
+    command = [str(binary()), "null-server", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://{process.stdout.readline().split()[-1]}/"
+        process.terminate()
+
+
+@pytest.fixture
+def own() -> Iterator[Path]:
+    """A folder of that user, with a study and with results."""
+    with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
+        folder = Path(name)
+        for file, text in FILES.items():
+            (folder / file).write_text(text)
+        shutil.copytree(RESULTS, folder / "kept")
+        (folder / "disk").mkdir()
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+        if subprocess.run(["sh", "-c", f"{USER} true"], check=False, capture_output=True).returncode != 0:
+            pytest.skip("this user may not become another one")
+        yield folder
+
+
+def beside_disk(
+    folder: Path, options: str, before: str, script: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell as the user, beside a small file system at `disk`, which ends with it."""
+    mounted = (
+        f"mount -t tmpfs -o mode=777,{options} tmpfs disk && {{ {before}; }} && exec {USER} sh -c {shlex.quote(script)}"
+    )
+    environment = {**os.environ, "towtank": f"{sys.executable} -m towtank", "HOME": str(folder), **variables}
+    return subprocess.run(
+        ["unshare", "-m", "--propagation", "private", "sh", "-c", mounted],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize(("options", "before", "condition"), CONDITIONS.values(), ids=CONDITIONS)
+def test_every_command_works(server: str, own: Path, options: str, before: str, condition: str) -> None:
+    each = "; ".join(
+        f"{{ {line}; }} >{name}.out 2>{name}.err; echo $? >{name}.status" for name, line in COMMANDS.items()
+    )
+    done = beside_disk(own, options, before, f"ulimit -Sn 1024; umask 077; {condition}; {each}", url=server)
+    assert done.returncode == 0, done.stderr
+    for name in COMMANDS:
+        errors = (own / f"{name}.err").read_text()
+        # A busy machine may make a measurement invalid; an objective may be missed.
+        assert (own / f"{name}.status").read_text().strip() in ("0", "3", "4"), f"{name}: {errors}"
+        assert "internal fault" not in errors
+        assert "Traceback" not in errors
+        assert (own / f"{name}.out").read_text().strip(), f"{name}: {errors}"
+    assert (own / "run/runs/r001/summary.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("size", ["4k", "60k"])
+def test_a_temporary_folder_with_too_little_room_is_told_before_the_load_begins(
+    server: str, own: Path, size: str
+) -> None:
+    script = "TMPDIR=$PWD/disk $towtank drive $url --users 2 --duration '10 s'; s=$?; ls -A disk; exit $s"
+    done = beside_disk(own, f"size={size}", ":", script, url=server)
+    assert done.returncode == 1, done.stderr
+    (line, *rest) = done.stderr.strip().splitlines()
+    assert "disk" in line
+    assert "the disk is full" in line
+    assert all(not text or text.startswith("hint: ") for text in rest)
+    assert not done.stdout
