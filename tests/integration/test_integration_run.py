@@ -26,7 +26,8 @@ def test_study_ends_with_verdict_and_report(bench: Bench) -> None:
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
     assert (bench.results / "report.html").stat().st_size > 10_000
     assert document["report"] == str(bench.results / "report.html")
-    assert ended.stderr == ""
+    # On a busy machine a run may be invalid, which is one line.
+    assert len(ended.stderr.splitlines()) == (ended.returncode == 4), ended.stderr
     engine = json.loads((bench.results / "runs" / "r001" / "engine" / "engine.json").read_text())
     assert engine["reason"] == "finished"
     assert engine["totals"]["failed"] == {}
