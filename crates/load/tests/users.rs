@@ -165,8 +165,14 @@ fn cookies_sent(kept: &str, open: bool) -> Vec<String> {
     results.check_identity();
     let seen = server.seen();
     let all = seen.iter();
-    all.map(|request| format!("{}: {}", request.path(), request.header("Cookie").unwrap_or("")))
-        .collect()
+    all.map(|request| {
+        format!(
+            "{}: {}",
+            request.path(),
+            request.header("Cookie").unwrap_or("")
+        )
+    })
+    .collect()
 }
 
 #[test]

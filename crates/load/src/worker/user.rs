@@ -4,8 +4,8 @@ use crate::cookies::Jar;
 use crate::http::response::{Limits, ResponseScanner};
 use crate::outcome::Failure;
 use crate::plan::CookiesKept;
-use crate::program::{GroupCode, Program};
 use crate::program::body::Outgoing;
+use crate::program::{GroupCode, Program};
 use crate::rng::{Random, Stream};
 use crate::schedule::Arrival;
 use crate::sys::Socket;
@@ -95,8 +95,8 @@ pub struct User {
     pub draws: Box<[u32]>,
     /// Its cookies.
     pub jar: Jar,
-    /// It has begun its first round.
-    pub is_in_rounds: bool,
+    /// Rounds that it has begun.
+    pub rounds: u32,
     /// What an open load wants of it.
     pub arrival: Option<Arrival>,
 }
@@ -134,7 +134,7 @@ impl User {
             loops: Box::default(),
             draws: Box::default(),
             jar: Jar::default(),
-            is_in_rounds: false,
+            rounds: 0,
             arrival: None,
         }
     }
@@ -156,8 +156,9 @@ impl User {
     /// first round belongs to it.
     #[inline]
     pub fn begin_round(&mut self, group: &GroupCode) {
-        let begun = std::mem::replace(&mut self.is_in_rounds, true);
-        if begun && group.cookies_kept == CookiesKept::Round {
+        let is_first = self.rounds == 0;
+        self.rounds = self.rounds.saturating_add(1);
+        if !is_first && group.cookies_kept == CookiesKept::Round {
             self.jar.restart(&group.given);
         }
     }
@@ -180,7 +181,7 @@ impl User {
         }
         let group = &program.groups[usize::from(self.group)];
         self.jar.restart(&group.given);
-        self.is_in_rounds = false;
+        self.rounds = 0;
         self.pc = group.start;
         self.clock_ns = at_ns;
         (self.leaving, self.exiting, self.restart) = (false, false, false);
