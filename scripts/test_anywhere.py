@@ -28,14 +28,14 @@ NORMAL_USER = "normal-user"
 NUMBERS = ("tests/model", "tests/size", "tests/certified", "tests/analysis", "tests/docs")
 TEXTS = ("tests/cli", "tests/report", "tests/results", "tests/study", "tests/workload", "tests/units")
 USERS = (*TEXTS, "tests/record", "tests/observe", "tests/integration/test_integration_drive.py")
-# Half a CPU, or eight threads on one, take their time; what is tested is not how long it takes.
+# Half a CPU, or eight threads on one CPU, are slow; the tests do not depend on time.
 _TIMEOUT_S = 900
 _CLOSING = re.compile(r"(\d+) (passed|failed|skipped|error)")
 _HALF = "towtank-anywhere"
 
 
 class CannotShowError(Exception):
-    """This machine cannot show a variation; the text says why."""
+    """This machine cannot show a variation, for the reason in the text."""
 
 
 Setting = tuple[dict[str, str], list[str]]
@@ -73,7 +73,7 @@ class Variation:
 
 
 def joined(variations: list[Variation]) -> Variation:
-    """Join variations that hold together; who gives root up does so last."""
+    """Join variations; a variation that gives up root comes last."""
     if len(variations) == 1:
         return variations[0]
     in_order = sorted(variations, key=lambda variation: variation.name == NORMAL_USER)
@@ -171,7 +171,7 @@ def elsewhere(scratch: Path) -> Setting:
 
 
 def normal_user(scratch: Path) -> Setting:
-    """Run as `nobody`, with a home and a temporary folder; who is no root already runs as himself."""
+    """Run as `nobody`, with a home and a temporary folder; a user other than root runs unchanged."""
     home = scratch / "home"
     home.mkdir()
     scratch.chmod(0o755)
@@ -206,7 +206,7 @@ VARIATIONS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one variation."""
+    """Result of one variation."""
 
     name: str
     counts: dict[str, int]
@@ -281,7 +281,7 @@ def table(outcomes: list[Outcome]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what was asked for; 0 if nothing failed, 2 for a variation that there is not."""
+    """Run the chosen variations; return 0 if nothing failed, 2 for an unknown variation."""
     parser = argparse.ArgumentParser(prog="test_anywhere", description="Run the suite as on other machines.")
     parser.add_argument("variations", nargs="*", metavar="VARIATION[+VARIATION ...]")
     parser.add_argument("--everything", action="store_true", help="the whole suite in each variation")

@@ -13,7 +13,7 @@ import math
 _TWO_DIGITS = 355
 """Leading three digits of an error below which it is given with two digits, else with one: rule of [1]_."""
 _MOST_PLACES = 12
-# From here on `.4g` writes a power of ten.
+# From this value on `.4g` writes a power of ten.
 _FOUR_DIGITS = 9999.5
 # Units of durations: below, factor to seconds, name.
 _DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
@@ -47,7 +47,7 @@ def last_place(error: float) -> int:
 
 
 def places_of(value: float, low: float, high: float) -> int | None:
-    """Decimal places of a value and of the ends of its interval; None if the interval has no width to round by.
+    """Return the decimal places of a value and of the ends of its interval; None if the interval has no width.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def places_of(value: float, low: float, high: float) -> int | None:
     Returns
     -------
     int or None
-        Places behind the decimal point; a negative number rounds before it, as -1 to tens.
+        Places behind the decimal point; a negative number rounds before it, -1 to tens.
 
     Notes
     -----
@@ -121,7 +121,7 @@ def number_estimate(value: float, low: float, high: float, unit: str = "") -> st
 
 
 def duration_unit(seconds: float) -> tuple[float, str]:
-    """Unit in which a duration reads well: its length in seconds, and its name.
+    """Return a suitable unit for a duration: its length in seconds, and its name.
 
     Examples
     --------

@@ -23,7 +23,7 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""What the system answers if a place takes no file, whatever is written. A full disk is not among it."""
+"""Errors of the system for a place that accepts no file at all; a full disk is not among them."""
 
 
 class NotAFileError(OSError):
@@ -70,12 +70,12 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def why_no_file(path: Path) -> str | None:
-    """Return why a place takes no new file, found by making one there and removing it; None if it takes one.
+    """Return the reason why a place accepts no new file; None if it does. Creates a file there and removes it.
 
     Parameters
     ----------
     path : Path
-        Place of the file. Folders above it that are missing are not made: the nearest one that exists is tried.
+        Place of the file. Missing folders above it are not created: the nearest existing folder is tried.
     """
     folder = path.parent
     try:
@@ -90,19 +90,19 @@ def why_no_file(path: Path) -> str | None:
 
 
 def make_folder(path: Path, mode: int = 0o777) -> None:
-    """Make a folder and all above it; one that exists stays as it is.
+    """Make a folder and all folders above it; an existing folder stays unchanged.
 
     Raises
     ------
     OSError
-        If it cannot be made. A file system that takes no new folders, as `/proc`, answers that the folder does not
-        exist: that becomes a `PermissionError` in words that say so.
+        If it cannot be made. A file system that accepts no new folders, such as `/proc`, reports that the folder does
+        not exist; that becomes a `PermissionError` with a clear message.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode)
     except FileExistsError as error:
-        if not path.is_dir():  # the system's words would be about the wrong thing
+        if not path.is_dir():  # the system's message would name the wrong cause
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except FileNotFoundError as error:
         raise PermissionError(errno.EACCES, "its file system takes no new folder", str(path)) from error
@@ -122,7 +122,7 @@ def _open_new(path: Path) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(path, flags, 0o666)
-    except FileNotFoundError as error:  # so answers `/proc`
+    except FileNotFoundError as error:  # the answer of `/proc`
         raise PermissionError(errno.EACCES, "its file system takes no new file", str(path)) from error
 
 

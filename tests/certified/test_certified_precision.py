@@ -58,7 +58,7 @@ def test_a_stage_never_ends_on_too_wide_an_interval():
 
 
 def test_a_stage_does_not_end_while_the_mean_response_time_is_vague():
-    """Response times that stand for five seconds at a time: throughput is even, the mean is not known to a quarter."""
+    """Response times that stay equal for five seconds: throughput is even, but the mean is not known to a quarter."""
     counts = np.full(40, 100.0)
     levels = np.repeat(np.random.default_rng(3).exponential(1.0, size=8), 5)
     precision = Precision(0.05, 10.0)

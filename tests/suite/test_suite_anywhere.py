@@ -1,4 +1,4 @@
-"""The suite under other conditions: each variation changes what it says, and none is passed over in silence."""
+"""The suite under other conditions: each variation takes effect, and none is skipped silently."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ impl Jar {
         self.cookies.is_empty()
     }
 
-    /// Has only what a user is given at its start: all else is forgotten.
+    /// Resets the jar to the cookies that a user has from its start.
     pub fn restart(&mut self, given: &Self) {
         self.cookies.clone_from(&given.cookies);
     }
 
-    /// Puts in a cookie that no server has set; one of its name, target and path goes.
+    /// Adds a cookie that no server has set; replaces the cookie of the same name, target and path.
     pub fn give(&mut self, target: u32, path: &[u8], name: &[u8], value: &[u8]) {
         let cookie = Cookie {
             target,

@@ -56,13 +56,13 @@ def unfinished(
 
 
 def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> list[str]:
-    """Name the targets of which nothing came in the whole run but failures, with their addresses.
+    """Name the targets whose requests all failed in the whole run, with their addresses.
 
     Parameters
     ----------
     measurement : Measurement
     plan : dict or None
-        The engine's plan, which knows the target of each step.
+        The engine's plan, which has the target of each step.
     """
     plan = plan or {}
     steps = list(names(measurement.recording, "step"))
@@ -78,7 +78,7 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
-    """Step and target of each operation, wherever it stands in a plan."""
+    """Yield the step and the target of each operation in a plan, at any depth."""
     if isinstance(node, dict):
         pair = (node.get("step"), node.get("target"))
         if all(isinstance(number, int) and not isinstance(number, bool) for number in pair):

@@ -205,13 +205,13 @@ def _short(value: float | None) -> str:
 
 
 def _places(value: float | None, pair: Sequence[float | None] | None) -> int | None:
-    """Decimal places that the interval of a value supports; None without one."""
+    """Return the decimal places that the interval of a value supports; None without an interval."""
     low, high = pair or (None, None)
     return None if value is None or low is None or high is None else places_of(value, low, high)
 
 
 def _pair(pair: Sequence[float | None] | None, places: int | None) -> str:
-    """The ends of an interval, as finely as the value it belongs to."""
+    """Render the ends of an interval with the decimal places of its value."""
     if pair is None or all(end is None for end in pair):
         return "-"
     low, high = ("-" if end is None else rounded_text(end, places) for end in pair)
@@ -225,12 +225,12 @@ def _time(value: float | None) -> str:
 
 
 def estimated_times(estimate: Json) -> tuple[str, str]:
-    """An estimated time, and its interval in the same unit."""
+    """Render an estimated time, and its interval in the same unit."""
     return times(estimate["value"], estimate["low"], estimate["high"])
 
 
 def times(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
-    """A time with the digits that its interval supports, and the interval in the same unit."""
+    """Render a time with the digits that its interval supports, and the interval in the same unit."""
     if value is None or low is None or high is None:
         return _time(value), "-"
     length, unit = duration_unit(value or max(abs(low), abs(high)))

@@ -129,7 +129,7 @@ class Given:
         return default if value is None else value
 
     def new_file(self, option: str, path: Path | None, *, force: bool) -> None:
-        """A file that is going to be written: its folder takes files, and it is not there or may be written over."""
+        """Check a file that the command will write: its folder must accept files, and it must be new or replaceable."""
         from towtank.files import why_no_file  # noqa: PLC0415
 
         if path is None:

@@ -45,7 +45,7 @@ def command(
     compared = against_document(rated, other) if other is not None else None
     document = rating_document(rated, compared)
     name = name or machine_name(rated.facts)
-    # What took minutes is shown before anything else can fail.
+    # The rating took minutes, so it is printed before any other step can fail.
     if json:
         print_json(document)
     else:

@@ -28,8 +28,8 @@ USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
-"""Least that a load leaves on the disk: summary and logs, and for each load thread. One request that is repeated takes
-twice as much a second. [bytes], [bytes/s]"""
+"""Smallest size of the record of a load: summary and logs, and the rate of each load thread. A single repeated request
+takes twice that rate. [byte], [byte/s]"""
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def conduct_drive(
     StudyError
         If there are fewer ports, or open files, than connections that the users keep.
     EngineError
-        If the disk has no room for what is recorded, or the engine ended in a way it must not.
+        If the disk has no room for the record, or the engine ended abnormally.
     """
     require_ports(plan)
     require_open_files(plan)
@@ -293,16 +293,16 @@ def conduct_drive(
 
 
 def require_space(folder: Path, plan: dict[str, Any]) -> None:
-    """Refuse a load whose record the disk has no room for, before it begins.
+    """Refuse a load before it begins if the disk has no room for its record.
 
     Raises
     ------
     EngineError
-        If the disk of the folder has less room than the least that is recorded in the time planned.
+        If the disk of the folder has less room than the smallest record of the planned time.
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])
-    # A file system that tells no size has no limit to compare with.
+    # A file system that reports no size has no limit.
     if found.f_blocks and found.f_bavail * found.f_frsize < needed:
         free = format_size(found.f_bavail * found.f_frsize)
         raise EngineError(

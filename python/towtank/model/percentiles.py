@@ -192,7 +192,7 @@ def _lone_queue(
 def repairman_moments(users: int, service_s: float, servers: int, away_s: float, scv: float = 1.0) -> tuple[
     float, float
 ]:  # fmt: skip
-    """Mean [s] and variance [s^2] of the time at a queue, first come, first served, that all users come back to.
+    """Mean [s] and variance [s^2] of the time at a first-come-first-served queue of a closed system.
 
     Parameters
     ----------
@@ -203,13 +203,13 @@ def repairman_moments(users: int, service_s: float, servers: int, away_s: float,
     servers : int
         m >= 1. [1]
     away_s : float
-        Mean time from leaving the queue to coming back, >= 0. [s]
+        Mean time between leaving the queue and returning to it, >= 0. [s]
     scv : float, default 1.0
         Squared coefficient of variation of the service times; exact with 1. [1]
 
     Notes
     -----
-    Who arrives meets k jobs with the probability that a system of N - 1 users has k, p(k) ~ (N-1)! / (N-1-k)!
+    An arriving job meets k jobs with the probability of k jobs in a system of N - 1 users, p(k) ~ (N-1)! / (N-1-k)!
     (S / away)^k / prod_i min(i, m) [1]_. It then waits for max(0, k - m + 1) ends of service, each S / m apart.
 
     References
@@ -235,7 +235,7 @@ def repairman_moments(users: int, service_s: float, servers: int, away_s: float,
 def _repairman(
     model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
-    """Variance of the time of the one closed class at a station that serves in turn; None for all else. [s^2]
+    """Variance of the time of a single closed class at a first-come-first-served station; None otherwise. [s^2]
 
     The rest of the network counts as a time away, and the moments are scaled to the mean of the solution.
     """

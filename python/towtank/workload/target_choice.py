@@ -1,4 +1,4 @@
-"""Which target of the system a step or a cookie is for, and what is wrong where there is none."""
+"""Chooses the target of a step or a cookie, and reports steps and cookies without a target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Aimed = Request | CallStep | GivenCookie
 
 
 def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> str | None:
-    """The target that something names, the default one if that fits, or the only one that does."""
+    """Return the target that a step or cookie names, or the default target if it fits, or the only fitting one."""
     if aimed.target is not None:
         return aimed.target
     wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
@@ -28,14 +28,14 @@ def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> s
 
 
 def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
-    """Targets a workload names that are not there, do not speak what it needs, or that it leaves open.
+    """Report targets of a workload that do not exist, speak another protocol, or are ambiguous.
 
     Parameters
     ----------
     workload : Workload
         As loaded.
     spoken : mapping of str to str
-        What is spoken with each target there is, by name.
+        Protocol of each target, by its name.
     """
     faults = []
     known = list(spoken)
@@ -56,7 +56,7 @@ def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
 
 
 def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
-    """Everything in a workload that goes to a target, with its path."""
+    """Yield the steps and cookies of a workload that need a target, with their paths."""
     for name, transaction in workload.file.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             if isinstance(step, Request | CallStep):
@@ -67,7 +67,7 @@ def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
 
 
 def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list[str]:
-    """Say why something has no target that speaks what it needs; a name that is not there is told elsewhere."""
+    """Return why no target fits a step or cookie; `target_faults` reports unknown names."""
     wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
     fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
     shown = {"http": "HTTP", "sql": "SQL", "ldap": "LDAP"}.get(wanted, wanted)
@@ -81,5 +81,5 @@ def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list
     if fitting:
         return [f"must name its target ({', '.join(fitting)}), as the system has several"]
     if wanted == "http" and (default is not None or not spoken):
-        return []  # told already, at the default target
+        return []  # reported already, at the default target
     return [f"must have a target that speaks {shown}, got none in the system"]

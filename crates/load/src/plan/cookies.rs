@@ -6,13 +6,13 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cookies {
-    /// How long those of servers are kept.
+    /// How long cookies of servers are kept.
     pub kept: CookiesKept,
     /// What each user has from its start.
     pub given: Vec<GivenCookie>,
 }
 
-/// How long users keep what servers set.
+/// How long users keep the cookies of servers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CookiesKept {
@@ -25,13 +25,13 @@ pub enum CookiesKept {
     Never,
 }
 
-/// A cookie that is there from the start.
+/// A cookie that a user has from its start.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenCookie {
-    /// Index of the target that it is for.
+    /// Index of its target.
     pub target: usize,
-    /// Path that it is for, with all below it.
+    /// Its path; the cookie is also sent to all paths below it.
     pub path: String,
     /// Its name.
     pub name: String,

@@ -14,8 +14,8 @@ _WORDS = {
     "control_group": "processes and threads of its control group",
     "ports": "local ports",
 }
-"""What a tier runs out of."""
-# Relays carry the load, and are processes of ours without a limit of their own.
+"""Names of the limited resources in messages."""
+# Relays are processes of Towtank that carry the load; they have no separate limit.
 _RELAY = "relay"
 
 
@@ -44,7 +44,7 @@ def _doubt(what: str, most: float, limit: float) -> Doubt:
 
 
 def unknown(evidence: Evidence) -> str | None:
-    """Names the limits that were not observed, with their tiers; None if all were."""
+    """Name the limits that were not observed, with their tiers; None if all were observed."""
     missing: dict[str, list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():
         for resource, words in _WORDS.items():

@@ -77,13 +77,13 @@ def text_of(limit: Mapping[str, Any]) -> str:
 
 
 def bracket_text(value: float, low: float, high: float) -> str:
-    """A limit within the bracket of one search: `187.5 [187.5, 195]`."""
+    """Render a limit within the bracket of one search: `187.5 [187.5, 195]`."""
     shown, *ends = _texts(value, low, high, of_runs=False)
     return f"{shown} [{', '.join(ends)}]"
 
 
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
-    """Write a limit and its ends; those of the bracket of a search are levels that were chosen, and have no error."""
+    """Render a limit and its ends; the ends of the bracket of a search are chosen levels without an error."""
     rounded = interval_texts(value, low, high)
     chosen = tuple(f"{each:,.6g}" for each in (value, low, high))
     return rounded if of_runs else (chosen[0] if value in (low, high) else rounded[0], *chosen[1:])

@@ -29,7 +29,7 @@ def tier_limits(
     start_s, end_s : float
         The window, on the clock of the run. [s]
     targets : collection of str
-        Addresses that the generator connects to: ports towards them are the generator's.
+        Addresses of the generator's targets; ports towards them belong to the generator.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def tier_limits(
 
 
 class _Group:
-    """The samples of the group of a tier within the window."""
+    """Return the samples of the group of a tier within the window."""
 
     def __init__(self, observed: Observed, name: str, start_s: float, end_s: float) -> None:
         self._samples = observed.where(name).samples
@@ -61,7 +61,7 @@ class _Group:
         return self._samples.gauge(self._start_s, self._end_s, "groups", self._name, *path)
 
     def pairs(self, *paths: tuple[str, ...]) -> list[tuple[float, ...]]:
-        """Values of several gauges; nothing unless each sample that has one has all."""
+        """Return the values of several gauges; empty unless every sample with one of them has all."""
         columns = [self.gauge(*path) for path in paths]
         return list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else []
 

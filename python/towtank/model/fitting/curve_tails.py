@@ -1,8 +1,8 @@
-"""Percentiles of a fitted curve held against those that were measured: the order of service, and a correction.
+"""Compares the percentiles of a fitted curve with measured ones, to choose the order of service and a correction.
 
-The mean response time of a closed curve is the same whether its servers share their time among all jobs or take them
-one after the other; its percentiles are not. Near saturation the 95th percentile of processor sharing is three times
-that of first come, first served.
+The mean response time of a closed curve is the same for processor sharing and for first come, first served; its
+percentiles differ. Near saturation the 95th percentile of processor sharing is three times that of first come, first
+served.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from towtank.model.stations import stations_of
 Json = dict[str, Any]
 SHARE = 0.95
 SHARING, IN_TURN = "ps", "fcfs"
-"""Orders of service that have the same mean; without percentiles that were measured, the first is assumed."""
+"""Orders of service with the same mean; the first is assumed if no percentiles were measured."""
 
 
 @dataclass(frozen=True)
 class Tails:
-    """What the percentiles measured say of a curve.
+    """Comparison of the measured percentiles with those of a curve.
 
     Attributes
     ----------
     discipline : str
-        The order of service whose 95th percentiles are nearer to those measured.
+        The order of service whose 95th percentiles are nearer to the measured ones.
     ratio, low, high : float
-        Measured over worked-out 95th percentile: geometric mean over the levels, and the least and the largest that
-        the intervals measured at any level allow.
+        Measured over computed 95th percentile: geometric mean over the levels, and the smallest and the largest value
+        within the measured intervals of any level. [ratio]
     by_level : tuple of (float, float)
-        Load and ratio.
+        Load [1] and ratio [ratio] of each level.
     """
 
     discipline: str
@@ -54,28 +54,28 @@ class Tails:
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
     def document(self) -> Json:
-        """As it stands beside the name of the model file."""
+        """Entry beside the name of the model file."""
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]
         ends = {"ratio": self.ratio, "low": self.low, "high": self.high}
         return {"discipline": self.discipline, **ends, "by_level": by_level}
 
 
 def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str], name: str) -> Tails | None:
-    """Compare the percentiles of a curve with those measured, for both orders of service.
+    """Compare the percentiles of a curve with the measured ones, for both orders of service.
 
     Parameters
     ----------
     points : sequence of mapping
-        The levels measured, with `load` and `response_time_s`.
+        The measured levels, with `load` and `response_time_s`.
     text : callable
-        The model file with an order of service.
+        Renders the model file with an order of service.
     name : str
-        Its class.
+        Class of the model.
 
     Returns
     -------
     Tails or None
-        For the nearer order of service; None without a percentile that was measured.
+        The comparison for the nearer order of service; None without measured percentiles.
     """
     measured = {float(point["load"]): from_document(point["response_time_s"].get("p95")) for point in points}
     known = {load: p95 for load, p95 in sorted(measured.items()) if p95.value and load >= 1}

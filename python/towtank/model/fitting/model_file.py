@@ -137,7 +137,7 @@ def model_text(
     tails: Tails | None = None,
     discipline: str = SHARING,
 ) -> str:
-    """The model file, with a comment that says where its numbers come from.
+    """Render the model file, with a comment that names the origin of its numbers.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def model_text(
     think_s : float
         Mean think time. [s]
     tails : Tails, optional
-        What the percentiles measured say; with them, their order of service counts.
+        Comparison with the measured percentiles, which gives the order of service.
     discipline : str, default "ps"
-        Order of service without them.
+        Order of service without `tails`.
     """
     order = discipline if tails is None else tails.discipline
     points = candidate.fit.points

@@ -98,7 +98,7 @@ def _knees(results: Results, told: list[Json]) -> Table | None:
 
 
 def _load(knee: Json) -> str:
-    """A knee with its interval; without one, to the whole number that a load is."""
+    """Render a knee with its interval; without an interval, as a whole number like a load."""
     if knee["low"] is None or knee["high"] is None:
         return people.count(knee["load"])
     return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})

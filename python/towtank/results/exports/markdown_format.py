@@ -88,7 +88,7 @@ def _results(material: Material) -> Iterator[str]:
 
 
 def _time(seconds: float) -> str:
-    """Three digits, of a time without an interval."""
+    """Render a time without an interval with three digits."""
     return units.format_duration(float(f"{seconds:.3g}")) if seconds > 0 else "0 s"
 
 
