@@ -20,6 +20,8 @@ Step = dict[str, Any]
 
 # Places kept of one kind of note; a log of a million lines must not make a million notes.
 PLACES_AT_MOST = 100
+# Rounds that a loop of a workload may have: the bound of its format. [1]
+ROUNDS_AT_MOST = 1_000_000
 # Methods that requests of a workload may have.
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"})
 # Endings of files that are the same for everybody: scripts, styles, pictures, fonts.

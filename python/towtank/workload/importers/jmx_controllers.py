@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from towtank.units import exact_share
-from towtank.workload.importers.draft import Draft, Step, identifier, page, seconds, think, unique
+from towtank.workload.importers.draft import ROUNDS_AT_MOST, Draft, Step, identifier, page, seconds, think, unique
 from towtank.workload.importers.jmx_data import add_pool
 from towtank.workload.importers.jmx_requests import Requests, Scope, read_defaults, read_headers, read_logins
 from towtank.workload.importers.jmx_texts import Texts
@@ -234,7 +234,9 @@ class Controllers:
         if times < 0 or forever:
             self.note(item, "a loop for ever would never end the transaction: its steps are done once")
             return steps
-        times = min(int(times), 1_000_000)
+        if times > ROUNDS_AT_MOST:
+            self.note(item, f"has {times:.0f} rounds: a loop of a workload has at most {ROUNDS_AT_MOST}")
+        times = min(int(times), ROUNDS_AT_MOST)
         return [{"loop": times, "steps": steps}] if steps and times > 1 else steps if times else []
 
     def _if(self, item: Item, scope: Scope) -> list[Step]:

@@ -8,7 +8,7 @@ from typing import Any
 from tree_sitter import Node
 
 from towtank.units import exact_share
-from towtank.workload.importers.draft import Draft, Step
+from towtank.workload.importers.draft import ROUNDS_AT_MOST, Draft, Step
 from towtank.workload.importers.k6_calls import Calls
 from towtank.workload.importers.k6_checks import Checks, NotSayable, merge
 from towtank.workload.importers.k6_syntax import Source, named, shown, text_of
@@ -408,7 +408,10 @@ class Script:
         inner = environment.new_child({name: Unknown(f"{name} counts the rounds of a loop")})
         steps = self._inside(node.child_by_field_name("body"), inner)
         if steps and times > 0:
-            self.calls.out.append({"loop": min(times, 1_000_000), "steps": steps})
+            if times > ROUNDS_AT_MOST:
+                why = f"has {times} rounds: a loop of a workload has at most {ROUNDS_AT_MOST}"
+                self.calls.note(node, shown(node), why)
+            self.calls.out.append({"loop": min(times, ROUNDS_AT_MOST), "steps": steps})
 
     def _for_of(self, node: Node, environment: Environment) -> None:
         """A loop over a list that is known is written out."""
