@@ -35,6 +35,8 @@ class CookieManagers:
         self.declared: list[Item] = []
         self.managers: dict[int, Item] = {}
         self.sent: set[int] = set()
+        # Cookies whose domain is written in another way than the host: JMeter keeps one of the server beside them.
+        self.wide: set[int] = set()
 
     def begin(self) -> None:
         """A thread group begins."""
@@ -62,6 +64,8 @@ class CookieManagers:
             value = self.texts.template(written, entry.place)
             if "${" not in _PARAMETER.sub("", value.replace("$${", "")):
                 self.given[target, path, name] = value
+                if self._domain(entry) != _host(address):
+                    self.wide.add(id(entry))
             elif _covers(path, urlsplit(address).path or "/"):
                 own.append(f"{name}={value}")
                 why = "varies: it is sent with each request, also where the server has set one of its name"
@@ -70,10 +74,13 @@ class CookieManagers:
 
     def _is_for(self, entry: Element, address: str) -> bool:
         """Whether a cookie goes to a host (BasicDomainHandler of HttpClient 4.5; JMeter says whether below it, too)."""
-        domain = self.texts.static(text_of(entry, "Cookie.domain")).strip().lower().removeprefix(".")
+        domain = self._domain(entry).removeprefix(".")
         below = text_of(entry, "Cookie.domain_specified", "false").strip().lower() == "true"
         host = _host(address)
         return bool(domain) and (host == domain or (below and host.endswith(f".{domain}")))
+
+    def _domain(self, entry: Element) -> str:
+        return self.texts.static(text_of(entry, "Cookie.domain")).strip().lower()
 
     def _path(self, entry: Element) -> str:
         path = self.texts.static(text_of(entry, "Cookie.path")).strip()
@@ -111,6 +118,9 @@ class CookieManagers:
                 elif not path:
                     why = "has no path: one of its name for / that the server sets takes its place; JMeter sends both"
                     self.draft.notes.add(entry.place, what, why)
+                elif id(entry) in self.wide:
+                    why = "is of a whole domain: one of its name that the server sets for the host takes its place"
+                    self.draft.notes.add(entry.place, what, f"{why}; JMeter sends both")
 
     @staticmethod
     def _clears(manager: Item, group: Item) -> bool:
