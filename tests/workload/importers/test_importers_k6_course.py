@@ -227,6 +227,21 @@ def test_a_threshold_of_a_request_is_noted(script: Callable[..., Any]) -> None:
     ]
 
 
+def test_cookies_of_a_request_are_its_header(script: Callable[..., Any]) -> None:
+    params = "{cookies: {a: '1', b: {value: 'x y', replace: true}, c: Math.random}, headers: {cookie: 'h=0'}}"
+    found = script(f"http.get('http://a/', {params});")
+    assert found.requests()[0]["headers"] == {"cookie": 'h=0; a=1; b="x y"'}
+    assert found.noted("cookie 'b'")
+    assert found.noted("cookie 'c'")
+    assert not found.noted("cookie 'a'")
+
+
+@pytest.mark.parametrize(("last", "said"), [(1_000_000, False), (1_000_001, True)])
+def test_a_loop_above_the_bound_of_workloads_is_noted(last: int, said: bool, script: Callable[..., Any]) -> None:
+    found = script(f"for (let i = 0; i < {last}; i++) {{ http.get('http://a/'); }}")
+    assert any("has at most 1000000" in why for _, _, why in found.notes()) == said
+
+
 _VALUES = (True, False, 7, "31s", ["x"], {"name": "zz"})
 _KINDS = {
     "options": KEYS["Options"],

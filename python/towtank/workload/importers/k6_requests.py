@@ -63,6 +63,7 @@ class Requests:
         address, path, query, login = self._url(text, place)
         params = params if isinstance(params, dict) else self._no_params(params, place)
         headers = self._headers(params.get("headers"), place)
+        self._cookies(params.get("cookies"), headers, place)
         keys = self._body(body, headers, place)
         return request(
             method,
@@ -126,6 +127,29 @@ class Requests:
         carried = carry(others, self.draft.notes, recorded=False, keep={"cookie"})
         login = {name: text for name, text in templates.items() if name.lower() == "authorization"}
         return {**{name: templates[name] for name in carried.headers}, **login}
+
+    def _cookies(self, cookies: Any, headers: dict[str, str], place: Place) -> None:
+        """Add the cookies of the request to its header Cookie: k6 sends them beside those of the jar."""
+        if cookies is None:
+            return
+        if not isinstance(cookies, dict):
+            self.draft.notes.add(place, "cookies", "are not known before the run: left out")
+            return
+        given = next((name for name in headers if name.lower() == "cookie"), "Cookie")
+        pairs = [headers[given]] if given in headers else []
+        for name, entry in cookies.items():
+            what = f"cookie {name!r}"
+            text = self.writer.text(entry.get("value") if isinstance(entry, dict) else entry)
+            if text is None:
+                self.draft.notes.add(place, what, "its value is not known before the run: left out")
+                continue
+            if isinstance(entry, dict) and entry.get("replace") is not False and "replace" in entry:
+                why = "is sent beside one of its name that the server has set; k6 sends it instead"
+                self.draft.notes.add(place, what, why)
+            # Go's net/http quotes values with a space or a comma.
+            pairs.append(f'{name}="{text}"' if re.search("[ ,]", _PLACE.sub("", text)) else f"{name}={text}")
+        if pairs:
+            headers[given] = "; ".join(pairs)
 
     def _body(self, body: Any, headers: dict[str, str], place: Place) -> dict[str, Any]:
         """Keys of the body; the header Content-Type goes where the body says the same."""

@@ -73,8 +73,8 @@ OPTIONS: Table = {
     ),
     "params": {
         **carried("headers", "timeout", "tags", why="headers, `timeout`, name of the request"),
+        **carried("cookies", why="header Cookie of the request"),
         **noted("auth", "Digest and NTLM are not spoken: Basic is, with the user info of the URL", '"basic"'),
-        **noted("cookies", "cookies are those of the server: set the header Cookie instead", "{}"),
         **noted("jar", "every user has one store of cookies"),
         **noted("redirects", "redirects are answers like any other: add the request that follows as a step", "0"),
         **noted("compression", "bodies are sent as they are", '""'),
