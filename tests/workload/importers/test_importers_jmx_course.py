@@ -483,15 +483,49 @@ def test_a_property_that_nobody_knows_is_noted(import_text: Importer) -> None:
     ]
 
 
-def test_arguments_of_defaults_are_noted_and_empty_ones_are_not(import_text: Importer) -> None:
-    def defaults(inside: str) -> str:
-        properties = '<stringProp name="HTTPSampler.domain">a</stringProp>' + inside
-        return (
-            f'<ConfigTestElement guiclass="HttpDefaultsGui" testname="D">{properties}</ConfigTestElement><hashTree/>'
-            + request("/x")
-        )
+def defaults(inside: str) -> str:
+    properties = '<stringProp name="HTTPSampler.domain">a</stringProp>' + inside
+    return f'<ConfigTestElement guiclass="HttpDefaultsGui" testname="D">{properties}</ConfigTestElement><hashTree/>'
 
-    found = import_text("jmx", group(defaults(arguments(("lang", "en", "true")))))
-    assert found.noted("ConfigTestElement: HTTPsampler.Arguments")
-    found = import_text("jmx", group(defaults(arguments())))
+
+def test_arguments_of_defaults_follow_those_of_the_request(import_text: Importer) -> None:
+    outer, inner = defaults(arguments(("lang", "en", "true"))), defaults(arguments(("key", "k", "true")))
+    below = element("GenericController", inner + post("/x", arguments(("own", "1", "true"))))
+    found = import_text("jmx", group(outer + below + request("/y")))
+    first, second = found.requests()
+    assert list(first["form"].items()) == [("own", "1"), ("key", "k"), ("lang", "en")]
+    assert second["query"] == {"lang": "en"}
     assert not found.noted("ConfigTestElement")
+
+
+def test_a_field_that_comes_twice_is_sent_twice(import_text: Importer) -> None:
+    inside = arguments(("a", "1", "true"), ("b", "x y", "true"), ("a", "$2&amp;", "true"))
+    found = import_text("jmx", group(post("/x", inside) + post("/y", inside, method="GET")))
+    form, query = found.requests()
+    assert form["body"] == "a=1&b=x%20y&a=%242%26"
+    assert form["headers"] == {"Content-Type": "application/x-www-form-urlencoded"}
+    assert query["get"] == "/y?a=1&b=x%20y&a=%242%26"
+    assert not found.noted("argument 'a'")
+
+
+def test_a_field_that_comes_twice_with_a_value_of_the_run_is_noted(import_text: Importer) -> None:
+    inside = arguments(("a", "1", "true"), ("a", "${__UUID()}", "true"))
+    found = import_text("jmx", group(post("/x", inside)))
+    assert found.requests()[0]["form"] == {"a": "${uuid}"}
+    assert found.noted("argument 'a'")
+
+
+def test_a_cookie_of_a_whole_domain_is_noted(import_text: Importer) -> None:
+    def said(domain: str) -> bool:
+        manager = cookie_manager(cookie("own", domain=domain, domain_specified="true", path="/"))
+        found = import_text("jmx", group(manager + request("/x", host="b")))
+        return any("of a whole domain" in why for _, what, why in found.notes() if what == "cookie 'own'")
+
+    assert said(".b")
+    assert not said("b")
+
+
+@pytest.mark.parametrize(("loops", "said"), [("1000000", False), ("1000001", True)])
+def test_a_loop_above_the_bound_of_workloads_is_noted(loops: str, said: bool, import_text: Importer) -> None:
+    found = import_text("jmx", group(element("LoopController", request("/x"), LoopController__loops=loops)))
+    assert any("has at most 1000000" in why for _, _, why in found.notes()) == said

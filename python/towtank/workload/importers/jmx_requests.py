@@ -39,6 +39,7 @@ class Scope:
     """What holds for samplers somewhere in the plan: whatever stands beside or above them."""
 
     defaults: dict[str, str] = field(default_factory=dict)
+    arguments: list[Element] = field(default_factory=list)
     headers: list[tuple[str, str, tuple[int, int]]] = field(default_factory=list)
     timers: list[Item] = field(default_factory=list)
     extractors: list[Item] = field(default_factory=list)
@@ -50,6 +51,7 @@ class Scope:
         """A scope of its own for what is below."""
         return Scope(
             dict(self.defaults),
+            list(self.arguments),
             list(self.headers),
             list(self.timers),
             list(self.extractors),
@@ -107,7 +109,9 @@ class Requests:
         target = self._target(sampler, scope)
         self._own_cookies(sampler, scope, target, kept)
         path, query = self._path(sampler, scope)
-        body = self._arguments(sampler, method, query, kept)
+        arguments = [*_arguments_of(sampler), *scope.arguments]
+        body, more = self._arguments(sampler, arguments, method, query, kept)
+        path += f"{'&' if '?' in path else '?'}{more}" if more else ""
         check: dict[str, Any] = {}
         for assertion in scope.assertions:
             self.elements.check(assertion, check)
@@ -182,31 +186,63 @@ class Requests:
         path = self.texts.template(raw, sampler.place, lambda text: literal(quote(text, safe=_PATH_SAFE)))
         return (path if path.startswith("/") else f"/{path}"), {}
 
-    def _arguments(self, sampler: Item, method: str, query: dict[str, str], headers: dict[str, str]) -> dict[str, Any]:
-        """Arguments as query, form, multipart or raw body, whatever the sampler makes of them."""
-        arguments = [each for each in sampler.collection("Arguments.arguments") if each.tag == "elementProp"]
+    def _arguments(
+        self, sampler: Item, arguments: list[Element], method: str, query: dict[str, str], headers: dict[str, str]
+    ) -> tuple[dict[str, Any], str]:
+        """Arguments as query, form, multipart or raw body, whatever the sampler makes of them.
+
+        Returns
+        -------
+        body : dict
+            Keys of the request.
+        query : str
+            Arguments of the query that do not go into a mapping, encoded.
+        """
         files = [each for each in sampler.collection("HTTPFileArgs.files") if each.tag == "elementProp"]
         raw, multipart = sampler.flag("HTTPSampler.postBodyRaw"), sampler.flag("HTTPSampler.DO_MULTIPART_POST")
         values = "".join(text_of(each, "Argument.value") for each in arguments)
-        fields, media = self._fields(arguments)
+        pairs, media = self._fields(arguments)
+        fields = dict(pairs)
         if raw or (method not in {"GET", "HEAD"} and "" in fields):
-            return self._raw(values, sampler, headers)
+            return self._raw(values, sampler, headers), ""
         if method in {"GET", "HEAD"}:
             self._without_body(files, multipart, sampler, method)
             if method == "HEAD" and fields:
                 self.draft.notes.add(
                     sampler.place, f"{sampler.name!r}", "JMeter sends no arguments with HEAD: left out"
                 )
-                return {}
-        if method in {"GET", "DELETE"}:
+                return {}, ""
+        in_parts = method != "GET" and bool(files or multipart)
+        encoded = self._encoded(pairs, arguments, in_parts=in_parts)
+        if method in {"GET", "DELETE"} and encoded is None:
             query.update(fields)
+        more = encoded or "" if method in {"GET", "DELETE"} else ""
         if method == "GET":
-            return {}
-        if files or multipart:
+            return {}, more
+        if in_parts:
             parts = {name: _typed(value, media[name]) for name, value in fields.items()}
             parts.update(self._file(each) for each in files)
-            return {"multipart": parts} if parts else {}
-        return {"form": fields} if fields else {}
+            return ({"multipart": parts} if parts else {}), more
+        if encoded is not None:
+            if not any(name.lower() == "content-type" for name in headers):
+                headers["Content-Type"] = "application/x-www-form-urlencoded"
+            return {"body": encoded}, more
+        return ({"form": fields} if fields else {}), more
+
+    def _encoded(self, pairs: list[tuple[str, str]], arguments: list[Element], *, in_parts: bool) -> str | None:
+        """Encode fields of which a name comes twice, as a mapping has each name once; None where a mapping is right."""
+        names = [name for name, _ in pairs]
+        twice = [index for index, name in enumerate(names) if name in names[:index]]
+        known = not any("${" in value.replace("$${", "") for _, value in pairs)
+        if twice and known and not in_parts:
+            return "&".join(
+                f"{quote(name, safe='')}={quote(value.replace('$${', '${'), safe='')}" for name, value in pairs
+            )
+        for index in twice:
+            self.draft.notes.add(
+                arguments[index].place, f"argument {names[index]!r}", "is there twice: the last one is sent"
+            )
+        return None
 
     def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
         """Note files of a request that has no body."""
@@ -218,9 +254,9 @@ class Requests:
         if multipart:
             self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"JMeter sends no body with {method}: left out")
 
-    def _fields(self, arguments: list[Element]) -> tuple[dict[str, str], dict[str, str]]:
-        """Arguments by name, and the media type that each has as a part of a multipart body."""
-        fields: dict[str, str] = {}
+    def _fields(self, arguments: list[Element]) -> tuple[list[tuple[str, str]], dict[str, str]]:
+        """Names and values of arguments, and the media type that each has as a part of a multipart body."""
+        fields: list[tuple[str, str]] = []
         media: dict[str, str] = {}
         for each in arguments:
             name, place = self.texts.static(text_of(each, "Argument.name")), each.place
@@ -230,9 +266,7 @@ class Requests:
             if not value and not (equals and sign):
                 self.draft.notes.add(place, f"argument {name!r}", "is sent with `=`; JMeter sends the name alone")
             media[name] = text_of(each, "HTTPArgument.content_type").strip()
-            if name in fields:
-                self.draft.notes.add(place, f"argument {name!r}", "is there twice: the last one is sent")
-            fields[name] = value
+            fields.append((name, value))
         return fields, media
 
     def _argument(self, argument: Element) -> str:
@@ -330,6 +364,14 @@ def read_defaults(item: Item, scope: Scope, outer: Scope) -> None:
         value = item.text(f"HTTPSampler.{name}").strip()
         if value and scope.defaults.get(name) == outer.defaults.get(name):
             scope.defaults[name] = value
+    # JMeter appends arguments of defaults to those of the request, the inner ones first (TestCompiler of JMeter 5.5).
+    inner = len(scope.arguments) - len(outer.arguments)
+    scope.arguments[inner:inner] = _arguments_of(item)
+
+
+def _arguments_of(item: Item) -> list[Element]:
+    """Arguments of a sampler or of defaults."""
+    return [each for each in item.collection("Arguments.arguments") if each.tag == "elementProp"]
 
 
 def read_logins(item: Item, texts: Texts) -> list[Login]:

@@ -67,9 +67,8 @@ _REQUEST: dict[str, Key] = {
         "HTTPSampler.embedded_url_allow_re",
     ),
 }
-# Of a request's defaults, only its address, path and times are taken.
+# Of a request's defaults, only its address, path, arguments and times are taken.
 _DEFAULTS: dict[str, Key] = {
-    **noted("HTTPsampler.Arguments", "arguments of the defaults are not sent: add them to each request"),
     **noted("HTTPsampler.Files", "files of the defaults are not sent: add them to each request"),
     **noted("HTTPSampler.method", "each request has its own method", "GET"),
     **noted("HTTPSampler.postBodyRaw", "each request has its own body", "false"),
