@@ -37,7 +37,8 @@ check: lint ## before each commit, in minutes: lints, and the tests that start n
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(UNITS)
 
 nightly: test test-anywhere judge ## all tests with new examples, then again as on other machines and for other users
-	TOWTANK_STUDIES=5000 $(BIN)/python -m pytest -n 2 tests/results/test_results_any_data.py
+	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 $(BIN)/python -m pytest -n 2 \
+		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py
 
 test: setup ## all tests, Rust and Python; as root on Debian it installs what they need
 	@$(BIN)/python scripts/packages.py

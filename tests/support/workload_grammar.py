@@ -70,14 +70,23 @@ class Grammar:
         names = ["a", "b", "c"][: self.random.randint(1, 3)]
         transactions = {name: self.transaction() for name in names}
         first = {"first": [{"set": {"x": "1", "y": "${uuid}"}}, {"push": "v", "to": "bag"}, {"draw": "rows"}]}
+        look = {"look": [{"get": "/${stored.key}", "reads": self.one(["documents"], ("papers",))}]}
         return {
             "schema": "towtank/workload/1",
             "name": "w",
+            **self.some(title=lambda: self.one(["a title", "é"])),
+            "parameters": {"place": self.one(["/p", "/é", "/p/q"], ("p", "/a b", "/\r\n", "${x}"))},
             "data": self.data(),
             "defaults": {"target": "web", **self.defaults()},
-            "transactions": {**first, **transactions},
+            "transactions": {**first, **transactions, **look},
             "groups": self.groups(names),
+            "stored": {
+                "documents": {"read_back": self.one(["look"], ("a", "nobody")), **self.some(absent=self.absent)}
+            },
         }
+
+    def absent(self) -> Any:
+        return self.one([[404], [404, 410]], ([], [99], [600], [404, 404], 404))
 
     def data(self) -> dict[str, Any]:
         rows = self.one([[["1", "2"], ["3", "4"]], [{"id": 1, "weight": 2}]], ([{}], [["1"]], [[]]))
@@ -103,7 +112,8 @@ class Grammar:
             drain=self.duration,
             think=self.pause,
             connections=lambda: self.one(
-                ["per_user", "new_each_time", 4, {"pool": 8}], ({"pool": 2**29}, 10**12, 0, {"pool": 1, "streams": 0})
+                ["per_user", "new_each_time", 4, {"pool": 8}, {"pool": 2, "streams": 5}],
+                ({"pool": 2**29}, 10**12, 0, {"pool": 1, "streams": 0}),
             ),
             sources=lambda: [self.one(["127.0.0.1", "127.0.0.2"], ("::1%lo", "x", "1.2.3"))],
         )
@@ -111,12 +121,31 @@ class Grammar:
     def groups(self, names: list[str]) -> dict[str, Any]:
         mix = {name: self.one([1, 2.5, 40, 100, 1e6], (-1, 1e12)) for name in names}
         loop = {"mix": mix, **self.some(**{self.random.choice(["think", "pacing"]): self.pause})}
-        group = {"once": ["first"], "loop": loop, "end": [self.one(names, ("nobody",))]}
+        group = {
+            "once": ["first"],
+            "loop": loop,
+            "end": [self.one(names, ("nobody",))],
+            **self.some(cookies=self.cookies),
+        }
         if self.random.random() < 0.7:
             return {"users": group}
         shares = self.one([("40 %", "60 %"), ("1 %", "99 %")], (("0 %", "100 %"), ("50 %", "60 %")))
         shares = shares if isinstance(shares, tuple) else (shares, "60 %")
         return {"users": {**group, "share": shares[0]}, "others": {**group, "share": shares[1]}}
+
+    def cookies(self) -> dict[str, Any]:
+        return self.some(
+            kept=lambda: self.one(["per_user", "per_round", "never"], ("always",)),
+            given=lambda: [
+                {
+                    "name": self.one(["theme", "b"], ("a=b", "a b", "é", "x;y")),
+                    "value": self.one(["dark", "${parameters.place}", 5, "a b"], ("x;y", "x\ny", "é", "${x}", "\x7f")),
+                    "target": self.one(["web", "shop"], ("base", "nowhere")),
+                    **self.some(path=lambda: self.one(["/", "/p", "/%20"], ("p", "/a b", "/é", "/a;b", "/\x00"))),
+                }
+                for _ in range(2)
+            ],
+        )
 
     def transaction(self) -> list[Any]:
         if self.random.random() < 0.5:
@@ -127,7 +156,7 @@ class Grammar:
         return [self.step(depth) for _ in range(self.random.randint(1, 3))]
 
     def step(self, depth: int) -> dict[str, Any]:
-        kinds = [self.request] * 6 + [self.sql, self.ldap, self.tcp, self.file, self.simple, self.simple]
+        kinds = [self.request] * 6 + [self.kept] + [self.sql, self.ldap, self.tcp, self.file, self.simple, self.simple]
         if depth > 0:
             kinds += [lambda: self.block(depth - 1)] * 2
         return self.random.choice(kinds)()
@@ -179,6 +208,18 @@ class Grammar:
             ),
             **(self.maybe(self.body, 0.4) or {}),
         }
+
+    def kept(self) -> dict[str, Any]:
+        """A request or a call that stores, replaces or removes."""
+        does = self.one(["stores", "replaces", "removes"], ("reads",))
+        note = {str(does): {self.key(["documents"], ("papers",)): self.one(["${x}", "a-${y}"], ("${uuid}", "x"))}}
+        if self.random.random() < 0.3:
+            does_file: dict[str, Any] = {"delete": "${x}"} if does == "removes" else {"put": "${x}", "size": "1 KiB"}
+            return self.call({"file": does_file, **note})
+        if does == "removes":
+            return {"delete": "/${x}", **note}
+        content = self.one([{"body": "${x}"}, {"file": "plain.txt"}, {"multipart": {"p": {"file": "plain.txt"}}}])
+        return {"put": "${parameters.place}", **note, **(content if isinstance(content, dict) else {})}
 
     def body(self) -> dict[str, Any]:
         return self.random.choice(
@@ -284,6 +325,7 @@ class Grammar:
                 {"compare": entry, "attribute": self.one(["cn"], ("c n", "")), "value": self.template()},
                 {"add": entry, "entry": {"cn": ["${x}", "b"], "sn": "c"}},
                 {"modify": entry, "changes": {"delete": {"cn": []}, "add": {"sn": "x"}, "replace": {"o": ["a", "b"]}}},
+                {"modify": entry, "changes": {"increment": {"n": self.one([1, -1, "2"], ("x", "${x}", 1.5))}}},
                 {"delete": entry},
                 {"unbind": True},
             ]
@@ -302,6 +344,7 @@ class Grammar:
                 {"create": name}, {"open": name}, {"close": name}, {"sync": name}, {"stat": name}, {"list": name},
                 {"delete": name}, {"read": name, "offset": size}, {"write": name, "size": size}, {"read": name},
                 {"append": name, "size": size}, {"put": name, "size": size}, {"rename": name, "to": "h"},
+                {"make_folder": name},
             ]
         )  # fmt: skip
         return self.call({"file": asked})
@@ -314,6 +357,7 @@ class Grammar:
             [
                 "1 s",
                 "0 s",
+                {"fixed": "2 s"},
                 {"exponential": "2 s"},
                 {"uniform": {"min": "1 s", "max": "3 s"}},
                 {"normal": {"mean": "2 s", "sd": "500 ms", "max": "5 s"}},
