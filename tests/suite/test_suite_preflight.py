@@ -41,11 +41,11 @@ class Machine:
         for name in names:
             (self.folder / name).unlink()
 
-    def preflight(self) -> str:
+    def preflight(self, **variables: str) -> str:
         """Return its output: one line, or nothing with status 0."""
         done = subprocess.run(
             [str(ROOT / "scripts" / "preflight"), "python3"],
-            env={"PATH": str(self.folder), "TOWTANK_MEMINFO": str(self.memory)},
+            env={"PATH": str(self.folder), "TOWTANK_MEMINFO": str(self.memory), **variables},
             capture_output=True,
             text=True,
             check=False,
@@ -103,6 +103,17 @@ def test_too_little_disk_or_memory(machine: Machine) -> None:
     machine.memory.write_text("MemAvailable: 300000 kB\nSwapFree: 200000 kB\n")
     said = machine.preflight()
     assert "lacks: 1.4 GB of disk (free here: 1200 MB); 1 GB of memory (free: 500 MB)" in said
+
+
+def test_a_full_temporary_folder_is_not_taken_for_a_missing_compiler(machine: Machine, tmp_path: Path) -> None:
+    full = tmp_path / "temporary"
+    full.mkdir()
+    disk = 'echo head; case "$2" in */temporary) echo "d 9 9 1000 99% /t";; *) echo "d 9 9 8000000 1% /";; esac'
+    machine.has(df=disk, cc="exit 1")
+    said = machine.preflight(TMPDIR=str(full))
+    assert f"lacks: 0.4 GB for temporary files (free in {full}: 1 MB; TMPDIR chooses another folder)" in said
+    assert "compiler" not in said
+    assert "a C compiler" in machine.preflight(TMPDIR=str(tmp_path / "no folder"))
 
 
 def test_a_registry_out_of_reach(machine: Machine) -> None:
