@@ -10,31 +10,21 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from any_conditions import FILL, RESULTS, TINY, TOWTANK, null_server, on_mount, sh
 from waiting import until
 
-from towtank.engine import binary
 from towtank.results import folder
 from towtank.results.folder import RunFolder
 
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
-TOWTANK = [sys.executable, "-m", "towtank"]
 SMALL = "size=128k"
-
-
-def null_server(*options: str) -> Iterator[str]:
-    command = [str(binary()), "null-server", "--listen", "127.0.0.1:0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield f"http://{process.stdout.readline().split()[-1]}/"
-        process.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -47,22 +37,6 @@ def server() -> Iterator[str]:
 def silent() -> Iterator[str]:
     """Address of a server that takes connections and never answers."""
     yield from null_server("--misbehave", "silent")
-
-
-def sh(script: str, folder: Path, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell in which `$towtank` is the command; None removes a variable."""
-    given = {**os.environ, "towtank": shlex.join(TOWTANK), "HOME": str(folder), **environment}
-    variables = {key: value for key, value in given.items() if value is not None}
-    return subprocess.run(
-        ["sh", "-c", script],
-        cwd=folder,
-        env=variables,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-        timeout=120,
-    )
 
 
 def drive(url: str, options: str = "") -> str:
@@ -121,16 +95,6 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
         assert (own / "results" / "summary.json").stat().st_uid == NOBODY
 
 
-def on_mount(folder: Path, options: str, script: str, before: str = ":") -> subprocess.CompletedProcess[str]:
-    """Run a line of shell with a small file system at `disk`, which is removed after it."""
-    (folder / "disk").mkdir(exist_ok=True)
-    mounted = f"mount -t tmpfs -o {options} tmpfs disk && {{ {before}; }} && {{ {script}; }}; s=$?; ls -A disk; exit $s"
-    return sh(f"exec unshare -m --propagation private sh -c {shlex.quote(mounted)}", folder)
-
-
-RESULTS = Path(__file__).parents[1] / "data" / "results-1"
-
-
 @AS_ROOT
 @pytest.mark.slow
 def test_a_report_of_results_that_are_only_read_is_written_elsewhere_or_refused_with_the_cause(tmp_path: Path) -> None:
@@ -143,25 +107,6 @@ def test_a_report_of_results_that_are_only_read_is_written_elsewhere_or_refused_
     assert not list(RESULTS.glob(".*.tmp"))
 
 
-TINY = {
-    "study.yaml": """schema: towtank/study/1
-name: tiny
-system: system.yaml
-workload: workload.yaml
-factors: {users: [2]}
-load: {kind: closed, stages: {ramp_up: 100 ms, steady: 1 s}}
-""",
-    "system.yaml": """schema: towtank/system/1
-name: tiny
-services: {web: {kind: null_server, host: here}}
-hosts: {here: {provider: local}}
-""",
-    "workload.yaml": """schema: towtank/workload/1
-name: tiny
-transactions: {look: [get: /]}
-groups: {readers: {loop: {think: {fixed: 20 ms}, mix: {look: 100}}}}
-""",
-}
 RUN = "$towtank run study.yaml --no-report --out results"
 
 
@@ -272,9 +217,6 @@ def test_an_out_that_cannot_be_written_is_one_clear_line(tiny: Path, command: st
     assert place in line
     assert all(not text or text.startswith("hint: ") for text in rest)
     assert (tiny / "study.yaml").read_text() == TINY["study.yaml"]
-
-
-FILL = "{ dd if=/dev/zero of=disk/fill bs=4k 2>/dev/null || :; }"
 
 
 @AS_ROOT

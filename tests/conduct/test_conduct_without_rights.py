@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from towtank.engine import binary
+from any_conditions import FILL, RESULTS, TINY, null_server
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,26 +22,6 @@ NOBODY = 65534
 # It may read what is below a home that is closed to others, as the Python that runs the tests, and no more.
 READS = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
 USER = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {READS}"
-RESULTS = Path(__file__).parents[1] / "data" / "results-1"
-FILES = {
-    "study.yaml": """schema: towtank/study/1
-name: tiny
-system: system.yaml
-workload: workload.yaml
-factors: {users: [2]}
-load: {kind: closed, stages: {ramp_up: 100 ms, steady: 1 s}}
-""",
-    "system.yaml": """schema: towtank/system/1
-name: tiny
-services: {web: {kind: null_server, host: here}}
-hosts: {here: {provider: local}}
-""",
-    "workload.yaml": """schema: towtank/workload/1
-name: tiny
-transactions: {look: [get: /]}
-groups: {readers: {loop: {think: {fixed: 20 ms}, mix: {look: 100}}}}
-""",
-}
 COMMANDS = {
     "drive": "$towtank drive $url --users 2 --duration '300 ms'",
     "run": "$towtank run study.yaml --no-report --out run",
@@ -50,8 +29,6 @@ COMMANDS = {
     "size": "$towtank size kept --configuration present --users 100 --objective 'p95 < 500 ms'",
     "validate": "$towtank validate study.yaml",
 }
-FILL = "{ dd if=/dev/zero of=disk/fill bs=4k 2>/dev/null || :; }"
-# Options of a small file system at `disk`, what is done to it, and what the user's shell does first.
 TEMPORARY = "TMPDIR=$PWD/disk; export TMPDIR"
 # Options of a small file system at `disk`, what is done to it, and what the user's shell does first; several conditions
 # at once, so that all take two minutes and not ten.
@@ -69,11 +46,7 @@ CONDITIONS = {
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """Address of a server that answers at once."""
-    command = [str(binary()), "null-server", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield f"http://{process.stdout.readline().split()[-1]}/"
-        process.terminate()
+    yield from null_server()
 
 
 @pytest.fixture
@@ -81,7 +54,7 @@ def own() -> Iterator[Path]:
     """A folder of that user, with a study and with results."""
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         folder = Path(name)
-        for file, text in FILES.items():
+        for file, text in TINY.items():
             (folder / file).write_text(text)
         shutil.copytree(RESULTS, folder / "kept")
         (folder / "disk").mkdir()

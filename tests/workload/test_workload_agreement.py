@@ -84,6 +84,7 @@ def compiled(folder: Path, seed: int) -> list[dict[str, Any]]:
         path.unlink()
 
 
+@pytest.mark.timeout(600)
 def test_the_engine_takes_every_workload_that_validate_takes(folder: Path) -> None:
     count = int(os.environ.get("TOWTANK_WORKLOADS", IN_SUITE))
     (folder / "keys.csv").write_text("key\na\n")
@@ -158,6 +159,7 @@ PIECES = [
 ]  # fmt: skip
 
 
+@pytest.mark.timeout(600)
 def test_the_engine_takes_every_pattern_that_validate_takes(folder: Path) -> None:
     count = 25 * int(os.environ.get("TOWTANK_WORKLOADS", IN_SUITE))
     chance = random.Random(7)

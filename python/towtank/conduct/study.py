@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from towtank.study import RunSpec, Study
 
 _LOCK = ".lock"
+_REPORT = "report"
 
 
 @dataclass
@@ -243,7 +244,7 @@ def _summarise(results: ResultsFolder, outcome: StudyOutcome, *, report: bool) -
     with contained() as outcome.parts:
         outcome.summary = attempt_or("summary of the study", {}, summarize_study, results)
         if report:
-            outcome.report = attempt_or("report", None, write_report, results)
+            outcome.report = attempt_or(_REPORT, None, write_report, results)
     outcome.messages += [failed.sentence for failed in outcome.parts.failed]
 
 
@@ -254,7 +255,11 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
     if ended and not any(each.came_up for each in ended):
         outcome.messages.append(f"the system could not be brought up in any run: {ended[0].reason}")
         return ExitStatus.TARGET
-    return outcome.parts.status(_status_of_results(outcome))
+    status = outcome.parts.status(_status_of_results(outcome))
+    if status is ExitStatus.DONE and any(failed.part == _REPORT for failed in outcome.parts.failed):
+        outcome.messages.append("the results are kept; `towtank report RESULTS --out FILE` writes the report elsewhere")
+        return ExitStatus.INTERNAL
+    return status
 
 
 def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
