@@ -129,6 +129,18 @@ def test_timeline_covers_the_whole_run(run):
     assert [one["name"] for one in timeline["stages"]] == ["ramp_up", "steady", "ramp_down"]
 
 
+def test_the_remnant_of_a_second_in_the_drain_has_no_rate(tmp_path):
+    script = even_script(stages=[*STAGES, Stage("drain", "ramp_down", 0.02, 0)])
+    late = replace(script.exchanges[-1], intended=43.9, actual=43.9, end=44.01)
+    run = write_run(tmp_path / "drained", replace(script, exchanges=[*script.exchanges, late]))
+    timeline = summarize_run(run)["timeline"]
+    assert timeline["t_s"][-1] == pytest.approx(44.01)
+    # One transaction in 20 ms would be 50 /s.
+    assert timeline["throughput_per_s"][-1] is None
+    assert timeline["errors_per_s"][-1] is None
+    assert max(timeline["throughput_per_s"][:-1]) <= USERS
+
+
 def test_two_load_threads_give_the_same_numbers_as_one(tmp_path, run):
     one = summarize_run(run)
     two = summarize_run(write_run(tmp_path / "two", even_script(workers=2)))
