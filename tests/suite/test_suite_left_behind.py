@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from small_suite import run_suite
 
+from towtank.system.hosts import cgroups
+
 SUITE = """\
 import subprocess
 import tempfile
@@ -82,6 +84,60 @@ def test_processes_and_files_are_named_with_their_tests(tmp_path: Path, workers:
     assert re.search(r"process \d+ `sleep 63` of a fixture of the session: forgotten\n", section)
     file = tmp_path / "temporary" / "towtank-left-by-a-test"
     assert re.search(rf"temporary file {file}, first seen after \S*test_small.py\n", section)
+
+
+OF_ROOT = """\
+import os
+import subprocess
+from pathlib import Path
+
+from towtank.system.hosts import cgroups
+
+
+def test_that_forgets_a_mount():
+    folder = Path(os.environ["TMPDIR"]).parent / "mounted"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], check=True)
+
+
+def test_that_forgets_a_namespace():
+    # `ip netns add` leaves a file of this kind.
+    Path("/run/netns/left").touch()
+
+
+def test_that_forgets_a_control_group():
+    trees = cgroups.find_trees()
+    tree = next(iter(trees.controllers.values()), trees.unified)
+    (tree / os.environ["GROUP"]).mkdir()
+
+
+def test_that_forgets_a_network_device():
+    subprocess.run(["ip", "link", "add", "left", "type", "bridge"], check=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+def test_mounts_namespaces_control_groups_and_devices_are_named_with_their_file(tmp_path: Path) -> None:
+    group = f"towtank-left-{os.getpid()}"
+    own = "mount -t tmpfs tmpfs /run && mkdir /run/netns && mount -t sysfs sysfs /sys --make-private"
+    # Folders of control groups are below /sys; a view of them comes with its own network.
+    own = f'mkdir "$0" && mount --rbind /sys/fs/cgroup "$0" && {own} && mount --rbind "$0" /sys/fs/cgroup && exec "$@"'
+    behind = ("unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", own, str(tmp_path / "groups"))
+    (tmp_path / "temporary").mkdir()
+    try:
+        done = run_suite(
+            tmp_path, "left_behind", OF_ROOT, behind=behind, CI="true", TMPDIR=str(tmp_path / "temporary"), GROUP=group
+        )
+    finally:
+        trees = cgroups.find_trees()
+        for tree in {*trees.controllers.values(), *([trees.unified] if trees.unified else [])}:
+            if (tree / group).exists():
+                (tree / group).rmdir()
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "4 passed" in done.stdout
+    _, _, section = done.stdout.partition("left behind by tests")
+    for thing in (f"mount {tmp_path / 'mounted'}", "network namespace left", f"/{group}", "network device left"):
+        assert f"{thing}, first seen after test_small.py\n" in section, done.stdout
 
 
 def test_beside_others_a_file_may_be_theirs(tmp_path: Path) -> None:

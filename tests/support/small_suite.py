@@ -9,13 +9,13 @@ from pathlib import Path
 
 
 def run_suite(
-    folder: Path, plugin: str, text: str, *arguments: str, **environment: str
+    folder: Path, plugin: str, text: str, *arguments: str, behind: tuple[str, ...] = (), **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the tests of a text, outside of CI unless the environment says otherwise."""
+    """Run the tests of a text behind a command, outside of CI unless the environment says otherwise."""
     (folder / "conftest.py").write_text(f'pytest_plugins = ["{plugin}"]\n')
     (folder / "test_small.py").write_text(text)
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_") and key != "CI"}
     inherited["PYTHONPATH"] = str(Path(__file__).parent)
     options = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder)]
-    command = [sys.executable, "-m", "pytest", *options, *arguments, str(folder)]
+    command = [*behind, sys.executable, "-m", "pytest", *options, *arguments, str(folder)]
     return subprocess.run(command, env=inherited | environment, capture_output=True, text=True, check=False)
