@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -75,6 +77,24 @@ def test_rust_of_debian_is_too_old(machine: Machine, version: str, found: str) -
     )
     machine.has(rustup="exit 0")
     assert machine.preflight().endswith(". Type: rustup default stable && rustup update stable")
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+def test_no_crate_needs_a_newer_rust_than_is_asked_for() -> None:
+    command = ["cargo", "metadata", "--locked", "--offline", "--format-version", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("needs the crates of Cargo.lock: cargo fetch")
+    found = {crate["name"]: crate["rust_version"] for crate in json.loads(done.stdout)["packages"]}
+    asked = found["towtank-engine"]
+    newer = {name: version for name, version in found.items() if version and parts(version) > parts(asked)}
+    assert newer == {}
+    assert f"Rust {asked} or newer" in (ROOT / "README.md").read_text("utf-8")
+
+
+def parts(version: str) -> tuple[int, ...]:
+    """Major and minor number."""
+    return tuple(map(int, version.split(".")[:2]))
 
 
 def test_all_that_is_missing_is_in_the_one_line(machine: Machine) -> None:
