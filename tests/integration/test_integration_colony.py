@@ -27,7 +27,7 @@ SMALLER = (
 def test_each_of_several_databases_has_its_own_users_and_their_fairness_is_told(bench: Bench) -> None:
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "400 MiB", "file_system": "xfs"}}))
     if program("postgres") is None:
-        pytest.skip("PostgreSQL is not installed")
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     changes = [part for change in SMALLER for part in ("--set", change)]
     command = ("run", "colony", "--quick", "--quiet", "--no-report", "--out", bench.results, *changes)
     ended = bench.towtank(*command)

@@ -305,7 +305,10 @@ load: {kind: closed, stages: {ramp_up: 100 ms, settle: 100 ms, steady: 1 s}}
 """
 
 
-@pytest.mark.skipif(not all(map(find_program, ("mariadbd", "postgres"))), reason="needs MariaDB and PostgreSQL")
+@pytest.mark.skipif(
+    not all(map(find_program, ("mariadbd", "postgres"))),
+    reason="needs databases: apt-get install mariadb-server postgresql",
+)
 def test_logins_of_databases_are_in_no_arguments(bench: Bench, arguments: Arguments) -> None:
     (bench.folder / "stores.yaml").write_text(DATABASES % canary("shop"))
     (bench.folder / "study.yaml").write_text(LIGHT)

@@ -30,7 +30,7 @@ def prometheus(tmp_path: Path) -> Iterator[str]:
     """Address of a private server that takes remote writes."""
     program = shutil.which("prometheus")
     if program is None:
-        pytest.skip("needs a Prometheus server (Debian: prometheus)")
+        pytest.skip("Prometheus is not installed: apt-get install prometheus")
     folder, port = tmp_path / "prometheus", free_port()
     folder.mkdir()
     (folder / "prometheus.yml").write_text("global: {}\n")

@@ -121,7 +121,7 @@ def test_connections_are_told_by_state_and_by_what_they_wait_for(server: Server)
 
 def test_statements_are_counted_where_the_extension_is_there(server: Server) -> None:
     if not server.statements:
-        pytest.skip("pg_stat_statements is not installed: apt-get install postgresql-contrib")
+        pytest.skip("pg_stat_statements is not installed: apt-get install postgresql")
     with psycopg.connect(server.dsn, autocommit=True) as client:
         with closing(PostgresqlScraper("database", server.dsn)) as scraper:
             assert not any("statements" in name for name in scraper.scrape())

@@ -36,7 +36,7 @@ def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("plans")
     database = Postgresql("database", model.Postgresql(kind="postgresql", host="here"), folder)
     if not database.has_statements():
-        pytest.skip("pg_stat_statements is not installed: apt-get install postgresql-contrib")
+        pytest.skip("pg_stat_statements is not installed: apt-get install postgresql")
     database.ready_within_s = 60.0
     with System([database], folder / "data", folder / "logs") as system:
         system.up()

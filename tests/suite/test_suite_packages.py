@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from towtank.system import packages
 from towtank.system.hosts.capabilities import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
+# Reasons of skips; those of Python packages and of the engine, which `make setup` installs, need no package.
+REASON = re.compile(r"pytest\.skip\(f?\"([^\"]*)\"|skipif\([^\n]*reason=f?\"([^\"]*)\"")
+INSTALL = re.compile(r"apt-get install (?:-\S+ )*(\S+)|make setup|pip install|\{INSTALL_HINT\}")
 
 
 @pytest.fixture
@@ -42,6 +46,17 @@ def test_ci_and_make_read_the_list_and_have_no_other() -> None:
         assert "mariadb-server" not in text
     assert "scripts/packages.txt" in (ROOT / ".ci/run").read_text()
     assert "scripts/packages.py" in (ROOT / "Makefile").read_text()
+
+
+def test_skips_for_want_of_a_program_name_a_listed_package(script: dict[str, Any]) -> None:
+    texts = [(path, path.read_text("utf-8")) for path in sorted((ROOT / "tests").rglob("*.py"))]
+    reasons = [(path.name, *found) for path, text in texts for found in REASON.findall(text)]
+    named = [(name, INSTALL.search(reason)) for name, *parts in reasons if "install" in (reason := "".join(parts))]
+    # A reason that is put together from names is that of a package of the product.
+    assert [name for name, found in named if found is None] == []
+    packages = {found[1] for _, found in named if found is not None and found[1] and "{" not in found[1]}
+    assert len(packages) > 4
+    assert packages - set(script["listed"]("tests")) == set()
 
 
 def test_root_installs_what_is_missing(script: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def test_a_service_that_dies_of_itself_after_a_restart_is_news(system: System) -
 
 def test_a_database_comes_back_with_what_it_held(tmp_path: Path) -> None:
     if program("postgres") is None:
-        pytest.skip("PostgreSQL is not installed")
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     path = tmp_path / "system.yaml"
     path.write_text(
         "schema: towtank/system/1\nname: db\nhosts: {here: {provider: local}}\n"

@@ -25,13 +25,21 @@ OTHERS = {
     "redis": "  cache: {kind: redis, host: edge, port: 6379}\n",
     "openldap": "  people: {kind: openldap, host: edge, port: 389, population: {users: 20}}\n",
 }
-PROGRAMS = {"nginx": "nginx", "httpd": "apache2", "haproxy": "haproxy", "redis": "redis-server", "openldap": "slapd"}
+# Program and package of each kind.
+PROGRAMS = {
+    "nginx": ("nginx", "nginx-light"),
+    "httpd": ("apache2", "apache2-bin"),
+    "haproxy": ("haproxy", "haproxy"),
+    "redis": ("redis-server", "redis-server"),
+    "openldap": ("slapd", "slapd"),
+}
 
 
 def needs(kind: str) -> None:
     requires(virtual_host(cpus=0.5, memory="128 MiB"))
-    if find_program(PROGRAMS[kind]) is None:
-        pytest.skip(f"{PROGRAMS[kind]} is not installed")
+    name, package = PROGRAMS[kind]
+    if find_program(name) is None:
+        pytest.skip(f"{name} is not installed: apt-get install {package}")
 
 
 @pytest.mark.parametrize("kind", ["nginx", "httpd", "haproxy"])

@@ -41,7 +41,7 @@ def test_a_client_with_the_cookie_stays_and_one_without_is_spread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if find_program("haproxy") is None:
-        pytest.skip("haproxy is not installed")
+        pytest.skip("haproxy is not installed: apt-get install haproxy")
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     (tmp_path / "system.yaml").write_text(SYSTEM)
     with build_system(load_system(tmp_path / "system.yaml"), tmp_path, tmp_path / "logs") as system:

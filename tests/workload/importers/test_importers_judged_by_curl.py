@@ -37,7 +37,7 @@ curl -s --url-query 'n=1' 'http://ADDRESS/url-query?m=0'
 """
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed: apt-get install curl")
 def test_an_import_asks_for_what_curl_asks_for(tmp_path: Path) -> None:
     with logging_server({"/missing": 404}) as log:
         file = tmp_path / "commands.sh"
