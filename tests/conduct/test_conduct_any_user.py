@@ -144,6 +144,14 @@ def test_a_study_runs_under_any_condition(tiny: Path, condition: str) -> None:
     assert condition.endswith(">&-") or "verdict: " in done.stdout
 
 
+def test_a_study_runs_in_a_folder_whose_name_the_locale_lacks(tiny: Path) -> None:
+    folder = tiny / "ablage ä"
+    folder.mkdir()
+    for name in TINY:
+        (tiny / name).rename(folder / name)
+    assert_ran(sh(f"LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 {RUN}", folder), folder)
+
+
 def test_a_study_goes_on_when_its_reader_leaves(tiny: Path) -> None:
     done = sh(f"{{ {RUN}; echo $? >status; }} 2>&1 | head -1", tiny)
     assert done.stdout.count("\n") == 1

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,17 @@ def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -
 
 def _write_private(path: Path, text: str) -> None:
     with open_private(path) as stream:
-        stream.write(text)
+        stream.write(_without_surrogates(text))
+
+
+def _without_surrogates(text: str) -> str:
+    """Put characters in place of the surrogates by which a locale gives the bytes of a name; escapes if they are none.
+
+    The engine finds a folder by the characters only.
+    """
+    with suppress(UnicodeEncodeError):
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def keep_json(path: Path, document: dict[str, Any]) -> bool:
