@@ -176,6 +176,7 @@ impl Prepared {
             drain_ns: nanoseconds(plan.timeouts.drain_s),
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[worker % plan.cpus.len()]),
             own_files: self.spread.own_tables,
+            parting_at_most: self.spread.parting as usize,
             header: self.header(worker),
             folder: self.folder.clone(),
             shared,

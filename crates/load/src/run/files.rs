@@ -8,7 +8,6 @@ use std::net::IpAddr;
 
 use crate::plan::{ConnectionMode, Fault, Load, Op, Plan};
 use crate::sys::{self, Address};
-use crate::worker::PARTING_AT_MOST;
 
 use super::places::Place;
 
@@ -17,6 +16,12 @@ const SPARE: u64 = 64;
 
 /// Load threads at most, as for `threads` of a plan.
 const THREADS_AT_MOST: u64 = 1024;
+
+/// Connections of a thread that wait for the server to close, where there are files enough.
+const PARTING_AT_MOST: u64 = 1024;
+
+/// Part of a table that they may take.
+const PARTING_SHARE: u64 = 4;
 
 /// How open files are divided among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub(super) struct Spread {
     pub(super) threads: u64,
     /// Whether each thread has a table of its own.
     pub(super) own_tables: bool,
+    /// Connections of a thread that may wait for the server to close.
+    pub(super) parting: u64,
 }
 
 impl Spread {
@@ -82,7 +89,7 @@ fn need(plan: &Plan, places: &[Place], ports: Option<u64>) -> Need {
         }
         ConnectionMode::NewEachTime => {
             need.each = 1;
-            need.parting = PARTING_AT_MOST as u64;
+            need.parting = PARTING_AT_MOST;
             let of_place = |place: &Place| reach(plan, place, ports);
             // As many as there are ports for: what is beyond fails to connect, whatever the number of threads.
             need.ceiling = places
@@ -132,13 +139,16 @@ pub(super) fn spread(plan: &Plan, places: &[Place]) -> Result<Spread, Fault> {
 }
 
 fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
-    let together = need.in_all() + asked * (1 + need.parting) + SPARE;
+    let parting = limit.map_or(need.parting, |limit| {
+        need.parting.min(limit / PARTING_SHARE)
+    });
+    let together = need.in_all() + asked * (1 + parting) + SPARE;
     let alone = |threads: &u64| {
         let connections = need
             .of_thread(*threads)
             .min(need.ceiling.div_ceil(*threads));
         // Every table has the bells of all threads.
-        limit.is_none_or(|limit| connections + need.parting + threads + SPARE <= limit)
+        limit.is_none_or(|limit| connections + parting + threads + SPARE <= limit)
     };
     let own_tables = limit.is_some_and(|limit| together > limit);
     let threads = if own_tables {
@@ -151,6 +161,7 @@ fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
         needed: need.in_all(),
         threads,
         own_tables,
+        parting,
     })
 }
 
@@ -256,6 +267,19 @@ mod tests {
         };
         assert_eq!(threads(need, 1, 20_000), Some((2, true)));
         assert_eq!(threads(need, 1, 30_000), Some((1, false)));
+    }
+
+    #[test]
+    fn new_connections_leave_room_for_themselves_in_a_small_table() {
+        let need = Need {
+            owners: 16,
+            parting: PARTING_AT_MOST,
+            ..PER_USER
+        };
+        // A login's limit: a quarter of the table for those that part, and 16 users beside them.
+        let spread = divide(need, 1, Some(1_024)).unwrap();
+        assert_eq!((spread.threads, spread.parting), (1, 256));
+        assert_eq!(divide(need, 1, None).unwrap().parting, PARTING_AT_MOST);
     }
 
     #[test]

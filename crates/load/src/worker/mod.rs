@@ -59,7 +59,6 @@ pub use driver_sessions::CallsEnded;
 pub use edits::{Edits, Proposal};
 pub use gaps::{Gaps, STALL_NS};
 pub use multiplex::Counts as Http2Counts;
-pub use parting::PARTING_AT_MOST;
 pub use secure::TargetTls;
 pub use setup::{Ended, Setup, TargetPlace, WorkerFailed};
 pub use shared::{LEAVE, Published, RUN, STOP, Shared};
@@ -241,7 +240,7 @@ impl<'a> Worker<'a> {
             sessions: (0..if secure { places } else { 0 }).map(|_| None).collect(),
             http2: Multiplexing::new(if http2 { places } else { 0 }, bounds),
             plain: Vec::new(),
-            parting: Parting::default(),
+            parting: Parting::new(setup.parting_at_most),
             reasons: Reasons::default(),
             unsendable: Reasons::default(),
             tickets: 0,

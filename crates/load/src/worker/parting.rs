@@ -7,23 +7,30 @@ use crate::sys::{Event, Socket};
 /// How long a connection of one request waits for the server to close it, before it is reset. [ns]
 const PARTING_NS: u64 = 1_000_000_000;
 
-/// Connections of one request that wait for the server to close; beyond that the oldest is reset.
-pub const PARTING_AT_MOST: usize = 1024;
-
 /// Connections of one request that wait for the server to close first: who closes first keeps the port for a minute
 /// (TIME-WAIT of RFC 9293), and this side needs its ports.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Parting {
+    /// Beyond so many the oldest is reset.
+    at_most: usize,
     sockets: HashMap<u64, Socket>,
     until_ns: VecDeque<(u64, u64)>,
 }
 
 impl Parting {
+    pub(super) fn new(at_most: usize) -> Self {
+        Self {
+            at_most,
+            sockets: HashMap::new(),
+            until_ns: VecDeque::new(),
+        }
+    }
+
     /// Waits for the server to close one.
     pub(super) fn begin(&mut self, data: u64, socket: Socket, now_ns: u64) {
         self.sockets.insert(data, socket);
         self.until_ns.push_back((now_ns + PARTING_NS, data));
-        while self.sockets.len() > PARTING_AT_MOST {
+        while self.sockets.len() > self.at_most {
             self.abort_first();
         }
     }

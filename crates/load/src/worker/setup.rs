@@ -85,6 +85,8 @@ pub struct Setup<'a> {
     pub cpu: Option<usize>,
     /// Whether this thread keeps its open files apart from those of the others.
     pub own_files: bool,
+    /// Connections of one request that wait for the server to close; beyond so many the oldest is reset.
+    pub parting_at_most: usize,
     /// First line of the segments; the start of the run is filled in when it is known.
     pub header: Header,
     /// Folder of the segments.
