@@ -58,9 +58,9 @@ def test_a_stage_never_ends_on_too_wide_an_interval():
 
 
 def test_a_stage_does_not_end_while_the_mean_response_time_is_vague():
-    """Response times that stay equal for five seconds: throughput is even, but the mean is not known to a quarter."""
+    """A few seconds carry most of the sum of response times: throughput is even, but the mean is not known to 35 %."""
     counts = np.full(40, 100.0)
-    levels = np.repeat(np.random.default_rng(3).exponential(1.0, size=8), 5)
+    levels = np.random.default_rng(3).lognormal(0.0, 2.0, size=40)
     precision = Precision(0.05, 10.0)
     assert not any(precision.take(record(counts[:n], levels[:n])) for n in range(8, 41))
     assert precision.half_width == 0
@@ -74,3 +74,24 @@ def test_a_stage_does_not_end_while_response_time_drifts():
     precision = Precision(0.08, 10.0)
     assert not any(precision.take(record(counts[:n], drift[:n])) for n in range(8, 41))
     assert "response time" in precision.last.why
+
+
+def test_a_stage_is_judged_without_the_transient_at_its_start():
+    """Response times begin ten times as long: what is left after them is precise long before the whole is."""
+    stream = np.random.default_rng(5)
+    counts = series(stream, 0.0, 40)
+    responses = 0.1 * np.exp(stream.normal(size=40) * 0.05)
+    responses[:6] *= 10
+    precision = Precision(0.08, 10.0)
+    length = next(n for n in range(8, 41) if precision.take(record(counts[:n], responses[:n])))
+    assert 16 <= length < 30, "six seconds of transient and ten that count"
+
+
+def test_what_is_left_after_a_transient_counts_and_not_the_stage():
+    """Fourteen of 24 seconds are transient: at most half may be left out, so that no test ends the stage."""
+    stream = np.random.default_rng(6)
+    counts = series(stream, 0.0, 24)
+    responses = 0.1 * np.exp(stream.normal(size=24) * 0.05)
+    responses[:14] *= 10
+    precision = Precision(0.08, 12.0)
+    assert not any(precision.take(record(counts[:n], responses[:n])) for n in range(17, 25))

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from towtank.analysis.measurement import Floats
 from towtank.analysis.statistics import ratio_of_sums
-from towtank.analysis.windows.settling import Look, Seconds, look_for_trend
+from towtank.analysis.windows.settling import Look, Seconds, look_for_trend, without_transient
 
-RESPONSE_HALF_WIDTH = 0.25
+RESPONSE_HALF_WIDTH = 0.35
 """Half of the 95 % interval of the mean response time over its value that is narrow enough. [1]
 
 Thirty independent values, the fewest that a verdict lets a mean rest on, give 0.37 for an exponential distribution and
@@ -25,7 +25,7 @@ class Precision:
     to : float
         Required half-width of the 95 % interval of throughput, relative to its value. [1]
     at_least_s : float
-        Shortest length of the stage. [s]
+        Shortest length of what is left after the transient. [s]
     half_width : float or None
         Relative half-width at the last test; None without an interval. [1]
     last : Look or None
@@ -45,13 +45,14 @@ class Precision:
 
     def take(self, seconds: Seconds) -> bool:
         """Test the record again, one second later; return whether the stage may end."""
-        self.half_width = _half_width(seconds.ended, seconds.lengths_s)
-        if float(seconds.lengths_s.sum()) < self.at_least_s or self.half_width is None or self.half_width > self.to:
+        kept = without_transient(seconds)
+        self.half_width = _half_width(kept.ended, kept.lengths_s)
+        if float(kept.lengths_s.sum()) < self.at_least_s or self.half_width is None or self.half_width > self.to:
             return False
-        response = _half_width(seconds.response_sum_s, seconds.ended)
+        response = _half_width(kept.response_sum_s, kept.ended)
         if response is None or response > RESPONSE_HALF_WIDTH:
             return False
-        self.last = look_for_trend(seconds)
+        self.last = look_for_trend(kept)
         return self.last.steady
 
 

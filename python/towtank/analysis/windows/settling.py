@@ -160,6 +160,29 @@ def look_for_trend(seconds: Seconds) -> Look:
     return _look_at(seconds, proven=False)
 
 
+def without_transient(seconds: Seconds) -> Seconds:
+    """Leave out the start of a record as far as MSER finds it to differ; at least half is left.
+
+    The analysis cuts its window by the same rule, so that a stage is judged by what will be analysed.
+    """
+    sizes = _grouping(seconds)
+    if sizes is None:
+        return seconds
+    lengths, ended, sums = (_summed(part, *sizes) for part in (seconds.lengths_s, seconds.ended, seconds.response_sum_s))
+    series = [ended / lengths]
+    if ended.min() > 0 and sums.min() > 0:
+        series.append(np.log(sums / ended))
+    left_out = max(_transient(values) for values in series)
+    return seconds.last((sizes[1] - left_out) * sizes[0]) if left_out else seconds
+
+
+def _transient(values: Floats) -> int:
+    """Observations at the start that differ from the others by more than noise."""
+    cut = steady.mser(values, steady.batch_for(len(values)))
+    differs = cut.observations and steady.differs(values, cut.observations)[0] < CUT_SIGNIFICANCE
+    return cut.observations if differs else 0
+
+
 def _look_at(chosen: Seconds, *, proven: bool) -> Look:
     changes: dict[str, float] = {}
     why = [text for text in _unrest(chosen, changes, proven=proven) if text]
@@ -204,8 +227,7 @@ def _of_series(name: str, times: Floats, values: Floats, changes: dict[str, floa
         return f"{name} changes by {100 * change:+.3g} %, perhaps by {100 * most:.3g} %, over {span:.0f} s"
     if line.p_value < TREND_SIGNIFICANCE and abs(change) > _NEGLIGIBLE:
         return f"{name} has a trend of {100 * change:+.3g} % over {span:.0f} s (p = {line.p_value:.2g})"
-    cut = steady.mser(values, steady.batch_for(len(values)))
-    if cut.observations and steady.differs(values, cut.observations)[0] < CUT_SIGNIFICANCE:
+    if _transient(values):
         return f"{name} differs at the start of the last {span:.0f} s"
     return ""
 
