@@ -168,7 +168,9 @@ def without_transient(seconds: Seconds) -> Seconds:
     sizes = _grouping(seconds)
     if sizes is None:
         return seconds
-    lengths, ended, sums = (_summed(part, *sizes) for part in (seconds.lengths_s, seconds.ended, seconds.response_sum_s))
+    lengths, ended, sums = (
+        _summed(part, *sizes) for part in (seconds.lengths_s, seconds.ended, seconds.response_sum_s)
+    )
     series = [ended / lengths]
     if ended.min() > 0 and sums.min() > 0:
         series.append(np.log(sums / ended))
