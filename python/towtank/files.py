@@ -30,6 +30,14 @@ class NotAFileError(OSError):
     """The path of a file names something else, such as a device, which must not be replaced."""
 
 
+def engine_path(path: Path) -> str:
+    """Return a path as the engine opens it, which takes names as UTF-8 whatever the locale.
+
+    Python reads the bytes of a name in the encoding of the locale: in Latin-1 `ä` of UTF-8 comes as two characters.
+    """
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
 def put(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file under a temporary name, then rename it in one step.
 

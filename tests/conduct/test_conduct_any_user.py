@@ -145,7 +145,7 @@ def test_a_study_runs_under_any_condition(tiny: Path, condition: str) -> None:
 
 
 def test_a_study_runs_in_a_folder_whose_name_the_locale_lacks(tiny: Path) -> None:
-    folder = tiny / "ablage ä"
+    folder = Path(os.fsdecode(os.fsencode(tiny) + "/ablage ä".encode()))
     folder.mkdir()
     for name in TINY:
         (tiny / name).rename(folder / name)

@@ -8,6 +8,7 @@ import pytest
 from towtank.conduct.drive import Exchange, Load, manifest, split_url
 from towtank.conduct.drive_targets import prepare_plan
 from towtank.errors import StudyError, TargetError
+from towtank.files import engine_path
 from towtank.results.folder import RunFolder
 from towtank.system.ports import free_port
 
@@ -27,7 +28,7 @@ def test_plan_of_a_closed_load(run: RunFolder, server: int) -> None:
     load = Load(users=64, duration_s=15.0, ramp_s=2.0, think_s=0.5, threads=2, cpus=(1,), seed=7)
     plan = prepare_plan(run, Exchange(f"http://127.0.0.1:{server}/a%20b?c=d#e"), load, [], [])
     assert plan["schema"] == "towtank/plan/1"
-    assert plan["out"] == str(run.engine)
+    assert plan["out"] == engine_path(run.engine)
     assert (plan["threads"], plan["cpus"], plan["seed"]) == (2, [1], 7)
     assert plan["targets"][0]["addresses"] == [f"127.0.0.1:{server}"]
     assert plan["targets"][0]["host"] == f"127.0.0.1:{server}"

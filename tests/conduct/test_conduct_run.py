@@ -18,6 +18,7 @@ from towtank.conduct.log_growth import LOOKS_AT_MOST, LogGrowth
 from towtank.conduct.pinning import Pinning, share_out
 from towtank.conduct.run import MARKER, RunTask, conduct_run
 from towtank.conduct.stopping import StopRequest
+from towtank.files import engine_path
 from towtank.results.folder import RunFolder
 from towtank.system.identity import identity
 from towtank.system.process import ProcessSpec
@@ -73,7 +74,7 @@ def plan_for(run: RunFolder, steady_s: float) -> dict[str, Any]:
         {"name": "steady", "phase": "steady", "duration_s": steady_s, "users": 3},
     ]
     return {
-        "out": str(run.engine),
+        "out": engine_path(run.engine),
         "load": {"kind": "closed", "stages": stages},
         "timeouts": {"drain_s": 0.0},
     }

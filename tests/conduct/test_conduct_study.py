@@ -18,6 +18,7 @@ from towtank.conduct.pinning import Pinning
 from towtank.conduct.run import RunTask
 from towtank.conduct.study import StudyOutcome, held, run_study, set_aside
 from towtank.errors import EngineError, ExitStatus, StudyError
+from towtank.files import engine_path
 from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.system.process import ProcessSpec
 from towtank.system.service import Place, PlainService
@@ -88,7 +89,7 @@ def no_observation(run: RunFolder, endpoints: Endpoints) -> Iterator[SimpleNames
 def plan(run: RunFolder) -> dict[str, Any]:
     stages = [{"name": "steady", "phase": "steady", "duration_s": 0.2, "users": 1}]
     return {
-        "out": str(run.engine),
+        "out": engine_path(run.engine),
         "load": {"kind": "closed", "stages": stages},
         "timeouts": {"drain_s": 0.0},
     }

@@ -7,6 +7,7 @@ import pytest
 from synthetic_runs import Script, Stage, even_schedule, write_run
 
 from towtank.analysis import compact
+from towtank.files import engine_path
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def run(tmp_path):
 
 def rows(path, query):
     with duckdb.connect() as connection:
-        quoted = str(path).replace("'", "''")
+        quoted = engine_path(path).replace("'", "''")
         return connection.execute(query.format(table=f"'{quoted}'")).fetchall()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from towtank import files
 from towtank.errors import Fault, StudyError
 
 COMMAND_LINE = "<command line>"
@@ -86,8 +87,8 @@ class Reach:
 
     def tls_part(self) -> dict[str, Any]:
         """The plan's `tls` of a target that speaks it."""
-        files = {"ca": self.cacert, "client_certificate": self.cert, "client_key": self.key}
-        given = {name: str(Path(path).absolute()) for name, path in files.items() if path is not None}
+        named = {"ca": self.cacert, "client_certificate": self.cert, "client_key": self.key}
+        given = {name: files.engine_path(Path(path).absolute()) for name, path in named.items() if path is not None}
         return {"verify": not self.insecure, **given}
 
     def _connection_faults(self, threads: int) -> list[Fault]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from towtank import files
 from towtank.conduct.connecting import COMMAND_LINE, UNIX, Reach
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import require_open_files, require_ports
@@ -177,7 +178,7 @@ def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
         "schema": "towtank/plan/1",
         "run": run.run_id,
         "seed": load.seed,
-        "out": str(run.engine.absolute()),
+        "out": files.engine_path(run.engine.absolute()),
         "threads": load.load_threads,
         "cpus": list(load.cpus),
         "load": load_part(load),
@@ -207,7 +208,7 @@ def _body(body: str | None) -> dict[str, Any] | None:
     if body is None:
         return None
     if body.startswith("@"):
-        return {"kind": "file", "path": str(Path(body[1:]).absolute())}
+        return {"kind": "file", "path": files.engine_path(Path(body[1:]).absolute())}
     return {"kind": "text", "template": [body]}
 
 

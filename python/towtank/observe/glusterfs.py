@@ -148,7 +148,7 @@ class GlusterfsScraper:
             if not part:
                 raise ScrapeError("the reader ended")
             said += part
-        return self._split(said.decode("utf-8", "replace"))
+        return self._split(os.fsdecode(said))
 
     def _split(self, said: str) -> dict[str, str]:
         texts = {}

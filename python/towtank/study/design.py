@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from towtank import files
 from towtank.study.model import FindLimit
 from towtank.study.search import amount
 from towtank.study.settle import settle_document
@@ -220,7 +221,7 @@ class RunSpec:
             "schema": "towtank/plan/1",
             "run": self.run,
             "seed": self.seed,
-            "out": str(out),
+            "out": files.engine_path(Path(out)),
             "threads": threads,
             "cpus": list(cpus),
         }

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from towtank import yamlfile
+from towtank import files, yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.system import mariadb_model, plain_models, repository_model, server_models  # noqa: F401 - register kinds
@@ -292,7 +292,7 @@ class Tls(FileModel):
         part = self.model_dump()
         for key in ("ca", "client_certificate", "client_key"):
             if part[key] is not None:
-                part[key] = str((folder / part[key]).absolute())
+                part[key] = files.engine_path((folder / part[key]).absolute())
         return part
 
 

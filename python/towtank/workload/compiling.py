@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from towtank import files
 from towtank.errors import Fault, StudyError
 from towtank.workload import datafiles, drivers, references, templates
 from towtank.workload.calls import CallStep
@@ -250,7 +251,13 @@ class _Compiler:
                 near = did_you_mean(column, columns)
                 raise ValueError(f"must have the column {column!r}, got {', '.join(columns)} in {str(path)!r}{near}")
         weight = {"weight_column": pool.weight} if pool.weight else {}
-        return {"name": name, "columns": columns, "order": pool.dealt, "csv": str(path.resolve()), **weight}
+        return {
+            "name": name,
+            "columns": columns,
+            "order": pool.dealt,
+            "csv": files.engine_path(path.resolve()),
+            **weight,
+        }
 
     def _read_of(self, pool: str) -> list[str]:
         """Columns of a pool that templates read."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from towtank import files
 from towtank.workload.model import Defaults
 from towtank.workload.noted import note_part
 from towtank.workload.steps import Auth, Check, Extract, Part, Request, SizeRange
@@ -129,7 +130,7 @@ class RequestWriter:
         return None
 
     def _file(self, name: str) -> str:
-        return str((self._folder / name).resolve())
+        return files.engine_path((self._folder / name).resolve())
 
     def _json(self, value: Any) -> list[Any]:
         """JSON without blanks, with places in its texts."""

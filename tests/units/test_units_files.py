@@ -1,0 +1,18 @@
+"""Paths that are handed to the engine."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from towtank.files import engine_path
+
+
+def test_a_path_is_itself_where_names_are_utf_8() -> None:
+    assert engine_path(Path("/tmp/größe/é.csv")) == "/tmp/größe/é.csv"
+
+
+def test_bytes_of_a_name_are_read_as_utf_8_whatever_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In Latin-1 Python has two characters for the two bytes of `ö`; the engine must get the one that they are."""
+    monkeypatch.setattr(os, "fsencode", lambda path: str(path).encode("latin-1"))
+    assert engine_path(Path("/tmp/" + "größe".encode().decode("latin-1"))) == "/tmp/größe"
