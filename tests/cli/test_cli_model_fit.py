@@ -173,7 +173,10 @@ def test_demands_of_a_results_folder(capsys: Any) -> None:
         (("demands", "FILE"), "RESULTS: must be a results folder"),
     ],
 )
-def test_wrong_command_lines(capsys: Any, tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_wrong_command_lines(
+    capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the folder that the suite runs in may not be writable
     places = {"FILE": str(DATA / "usl_specsdm91.csv"), "RESULTS": str(RESULTS_1), "FOLDER": str(tmp_path)}
     status, out, err = run(capsys, *(places.get(one, one) for one in arguments))
     assert (status, out) == (2, "")

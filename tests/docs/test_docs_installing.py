@@ -22,7 +22,9 @@ HINT = re.compile(
 
 def texts() -> list[tuple[str, str]]:
     """Files of the repository that are text, by name."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     found = []
     for name in listed.stdout.split("\0"):
         path = ROOT / name

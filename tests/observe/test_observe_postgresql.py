@@ -161,7 +161,7 @@ def test_a_connection_that_was_ended_is_opened_again(server: Server) -> None:
 
 
 def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
-    scraper = PostgresqlScraper("database", f"host={tmp_path} dbname=postgres user=postgres")
+    scraper = PostgresqlScraper("database", f"host='{tmp_path}' dbname=postgres user=postgres")
     with pytest.raises(ScrapeError, match="OperationalError"):
         scraper.scrape()
     scraper.close()

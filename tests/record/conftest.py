@@ -82,7 +82,7 @@ def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Ru
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     # Short, as temporary folders are: browsers make sockets in it.
-    with tempfile.TemporaryDirectory(prefix="tr-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="tr-", dir="/tmp") as scratch:
         environment = {**os.environ, "TOWTANK_STATE": str(tmp_path / "state"), "TMPDIR": scratch}
         made = Bench(tmp_path, Path(scratch), environment)
         yield made

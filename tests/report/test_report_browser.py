@@ -45,7 +45,7 @@ def dump(report: Path, profile: Path) -> tuple[str, str]:
         "--dump-dom",
         report.as_uri(),
     ]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
+    ended = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=90, check=True)
     return ended.stdout, ended.stderr
 
 

@@ -54,7 +54,7 @@ def test_tables_are_those_of_the_run_folder(towtank, mixed, tmp_path):
 
 def test_a_locale_does_not_change_the_name_of_the_folder(results, tmp_path):
     """In the locale C Python has no character for the last letter of the folder's name."""
-    out = tmp_path / "tables ä"
+    out = os.fsencode(tmp_path) + "/tables ä".encode()
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(
         [sys.executable, "-m", "towtank", "export", results, "--to", "parquet", "--out", out, "--run", "r002"],
@@ -63,7 +63,10 @@ def test_a_locale_does_not_change_the_name_of_the_folder(results, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert [path.name for path in sorted((out / "run=r002").iterdir())] == ["intervals.parquet", "metrics.parquet"]
+    assert [path.name for path in sorted(Path(os.fsdecode(out), "run=r002").iterdir())] == [
+        "intervals.parquet",
+        "metrics.parquet",
+    ]
 
 
 def test_both_tables_need_a_folder(towtank, mixed, tmp_path):

@@ -86,7 +86,7 @@ def _renamed(value: Any) -> Any:
 
 def test_files_that_are_here_are_sent(import_text: Importer, tmp_path: Any) -> None:
     (tmp_path / "body.bin").write_bytes(b"x")
-    found = import_text("curl", f"curl -T {tmp_path / 'body.bin'} http://a/\n")
+    found = import_text("curl", f"curl -T '{tmp_path / 'body.bin'}' http://a/\n")
     assert found.requests() == [{"put": "/body.bin", "file": "body.bin"}]
 
 
