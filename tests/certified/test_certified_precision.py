@@ -76,12 +76,18 @@ def test_a_stage_does_not_end_while_response_time_drifts():
     assert "response time" in precision.last.why
 
 
+def with_transient(seed, transient, most):
+    """Counts and response times of `most` seconds, the first of them ten times as long."""
+    stream = np.random.default_rng(seed)
+    counts = series(stream, 0.0, most)
+    responses = 0.1 * np.exp(stream.normal(size=most) * 0.05)
+    responses[:transient] *= 10
+    return counts, responses
+
+
 def test_a_stage_is_judged_without_the_transient_at_its_start():
-    """Response times begin ten times as long: what is left after them is precise long before the whole is."""
-    stream = np.random.default_rng(5)
-    counts = series(stream, 0.0, 40)
-    responses = 0.1 * np.exp(stream.normal(size=40) * 0.05)
-    responses[:6] *= 10
+    """What is left after the transient is precise long before the whole is."""
+    counts, responses = with_transient(5, 6, 40)
     precision = Precision(0.08, 10.0)
     length = next(n for n in range(8, 41) if precision.take(record(counts[:n], responses[:n])))
     assert 16 <= length < 30, "six seconds of transient and ten that count"
@@ -89,9 +95,6 @@ def test_a_stage_is_judged_without_the_transient_at_its_start():
 
 def test_what_is_left_after_a_transient_counts_and_not_the_stage():
     """Fourteen of 24 seconds are transient: at most half may be left out, so that no test ends the stage."""
-    stream = np.random.default_rng(6)
-    counts = series(stream, 0.0, 24)
-    responses = 0.1 * np.exp(stream.normal(size=24) * 0.05)
-    responses[:14] *= 10
+    counts, responses = with_transient(6, 14, 24)
     precision = Precision(0.08, 12.0)
     assert not any(precision.take(record(counts[:n], responses[:n])) for n in range(17, 25))
