@@ -66,9 +66,9 @@ def test_a_pipe_gets_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert printed(made(), 40, terminal=False) == printed(made(), 40)
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_times_of_drive_show_all_digits(width: int) -> None:
-    document = {
+def driven(**more: object) -> dict[str, object]:
+    """Return a document of `towtank drive`."""
+    return {
         "target": "http://127.0.0.1/",
         "throughput_per_s": 1.0,
         "window_s": 1.0,
@@ -81,6 +81,18 @@ def test_times_of_drive_show_all_digits(width: int) -> None:
         "verdict": "valid",
         "doubts": [],
         "not_checked": [],
+        **more,
     }
-    table = next(part for part in drive_table(document) if isinstance(part, Table))
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_times_of_drive_show_all_digits(width: int) -> None:
+    table = next(part for part in drive_table(driven()) if isinstance(part, Table))
     assert printed(table, width).count("12,345.678") == 2 * len(TIMES)
+
+
+def test_drive_says_that_failed_answers_are_among_the_times() -> None:
+    """An answer that failed has a response time; a connection that was refused has none."""
+    said = drive_table(driven(errors_by_kind={"connect": 7, "status_5xx": 4, "check": 1}))
+    assert "the times above are of all answers, 5 failed ones included" in said
+    assert not any("failed ones" in str(part) for part in drive_table(driven(errors_by_kind={"connect": 7})))

@@ -10,6 +10,8 @@ from rich.table import Table
 from towtank.analysis.doubts import Level, not_checked
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
+# Failures that the engine counts with a response time: there was an answer, or the wait for it was cut.
+_WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 
 
@@ -52,6 +54,8 @@ def _number(value: float | None) -> str:
 def _errors(document: dict[str, Any]) -> list[str]:
     kinds = {kind: count for kind, count in document.get("errors_by_kind", {}).items() if count}
     lines = ["errors: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())] if kinds else []
+    if among := sum(kinds.get(kind, 0) for kind in _WITH_RESPONSE_TIME):
+        lines.append(f"the times above are of all answers, {among:,} failed ones included")
     overflow = document.get("not_started", {}).get("overflow", 0)
     lines += [f"not started, with all users at work and the backlog full: {overflow:,} arrivals"] if overflow else []
     reasons = document.get("connect_failures") or {}
