@@ -98,3 +98,15 @@ def test_what_is_left_after_a_transient_counts_and_not_the_stage():
     counts, responses = with_transient(6, 14, 24)
     precision = Precision(0.08, 12.0)
     assert not any(precision.take(record(counts[:n], responses[:n])) for n in range(17, 25))
+
+
+def test_a_stage_whose_transient_takes_half_goes_on():
+    """MSER searches the first half: with its minimum at the end of that range, the transient may be longer.
+
+    The analysis calls such a window unsteady, so that a stage that ended here would be lost.
+    """
+    counts, responses = with_transient(7, 15, 40)
+    precision = Precision(0.08, 12.0)
+    ends_s = [n for n in range(20, 41) if precision.take(record(counts[:n], responses[:n]))]
+    assert ends_s
+    assert min(ends_s) > 31, "a batch beyond twice the transient"

@@ -46,6 +46,8 @@ class Precision:
     def take(self, seconds: Seconds) -> bool:
         """Test the record again, one second later; return whether the stage may end."""
         kept = without_transient(seconds)
+        if kept is None:
+            return False
         self.half_width = _half_width(kept.ended, kept.lengths_s)
         if float(kept.lengths_s.sum()) < self.at_least_s or self.half_width is None or self.half_width > self.to:
             return False

@@ -160,8 +160,8 @@ def look_for_trend(seconds: Seconds) -> Look:
     return _look_at(seconds, proven=False)
 
 
-def without_transient(seconds: Seconds) -> Seconds:
-    """Leave out the start of a record as far as MSER finds it to differ; at least half is left.
+def without_transient(seconds: Seconds) -> Seconds | None:
+    """Leave out the start of a record as far as MSER finds it to differ; None if that may be more than half of it.
 
     The analysis cuts its window by the same rule, so that a stage is judged by what will be analysed.
     """
@@ -174,15 +174,18 @@ def without_transient(seconds: Seconds) -> Seconds:
     series = [ended / lengths]
     if ended.min() > 0 and sums.min() > 0:
         series.append(np.log(sums / ended))
-    left_out = max(_transient(values) for values in series)
+    cuts = [cut for values in series if (cut := _transient(values))]
+    if any(cut.at_limit for cut in cuts):
+        return None
+    left_out = max((cut.observations for cut in cuts), default=0)
     return seconds.last((sizes[1] - left_out) * sizes[0]) if left_out else seconds
 
 
-def _transient(values: Floats) -> int:
-    """Observations at the start that differ from the others by more than noise."""
+def _transient(values: Floats) -> steady.Cut | None:
+    """Return the cut behind a start that differs from the rest by more than noise; None without such a start."""
     cut = steady.mser(values, steady.batch_for(len(values)))
     differs = cut.observations and steady.differs(values, cut.observations)[0] < CUT_SIGNIFICANCE
-    return cut.observations if differs else 0
+    return cut if differs else None
 
 
 def _look_at(chosen: Seconds, *, proven: bool) -> Look:
