@@ -31,7 +31,9 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Run(
             "make demo",
             (
-                Line("make demo", instead="towtank run content-users --preset quick", sets=_SMALL_CONTENT, measures=True),
+                Line(
+                    "make demo", instead="towtank run content-users --preset quick", sets=_SMALL_CONTENT, measures=True
+                ),
                 Line(". .venv/bin/activate", shown="the tests run in their own environment"),
             ),
         ),
@@ -56,7 +58,12 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         study("examples/directory"),
         Run(
             "towtank drive workload.yaml",
-            (Line("towtank drive", shown="loads a directory of the reader; `towtank drive` of LDAP is tested with its driver"),),
+            (
+                Line(
+                    "towtank drive",
+                    shown="loads a directory of the reader; `towtank drive` of LDAP is tested with its driver",
+                ),
+            ),
         ),
     ),
     "examples/find-limit/README.md": (study("examples/find-limit"),),
@@ -96,9 +103,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Shown("┌───", DRAWING),
         study("content-failures", "content-failures --preset full"),
     ),
-    "studies/content-full-disk/README.md": (
-        study("content-full-disk", "content-full-disk --preset full"),
-    ),
+    "studies/content-full-disk/README.md": (study("content-full-disk", "content-full-disk --preset full"),),
     "studies/content-network-storage/README.md": (
         Shown("generator ── edge MTU", DRAWING),
         study("content-network-storage", "content-network-storage --preset full"),

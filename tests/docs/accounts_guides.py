@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from judgements import Judgement, Line, Run, Same, Shown, Snippet, Synopsis, Output
-from accounts_examples import MINUTES, study
+from accounts_examples import study
+from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis
 
 DRIVE = Line("towtank drive", more="--duration 1s", measures=True)
 _OTHERS = "a program of others, with its own options"
@@ -18,7 +18,9 @@ FORTY = {"factors": {"users": [40]}}
 DOCUMENTS = {
     "data": {"accounts": {"columns": ["user"], "rows": [["ana"]]}},
     "transactions": {"begin": [{"set": {"edited": "1", "old": "2"}}]},
-    "groups": {"editors": {"once": ["begin"], "loop": {"mix": {"add_document": 1, "edit_document": 1, "remove_document": 1}}}},
+    "groups": {
+        "editors": {"once": ["begin"], "loop": {"mix": {"add_document": 1, "edit_document": 1, "remove_document": 1}}}
+    },
 }
 
 
@@ -39,7 +41,9 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     ),
     "docs/guides/export.md": (
         Synopsis("towtank export RESULTS|RUN"),
-        Shown("$ java -cp HdrHistogram", "a reader of others; tests/results/exports reads the files with one of its own"),
+        Shown(
+            "$ java -cp HdrHistogram", "a reader of others; tests/results/exports reads the files with one of its own"
+        ),
         Shown("$ duckdb", "a query that tests/results/exports asks"),
         Shown("- run: towtank run my-study", "steps of a GitHub workflow; tests/results/exports writes its summary"),
         Synopsis("towtank run my-study --send"),
@@ -53,7 +57,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Synopsis("towtank model fit [CURVE] CSV|RESULTS"),
         Run("$ towtank model fit usl levels.csv"),
         Run("$ towtank model fit results/content-users"),
-        Shown("left out, r005", "one of the texts of the audit: tests/model/fitting compares them"),
+        Shown("left out, r005", "one of the texts of the audit: tests/model compares them"),
         Run("$ towtank model fit network results/shop"),
     ),
     "docs/guides/from-gatling.md": (Run("$ towtank run", (SHOP, DRIVE)),),
@@ -88,8 +92,16 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Snippet("hosts:", kind="system", beside={"name": "two-hosts"}),
         Shown("towtank: hosts.web.memory", "one of the texts of tests/system/hosts"),
         Snippet("factors:", kind="study", onto="studies/colony/study.yaml", without=("claims", "presets")),
-        Snippet("hosts:", kind="system", beside={"name": "far", "services": {"content": {"kind": "content_server", "host": "server"}}}),
-        Snippet("hosts:", kind="system", beside={"name": "near", "services": {"content": {"kind": "content_server", "host": "server"}}}),
+        Snippet(
+            "hosts:",
+            kind="system",
+            beside={"name": "far", "services": {"content": {"kind": "content_server", "host": "server"}}},
+        ),
+        Snippet(
+            "hosts:",
+            kind="system",
+            beside={"name": "near", "services": {"content": {"kind": "content_server", "host": "server"}}},
+        ),
     ),
     "docs/guides/import.md": (
         Synopsis("towtank import"),
@@ -100,7 +112,12 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     "docs/guides/make-things-fail.md": (
         Snippet("events:", kind="study", onto=FAILURES, without=("factors", "claims", "presets"), beside=FORTY),
         Snippet("events:", kind="study", onto=FAILURES, without=("claims", "presets"), beside=FORTY),
-        Snippet("transactions:", kind="workload", beside=DOCUMENTS, fills={"# ...": "multipart: {content: {generated: {size: 1 KiB}}}"}),
+        Snippet(
+            "transactions:",
+            kind="workload",
+            beside=DOCUMENTS,
+            fills={"# ...": "multipart: {content: {generated: {size: 1 KiB}}}"},
+        ),
         Snippet("read_back:", kind="study", onto=FAILURES),
     ),
     "docs/guides/put-servers-together.md": (
@@ -116,7 +133,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     "docs/guides/record.md": (
         Synopsis("towtank record proxy"),
         Shown("recording:1: headers", "texts of tests/record"),
-        Run("towtank record proxy", (Line("towtank record proxy", serves=True),)),
+        Run("towtank record proxy", (Line("towtank record proxy", more="--listen 127.0.0.1:8899", serves=True),)),
         Run("chromium", (Line("chromium", shown="a window of a browser; tests/record drives one without"),)),
         Shown("shop.example: the client ended", "a text of tests/record"),
         Run("towtank record browser", (Line("towtank record browser", more="--think 1s"),)),
@@ -154,7 +171,11 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
             "remove_own_document:",
             kind="workload",
             under=("transactions",),
-            beside={"transactions": {"add": [{"post": "/", "extract": {"id": "$.id"}}, {"push": "${id}", "to": "own_documents"}]}},
+            beside={
+                "transactions": {
+                    "add": [{"post": "/", "extract": {"id": "$.id"}}, {"push": "${id}", "to": "own_documents"}]
+                }
+            },
         ),
         Snippet("- branch: 30 %", kind="workload", under=("transactions", "look")),
         Snippet("groups:", kind="workload"),

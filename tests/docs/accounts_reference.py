@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judgements import Judgement, Keys, Run, Same, Shown, Snippet, Synopsis
+from judgements import Judgement, Keys, Line, Run, Same, Shown, Snippet, Synopsis
 
 _TREE = "a drawing of files: test_docs_links.py looks for those of the repository"
 
@@ -30,7 +30,9 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
         Snippet("load:", kind="study", onto=USERS, without=("factors", "presets", "claims")),
         Snippet("load:", kind="study", onto="examples/trace/study.yaml"),
         Snippet("factors:", kind="study", onto=USERS, without=("claims",)),
-        Snippet("events:", kind="study", onto=FAILURES, without=("claims", "presets"), beside={"factors": {"users": [40]}}),
+        Snippet(
+            "events:", kind="study", onto=FAILURES, without=("claims", "presets"), beside={"factors": {"users": [40]}}
+        ),
         Snippet("claims:", kind="study", onto=USERS),
         Snippet("predict:", kind="study", onto="studies/content-nodes/study.yaml"),
         Snippet("predict:", kind="study", onto="examples/two-hosts/study.yaml"),
@@ -61,7 +63,17 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
         Keys('{"classes"', document="engine-model"),
         Keys('{"patience"', document="engine-behaviour"),
     ),
-    "docs/reference/rating.md": (Run("towtank rate"),),
+    "docs/reference/rating.md": (
+        Run(
+            "towtank rate",
+            (
+                Line("towtank rate   ", planned="takes three minutes", nightly=True, measures=True),
+                Line("towtank rate --quick", measures=True),
+                Line("towtank rate --out", planned="takes three minutes", nightly=True, measures=True),
+                Line("towtank rate --against", more="--quick", measures=True),
+            ),
+        ),
+    ),
     "docs/reference/report.md": (Shown("report/source.py", _TREE),),
     "docs/reference/rules.md": (
         Snippet("schema: towtank/rule-file/1", kind="rule-file"),
@@ -81,7 +93,8 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
             kind="system",
             under=("services",),
             beside={
-                "hosts": dict.fromkeys(("web-1", "web-2", "web-3"), {"provider": "namespaces"}) | dict.fromkeys(("brick-1", "brick-2"), BRICK),
+                "hosts": {key: {"provider": "namespaces"} for key in ("web-1", "web-2", "web-3")}
+                | dict.fromkeys(("brick-1", "brick-2"), BRICK),
                 "services": {
                     "store-1": {"kind": "glusterfs_server", "host": "brick-1", "disk": "data"},
                     "store-2": {"kind": "glusterfs_server", "host": "brick-2", "disk": "data"},

@@ -19,10 +19,11 @@ from pathlib import Path
 
 from judgements import Line
 from pages import ROOT
-from results_1 import copy_of_results_1
+from results_1 import RESULTS_1
 from two_tiers import write_two_tiers
 
 from towtank.analysis.doubts import Kind
+from towtank.engine import binary
 
 ADDRESS = "127.0.0.1:8080"
 PROXY = "127.0.0.1:8899"
@@ -43,10 +44,26 @@ DISTURBANCES = {
     Kind.OBSERVATION_COST,
     Kind.NOT_SETTLED,
 }
-NOT_VALID = 4
-# Folders of results that guides name, and who writes them; `RESULTS` is any.
+# The same in the words of commands without a results folder.
+_DISTURBED = re.compile(
+    r"start lag is |the generator's |the load generator stood still|(?:throughput|response time) (?:changes|steps) by "
+    r"|the mean response time rests on|machine_busy|machine_unsteady"
+)
+# Who listens at the address of the pages, where no command of the page starts anything there.
+SHOP = "python examples/shop/server.py 8080"
+NULL_SERVER = "towtank-engine null-server --http2 --listen 127.0.0.1:8080"
+# Folders of results that guides name; `RESULTS` is any of a study.
 RESULTS = "results/content-users-20261120-180501"
 NETWORK = "results/shop-20261120-180501"
+# Measurements of a closed queue of eight servers of 10 ms with 2 s of think time.
+LEVELS = """users,tps,mean_s
+100,49.7,0.0101
+300,148.9,0.0102
+600,298.1,0.0104
+1200,590.3,0.0324
+1800,795.2,0.263
+2400,798.9,1.004
+"""
 
 
 def free_port() -> int:
@@ -87,6 +104,9 @@ def _first_command(text: str) -> tuple[str, str]:
     raise ValueError(f"a command whose quotes never end: {text}")
 
 
+_PLAIN = Line("")
+
+
 @dataclass
 class Ended:
     """A command with its status and all that it printed."""
@@ -115,7 +135,8 @@ class Session:
             "NO_COLOR": "1",
         }
         self.work = self._made("work")
-        shutil.copytree(ROOT / "examples", self.work / "examples")
+        for name in ("examples", "studies"):
+            shutil.copytree(ROOT / name, self.work / name)
         for path in (self.work / "examples").rglob("*.*"):
             path.write_text(self.addressed(path.read_text("utf-8")), "utf-8")
 
@@ -127,10 +148,16 @@ class Session:
     def _programs(self) -> Path:
         """Put programs of this tree into a folder, under the names that pages use."""
         folder = self._made("programs")
-        runs = {"towtank": "-m towtank", "content-server": "-m content_server", "python": ""}
-        for name, arguments in runs.items():
+        own = shlex.quote(sys.executable)
+        programs = {
+            "towtank": f"{own} -m towtank",
+            "content-server": f"{own} -m content_server",
+            "python": own,
+            "towtank-engine": shlex.quote(str(binary())),
+        }
+        for name, program in programs.items():
             path = folder / name
-            path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+            path.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return folder
 
@@ -141,26 +168,29 @@ class Session:
         return re.sub(r"(server\.py) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
 
     def prepare(self, text: str) -> str:
-        """Make what a command needs that no command of the page makes; return the command as this session runs it."""
+        """Make what a command needs and no command of its page makes; return the command as this session runs it."""
         text = re.sub(r"\bRESULTS\b", RESULTS, text)
-        if RESULTS in text and not (self.work / RESULTS).exists():
-            copy_of_results_1(self._made_folder("results") / "copied").path.rename(self.work / RESULTS)
+        results = self.work / RESULTS
+        if RESULTS in text and not results.exists():
+            self._interrupted(results) if "--resume" in text else shutil.copytree(RESULTS_1, results)
         if NETWORK in text and not (self.work / NETWORK).exists():
             write_two_tiers(self.work / NETWORK)
+        if "levels.csv" in text:
+            (self.work / "levels.csv").write_text(LEVELS, "utf-8")
         return self.addressed(text)
 
-    def _made_folder(self, name: str) -> Path:
-        path = self.work / name
-        path.mkdir(exist_ok=True)
-        return path
+    def _interrupted(self, results: Path) -> None:
+        """Run a study of two levels, and take the second run away."""
+        changes = ("factors.users=[5, 10]", "load.stages={settle: 500 ms, steady: 2 s}")
+        line = Line("", more=f"--out {results} --no-report --quiet", sets=changes)
+        done = self.run("towtank run examples/first-study", line)
+        assert (results / "runs" / "r002").exists(), done.output
+        shutil.rmtree(results / "runs" / "r002")
 
     def run(self, command: str, line: Line) -> Ended:
         """Run a command to its end, with the options that shorten it."""
-        more = line.more + "".join(f" --set {shlex.quote(change)}" for change in line.sets)
-        program = command.split()[0]
-        shorter = f'{program}() {{ command {program} "$@" {more}; }}\n' if more else ""
         done = subprocess.run(
-            ["bash", "-c", shorter + self.prepare(command)],
+            ["bash", "-c", self._shorter(command, line) + self.prepare(command)],
             cwd=self.work,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -172,12 +202,18 @@ class Session:
         self.ended.append(Ended(command, done.returncode, done.stdout))
         return self.ended[-1]
 
-    def serve(self, command: str) -> None:
+    def _shorter(self, command: str, line: Line) -> str:
+        """Define a function of the shell that puts options after those of the command."""
+        more = self.addressed(line.more) + "".join(f" --set {shlex.quote(change)}" for change in line.sets)
+        program = command.split(maxsplit=1)[0]
+        return f'{program}() {{ command {program} "$@" {more}; }}\n' if more else ""
+
+    def serve(self, command: str, line: Line = _PLAIN) -> None:
         """Start a command that runs until the page ends, and wait until it listens."""
         log = self.folder / f"serving-{len(self.serving)}"
         with log.open("wb") as stream:
             started = subprocess.Popen(
-                ["bash", "-c", f"exec {self.prepare(command)}"],
+                ["bash", "-c", self._shorter(command, line) + self.prepare(command)],
                 cwd=self.work,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -191,10 +227,6 @@ class Session:
             assert started.poll() is None, f"{command}\n{log.read_text('utf-8')}"
             assert time.monotonic() < deadline, f"{command}: says nothing of listening\n{log.read_text('utf-8')}"
             time.sleep(0.02)
-
-    def start_shop(self) -> None:
-        """Start the shop of the examples, which the guides for migrants start in another terminal."""
-        self.serve(f"python examples/shop/server.py {self.ports[ADDRESS].partition(':')[2]}")
 
     def close(self) -> None:
         """End all commands that were started in the background."""
@@ -211,6 +243,13 @@ class Session:
     def output_of(self, begins: str) -> str:
         """Return the output of the last command that begins so."""
         return next(done.output for done in reversed(self.ended) if done.command.startswith(begins))
+
+    def was_disturbed(self, done: Ended) -> bool:
+        """Whether a measurement is invalid because of what else the machine did, and for no other reason."""
+        if done.command.startswith(("towtank run", "make demo")):
+            return self.doubts() <= DISTURBANCES
+        found = re.search(r"^not valid: (.*)$", done.output, re.MULTILINE)
+        return found is not None and all(_DISTURBED.match(reason) for reason in found[1].split("; "))
 
     def doubts(self) -> set[str]:
         """Kinds of the doubts that made runs of the last study invalid."""

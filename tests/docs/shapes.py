@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _DATE = re.compile(r"\d{4}-?\d{2}-?\d{2}([-T ]?\d{2}:?\d{2}:?\d{2})?")
-_NUMBER = re.compile(r"(?<![A-Za-z_\d])[-+−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+_NUMBER = re.compile(r"(?<![A-Za-z_\d])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 _TIME = re.compile(r"# ?(?:ns|µs|ms|s|min|h)\b")
 _SIZE = re.compile(r"# ?(?:bytes|[kKMGT]i?B)\b")
 _INTERVAL = re.compile(r"# \[#, #\]")
@@ -45,5 +45,7 @@ def _freed(line: str, free: tuple[str, ...]) -> str:
 
 
 def _differences(wanted: list[str], found: list[str]) -> list[str]:
-    lines = [f"- {line}" for line in wanted if line not in found] + [f"+ {line}" for line in found if line not in wanted]
+    lines = [f"- {line}" for line in wanted if line not in found] + [
+        f"+ {line}" for line in found if line not in wanted
+    ]
     return lines or ["the same lines in another order, or another number of them", *found]

@@ -1,4 +1,4 @@
-"""The commands of each page work, in a fresh copy, in the order of the page; what they print has the shape that is shown.
+"""The commands of each page work, in a fresh copy, in the order of the page; their output has the shape that is shown.
 
 Commands that take minutes are planned here: their study is loaded with the preset and the values of the command, and
 its runs are designed. `make nightly` runs them as they stand (`TOWTANK_PAGES=nightly`).
@@ -7,7 +7,6 @@ its runs are designed. `make nightly` runs them as they stand (`TOWTANK_PAGES=ni
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -16,9 +15,10 @@ from pathlib import Path
 
 import pytest
 from accounts import ACCOUNTS
-from judgements import Judgement, Line, Output, Run, Snippet
+from command_words import faults_of
+from judgements import Line, Output, Run, Snippet
 from pages import ROOT, Block, page
-from sessions import ADDRESS, DISTURBANCES, NOT_VALID, Ended, Session, commands
+from sessions import ADDRESS, NULL_SERVER, SHOP, Ended, Session, commands
 from shapes import missing
 
 from towtank.conduct.request import StudyRequest
@@ -47,8 +47,8 @@ def line_of(judgement: Run, command: str) -> Line:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", PAGES)
 def test_commands_work(name: str, session: Session) -> None:
-    if needs_shop(name):
-        session.start_shop()
+    if server := server_of(name):
+        session.serve(server)
     for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True):
         if isinstance(judgement, Snippet) and judgement.saved:
             keep(block, judgement, session)
@@ -60,10 +60,17 @@ def test_commands_work(name: str, session: Session) -> None:
             assert missing(block.text, printed, part=judgement.part, free=judgement.free) == [], f"{block}\n{printed}"
 
 
-def needs_shop(name: str) -> bool:
-    """Whether a page loads the address of the shop, and does not start anything there itself."""
-    text = page(name).path.read_text("utf-8")
-    return f"{ADDRESS}/" in text.replace("--address ", "") and "server.py" not in text and "--listen" not in text
+def server_of(name: str) -> str:
+    """Return what listens at the address that a page loads, unless the page starts something there itself."""
+    text = "".join(
+        block.text
+        for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True)
+        if isinstance(judgement, Run)
+    )
+    if "--http2" in text:
+        return NULL_SERVER
+    starts = "server.py" in text or "--listen" in text
+    return SHOP if not starts and (ADDRESS in text or "examples/shop/study.yaml" in text) else ""
 
 
 def keep(block: Block, judgement: Snippet, session: Session) -> None:
@@ -76,12 +83,12 @@ def keep(block: Block, judgement: Snippet, session: Session) -> None:
 
 def do(block: Block, command: str, shown: str, line: Line, session: Session) -> None:
     """Run one command, or plan it, and compare what it prints."""
-    if line.shown or line.peer and shutil.which(command.split()[0]) is None:
+    if line.shown or (line.peer and shutil.which(command.split(maxsplit=1)[0]) is None):
         return
     if line.planned and not (NIGHTLY and line.nightly):
         plan(command, session)
     elif line.serves:
-        session.serve(command)
+        session.serve(command, line)
     elif command.startswith("towtank doctor ") and (lacks := lacking(command, session)):
         done = session.run(command.replace("--install", ""), line)
         assert done.status == ExitStatus.TARGET
@@ -103,18 +110,17 @@ def lacking(command: str, session: Session) -> list[str]:
 
 def works(done: Ended, line: Line, session: Session) -> bool:
     """Whether a command ended as it should; a measurement may be disturbed by what else the machine does."""
-    if done.status != NOT_VALID or not line.measures:
-        return done.status in line.statuses
-    if done.command.startswith("towtank run"):
-        return session.doubts() <= DISTURBANCES
-    stated = set(re.findall(r"^(?:not valid|suspect): (\w+)", done.output, re.MULTILINE))
-    return bool(stated) and stated <= DISTURBANCES
+    return done.status in line.statuses or (
+        line.measures and done.status == ExitStatus.INVALID_MEASUREMENT and session.was_disturbed(done)
+    )
 
 
 def plan(command: str, session: Session) -> None:
-    """Load the study of `towtank run` with all that the command says, and design its runs."""
+    """Check the options of a command; of `towtank run`, load the study with all that it says, and design its runs."""
     words = shlex.split(command, comments=True)
-    assert words[:2] == ["towtank", "run"], command
+    assert faults_of(words) == [], command
+    if words[:2] != ["towtank", "run"]:
+        return
     options: dict[str, list[str]] = {}
     names: list[str] = []
     rest = iter(words[2:])

@@ -1,4 +1,4 @@
-"""Every YAML block is valid: as the file that it is, or in the place that it is a part of; shown files are as they are."""
+"""Every YAML block is valid, as a whole file or as a part of one; files are shown as they are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(text: str) -> Any:
 def whole(block: Block, judgement: Snippet, folder: Path) -> Path:
     """Write the block into a folder as a whole file; files that it names are there."""
     document = read(block.text) if not judgement.under else {}
-    if "schema" in document or judgement.kind == "model" and "classes" in document:
+    if "schema" in document or (judgement.kind == "model" and "classes" in document):
         for name in _beside(judgement):
             shutil.copy(name, folder)
         path = folder / (judgement.saved or "file.yaml")
