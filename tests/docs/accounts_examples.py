@@ -23,6 +23,29 @@ _SMALL_CONTENT = (
     "load.stages={ramp_up: 1 s, settle: 1 s, steady: 5 s, ramp_down: 500 ms}",
     "claims=[]",
 )
+_SHORT_TRACE = ("load.trace.stretch=0.1", "load.trace.settle=500 ms")
+_SHORT_BATCH = (
+    "load.schedule=[{name: plain, phase: steady, for: 2 s, users: {readers: 20}}, "
+    "{name: batch, phase: steady, for: 3 s, users: {readers: 20, batch: 2}}]",
+)
+SEARCH = Line(
+    "towtank run examples/find-limit",
+    more="--no-report",
+    sets=(
+        "load.steps=[{by: 80}]",
+        "load.stages={ramp_up: {each: 5 ms}, settle: 1 s, steady: 3 s}",
+        "load.refine={to: 40 %, repeats: 1}",
+    ),
+    measures=True,
+)
+# What the outcome of a study says of its numbers.
+TUTORIAL = (
+    "The system carries",
+    "- Throughput grows from",
+    "- The limit:",
+    "- The demands at the lowest load put the knee",
+    "report: results/first-study-",
+)
 _SMALL_STUDY = ("load.stages={ramp_up: 500 ms, settle: 1 s, steady: 4 s, ramp_down: 500 ms}",)
 _SMALL_PILOT = ("load.pilot={ramp_up: 500 ms, settle: 500 ms, steady: 2 s}", *_SMALL_STUDY)
 
@@ -37,7 +60,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
                 Line(". .venv/bin/activate", shown="the tests run in their own environment"),
             ),
         ),
-        Output("verdict: valid", of="towtank run content-users"),
+        Output("verdict: valid", of="towtank run content-users", line=Line("", measures=True)),
         study("content-nodes"),
         Snippet("schema: towtank/study/1", kind="study", onto="examples/first-study/study.yaml", saved="study.yaml"),
         Run("towtank validate study.yaml", (Line("towtank run study.yaml", sets=_SMALL_STUDY, measures=True),)),
@@ -50,7 +73,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Same("# workload.yaml", file="examples/first-study/workload.yaml"),
         Same("# study.yaml", file="examples/first-study/study.yaml"),
         Run("$ towtank validate study.yaml"),
-        Run("$ towtank run study.yaml", (Line("towtank run study.yaml", measures=True),)),
+        Run("$ towtank run study.yaml", (Line("towtank run study.yaml", measures=True, free=TUTORIAL),)),
         Snippet("factors:", kind="study", onto="examples/first-study/study.yaml"),
     ),
     "examples/balanced/README.md": (study("examples/balanced"),),
@@ -66,13 +89,16 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             ),
         ),
     ),
-    "examples/find-limit/README.md": (study("examples/find-limit"),),
+    "examples/find-limit/README.md": (Run("towtank run", (SEARCH,)),),
     "examples/order-entry/README.md": (study("examples/order-entry"),),
     "examples/repository/README.md": (Shown("┌─► content", DRAWING), study("examples/repository")),
     "examples/trace/README.md": (
         Run(
             "towtank run examples/trace/study.yaml",
-            (Line("towtank run", planned=MINUTES, nightly=True),),
+            (
+                Line("towtank run examples/trace/study.yaml", more="--no-report", sets=_SHORT_TRACE, measures=True),
+                Line("towtank run examples/trace/batch.yaml", more="--no-report", sets=_SHORT_BATCH, measures=True),
+            ),
         ),
     ),
     "examples/two-hosts/README.md": (study("examples/two-hosts"),),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from accounts_examples import study
-from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis
+from accounts_examples import SEARCH, study
+from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis, Texts
 
 DRIVE = Line("towtank drive", more="--duration 1s", measures=True)
 _OTHERS = "a program of others, with its own options"
@@ -44,20 +44,20 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Shown(
             "$ java -cp HdrHistogram", "a reader of others; tests/results/exports reads the files with one of its own"
         ),
-        Shown("$ duckdb", "a query that tests/results/exports asks"),
-        Shown("- run: towtank run my-study", "steps of a GitHub workflow; tests/results/exports writes its summary"),
+        Shown("$ duckdb", "a query: tests/docs/test_docs_queries.py asks it"),
+        Synopsis("- run: towtank run my-study"),
         Synopsis("towtank run my-study --send"),
     ),
     "docs/guides/find-the-limit.md": (
         Snippet("objectives:", kind="study", onto=USERS, without=("factors", "presets", "claims")),
-        Output("120 users passed", of="towtank run examples/find-limit", part=True),
+        Output("120 users passed", of="towtank run examples/find-limit --preset quick", line=SEARCH),
         Snippet("factors:", kind="study", onto=USERS, without=("claims",)),
     ),
     "docs/guides/fit-a-model.md": (
         Synopsis("towtank model fit [CURVE] CSV|RESULTS"),
         Run("$ towtank model fit usl levels.csv"),
         Run("$ towtank model fit results/content-users"),
-        Shown("left out, r005", "one of the texts of the audit: tests/model compares them"),
+        Texts("left out, r005"),
         Run("$ towtank model fit network results/shop"),
     ),
     "docs/guides/from-gatling.md": (Run("$ towtank run", (SHOP, DRIVE)),),
@@ -90,7 +90,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     ),
     "docs/guides/hosts.md": (
         Snippet("hosts:", kind="system", beside={"name": "two-hosts"}),
-        Shown("towtank: hosts.web.memory", "one of the texts of tests/system/hosts"),
+        Texts("towtank: hosts.web.memory"),
         Snippet("factors:", kind="study", onto="studies/colony/study.yaml", without=("claims", "presets")),
         Snippet(
             "hosts:",
@@ -105,9 +105,9 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     ),
     "docs/guides/import.md": (
         Synopsis("towtank import"),
-        Shown("script.js:26:5", "notes of tests/workload/importers"),
+        Texts("script.js:26:5"),
         Shown("10.0.0.7 - -", "a line of a log: tests/workload/importers reads it"),
-        Shown("think times: exponential", "a line of tests/workload/importers"),
+        Texts("think times: exponential"),
     ),
     "docs/guides/make-things-fail.md": (
         Snippet("events:", kind="study", onto=FAILURES, without=("factors", "claims", "presets"), beside=FORTY),
@@ -132,10 +132,10 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     ),
     "docs/guides/record.md": (
         Synopsis("towtank record proxy"),
-        Shown("recording:1: headers", "texts of tests/record"),
+        Texts("recording:1: headers"),
         Run("towtank record proxy", (Line("towtank record proxy", more="--listen 127.0.0.1:8899", serves=True),)),
         Run("chromium", (Line("chromium", shown="a window of a browser; tests/record drives one without"),)),
-        Shown("shop.example: the client ended", "a text of tests/record"),
+        Texts("shop.example: the client ended"),
         Run("towtank record browser", (Line("towtank record browser", more="--think 1s"),)),
         Snippet("schema: towtank/browser-script/1", kind="browser-script"),
     ),

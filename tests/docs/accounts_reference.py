@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judgements import Judgement, Keys, Line, Run, Same, Shown, Snippet, Synopsis
+from judgements import Judgement, Keys, Line, Run, Same, Shown, Snippet, Synopsis, Texts
 
 _TREE = "a drawing of files: test_docs_links.py looks for those of the repository"
 
@@ -18,15 +18,15 @@ ROUTED = {
 REFERENCE: dict[str, tuple[Judgement, ...]] = {
     "docs/background/architecture.md": (Shown("study.yaml ─►", "a drawing"),),
     "docs/background/interactive-capacity.md": (
-        *(Run("$ towtank rules") for _ in range(5)),
+        *(Run("$ towtank rules", exact=True) for _ in range(5)),
         Same("# examples/interactive/sheet.yaml", file="examples/interactive/sheet.yaml"),
-        Run("$ towtank advise"),
+        Run("$ towtank advise", exact=True),
     ),
-    "docs/background/rules-of-thumb.md": (Run("$ towtank rules"), Synopsis("towtank advise")),
+    "docs/background/rules-of-thumb.md": (Run("$ towtank rules", exact=True), Synopsis("towtank advise")),
     "docs/reference/claims.md": (Keys('{"schema":"towtank/claims/1"', document="claims"),),
     "docs/reference/engine.md": (Keys('{"event": "begin"', document="rate"),),
     "docs/reference/files.md": (
-        Shown("study.yaml:21:13", "a fault, as tests/study have them"),
+        Texts("study.yaml:21:13"),
         Snippet("load:", kind="study", onto=USERS, without=("factors", "presets", "claims")),
         Snippet("load:", kind="study", onto="examples/trace/study.yaml"),
         Snippet("factors:", kind="study", onto=USERS, without=("claims",)),

@@ -101,6 +101,8 @@ class Line:
         The command that `make` runs for this one, as `make -n` says: it is run in its place.
     shown : str
         Reason why it is neither run nor planned.
+    free : tuple of str
+        Beginnings of lines of its output that depend on what was measured: no more of them is compared.
     peer : bool
         Whether it is a program of others, which is run where it is installed.
     """
@@ -115,7 +117,11 @@ class Line:
     nightly: bool = False
     instead: str = ""
     shown: str = ""
+    free: tuple[str, ...] = ()
     peer: bool = False
+
+
+_PLAIN = Line("")
 
 
 @dataclass(frozen=True)
@@ -126,28 +132,33 @@ class Run(Judgement):
     ----------
     lines : tuple of Line
         What is special about some of them.
+    exact : bool
+        Whether output is the same to the byte, not only in its shape.
     """
 
     lines: tuple[Line, ...] = ()
+    exact: bool = False
 
 
 @dataclass(frozen=True)
 class Output(Judgement):
-    """Output of a command that the page ran before.
+    """Output of a command, or a part of it: its lines are there, in their order.
 
     Attributes
     ----------
     of : str
-        Beginning of the command.
-    part : bool
-        Whether the block is a part of the output: its lines are there, in their order.
-    free : tuple of str
-        Beginnings of lines that depend on what was measured: only their first words are compared.
+        Beginning of a command of the page; a whole command if the page has it nowhere.
+    line : Line
+        How that command is run if the page has it nowhere.
     """
 
     of: str
-    part: bool = False
-    free: tuple[str, ...] = ()
+    line: Line = _PLAIN
+
+
+@dataclass(frozen=True)
+class Texts(Judgement):
+    """Messages with values of an example: the words of each line are in the code, in the same order."""
 
 
 @dataclass(frozen=True)

@@ -240,13 +240,13 @@ class Session:
                 os.killpg(started.pid, signal.SIGKILL)
                 started.wait()
 
-    def output_of(self, begins: str) -> str:
-        """Return the output of the last command that begins so."""
-        return next(done.output for done in reversed(self.ended) if done.command.startswith(begins))
+    def ended_with(self, begins: str) -> Ended | None:
+        """Return the last command that begins so."""
+        return next((done for done in reversed(self.ended) if done.command.startswith(begins)), None)
 
     def was_disturbed(self, done: Ended) -> bool:
         """Whether a measurement is invalid because of what else the machine did, and for no other reason."""
-        if done.command.startswith(("towtank run", "make demo")):
+        if done.command.startswith("towtank run"):
             return self.doubts() <= DISTURBANCES
         found = re.search(r"^not valid: (.*)$", done.output, re.MULTILINE)
         return found is not None and all(_DISTURBED.match(reason) for reason in found[1].split("; "))
