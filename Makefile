@@ -8,7 +8,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test test-packages test-anywhere nightly check judge lint bench bench-peers docs lock clean
+.PHONY: help setup demo test test-packages test-anywhere nightly pages check judge lint bench bench-peers lock clean
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -36,7 +36,7 @@ check: lint ## before each commit, in minutes: lints, and the tests that start n
 	cargo test --workspace --locked --profile checked --quiet --lib
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(UNITS)
 
-nightly: test test-anywhere judge ## all tests with new examples, then again as on other machines and for other users
+nightly: test test-anywhere judge pages ## all tests with new examples, then again as on other machines and for other users
 	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 $(BIN)/python -m pytest -n 2 \
 		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py
 
@@ -50,6 +50,9 @@ test-packages: ## as root: install what some tests need, of scripts/packages.txt
 
 test-anywhere: setup ## the suite as on other machines and for other users; VARIATION="NAME NAME+NAME ..." chooses, EVERYTHING=1 runs all of it
 	$(BIN)/python scripts/test_anywhere.py $(VARIATION) $(if $(EVERYTHING),--everything)
+
+pages: setup ## every command of README, docs, examples and studies as it stands; some two hours, as root, on a quiet machine
+	TOWTANK_PAGES=nightly $(BIN)/python -m pytest tests/docs/test_docs_commands.py
 
 judge: setup ## run JMeter, from Maven, beside the imports of its test plans; for the night, not for every change
 	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter

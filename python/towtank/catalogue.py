@@ -73,7 +73,7 @@ def _machine(machine: Machine) -> str:
 
 def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:
     """Files that the studies name, each once."""
-    named = {study.parent / str(_read(study).get(key, "")): None for study in studies.values()}
+    named = {(study.parent / str(_read(study).get(key, ""))).resolve(): None for study in studies.values()}
     return [_entry(file) for file in named if file.is_file()]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ REFERENCES = tuple(
     for name in ("files", "model", "machine", "size", "rules", "services", "imports")
 )
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_FORMS = re.compile(r"(<!-- forms of ([\w-]+) -->\n).*?(<!-- end forms -->)", re.DOTALL)
+_NAMED = re.compile(r"<!-- keys of (\w+) -->")
 _IMPORTS = re.compile(r"(<!-- imports of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 
@@ -101,26 +104,41 @@ def _add_services(schema: dict[str, Any]) -> None:
 def documents(root: Path) -> dict[Path, str]:
     """All generated files of a checkout with their texts."""
     texts = {root / "schema" / f"{kind}.json": _text(json_schema(kind)) for kind in FILES}
-    for reference in (root / each for each in REFERENCES):
-        if reference.exists():
-            texts[reference] = with_tables(reference.read_text("utf-8"))
-    return texts
+    pages = {root / name: (root / name).read_text("utf-8") for name in REFERENCES if (root / name).exists()}
+    tabled = {model for text in pages.values() for model in _NAMED.findall(text)}
+    return texts | {path: with_tables(text, tabled) for path, text in pages.items()}
 
 
 def _text(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def with_tables(text: str) -> str:
-    """Fill every block `<!-- keys of Model -->` ... `<!-- end -->` of a page, and the block of facts for rules."""
-    definitions: dict[str, Any] = {}
-    for kind, model in FILES.items():
-        schema = json_schema(kind)
+def with_tables(text: str, tabled: Container[str] = ()) -> str:
+    """Fill the generated blocks of a page: tables of keys, the remaining forms of a kind of file, facts for rules.
+
+    Parameters
+    ----------
+    text : str
+        The page. A table is between `<!-- keys of Model -->` and `<!-- end -->`.
+    tabled : container of str
+        Models that have a table of their own on any page; `<!-- forms of KIND -->` lists the others.
+    """
+    schemas = {kind: json_schema(kind) for kind in FILES}
+    definitions: dict[str, Any] = {model.__name__: schemas[kind] for kind, model in FILES.items()}
+    for schema in schemas.values():
         definitions |= schema.get("$defs", {})
-        definitions[model.__name__] = schema
     text = _IMPORTS.sub(lambda block: f"{block[1]}{markdown(block[2])}{block[3]}", text)
     text = _FACTS.sub(lambda block: f"{block[1]}{facts.table()}{block[2]}", text)
+    text = _FORMS.sub(lambda block: f"{block[1]}{forms(schemas[block[2]], tabled)}{block[3]}", text)
     return _BLOCK.sub(lambda block: f"{block[1]}{table(definitions[block[2]])}{block[3]}", text)
+
+
+def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
+    """Tables of the models of a kind of file that no page has a table of, under the words that other tables use."""
+    parts = {
+        name: part for name, part in schema.get("$defs", {}).items() if name not in tabled and "properties" in part
+    }
+    return "\n".join(f"**{_words(name)}**\n\n{table(part)}" for name, part in sorted(parts.items()))
 
 
 def table(schema: dict[str, Any]) -> str:

@@ -64,7 +64,13 @@ def test_list_for_people_has_one_line_each() -> None:
     lines = run("list").stdout.splitlines()
     entries = [entry for section, entries in document.items() if section != "schema" for entry in entries]
     assert len(lines) == len(entries) + len(document) - 1
-    assert all(any(entry["name"] in line and entry["summary"] in line for line in lines) for entry in entries)
+    assert all(any(entry["summary"] in line for line in lines) for entry in entries)
+    # No command takes the name of a workload or a system: their paths are shown, each once.
+    files = [entry["file"] for section in ("workloads", "systems") for entry in document[section]]
+    assert len({Path(file).resolve() for file in files}) == len(files)
+    for entry in entries:
+        shown = Path(entry["file"]).name if entry.get("file") in files else entry["name"]
+        assert any(line.endswith(f"  {entry['summary']}") and shown in line for line in lines)
 
 
 def test_a_wrong_command_line_is_not_an_internal_fault() -> None:

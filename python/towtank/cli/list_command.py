@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from towtank.errors import ExitStatus
+
+# Sections whose entries are files: no command takes their names.
+_FILES = ("workloads", "systems")
 
 
 def command(
@@ -21,9 +25,18 @@ def command(
         print_json({"schema": "towtank/list/1", **sections})
         return ExitStatus.DONE
     console = printer()
-    width = max(len(entry["name"]) for entries in sections.values() for entry in entries)
-    for section, entries in sections.items():
+    rows = {section: [(_usable(section, entry), entry["summary"]) for entry in of] for section, of in sections.items()}
+    width = max(len(name) for of in rows.values() for name, _ in of)
+    for section, of in rows.items():
         console.print(f"[bold]{section.replace('_', ' ')}[/bold]")
-        for entry in entries:
-            console.print(f"  {entry['name']:<{width}}  {entry['summary']}", markup=False)
+        for name, summary in of:
+            console.print(f"  {name:<{width}}  {summary}", markup=False, soft_wrap=True)
     return ExitStatus.DONE
+
+
+def _usable(section: str, entry: dict[str, str]) -> str:
+    """Return what commands take for an entry: a name, or the path of a workload or system, which have no names."""
+    if section not in _FILES:
+        return entry["name"]
+    path = Path(entry["file"])
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

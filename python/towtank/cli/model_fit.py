@@ -23,12 +23,12 @@ _NETWORK = "network"
 
 def command(
     curve: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="[CURVE]",
             help="usl, amdahl, linear, closed, load-dependent; auto if left out; network for one of all resources.",
         ),
-    ],
+    ] = None,
     source: Annotated[
         Path | None, typer.Argument(metavar="CSV|RESULTS", help="CSV file of any tool, or a results folder.")
     ] = None,
@@ -53,8 +53,9 @@ def command(
     from towtank.model.fitting import Columns, Wish, is_results  # noqa: PLC0415
 
     given = Given()
-    if source is None and curve not in (*_CURVES, _NETWORK):
-        curve, source = "auto", Path(curve)
+    if source is None and curve is not None and curve not in (*_CURVES, _NETWORK):
+        curve, source = None, Path(curve)
+    curve = curve or "auto"
     given.one_of("CURVE", curve, (*_CURVES, _NETWORK))
     if source is None:
         given.fault("CSV|RESULTS", "must name a CSV file or a results folder, got none")

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 def command(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Study, workload, system, model, machine or sizing files.")
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Files of a study or any other kind: models, machines, sizings, rules, sheets, browser scripts.",
+        ),
     ],
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:

@@ -24,7 +24,7 @@ def _above_zero(value: int) -> int:
 PositiveSize = Annotated[Size, AfterValidator(_above_zero)]
 
 
-class _Bracketed(FileModel):
+class Bracketed(FileModel):
     """A value with an interval around it."""
 
     value: Positive = Field(description="The value.")
@@ -43,7 +43,7 @@ class _Bracketed(FileModel):
         return self
 
 
-class RatingFile(_Bracketed):
+class RatingFile(Bracketed):
     """A rating of the whole machine on one scale."""
 
     source: str | None = Field(None, min_length=1, description="Where this rating is published; that of the machine.")
@@ -52,8 +52,8 @@ class RatingFile(_Bracketed):
 class KernelFile(FileModel):
     """What a kernel did in a second: on one CPU alone, and on all CPUs at once."""
 
-    single: _Bracketed = Field(description="One thread, on one CPU. [1/s], [byte/s]")
-    all: _Bracketed = Field(description="One thread on each CPU, together. [1/s], [byte/s]")
+    single: Bracketed = Field(description="One thread, on one CPU. [1/s], [byte/s]")
+    all: Bracketed = Field(description="One thread on each CPU, together. [1/s], [byte/s]")
 
 
 class MeasuredFile(FileModel):

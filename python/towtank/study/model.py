@@ -116,7 +116,8 @@ class Trace(FileModel):
 class Load(FileModel):
     """How much load, and how it comes."""
 
-    kind: Literal["closed", "open"] = Field(
+    # A load of kind `find-limit` is read as `FindLimit`; the kind is here for the form in messages and tables.
+    kind: Literal["closed", "open", "find-limit"] = Field(
         "closed",
         description="`closed`: users who wait for answers; `open`: arrivals that do not wait; `find-limit`: see below.",
     )

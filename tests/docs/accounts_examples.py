@@ -1,0 +1,164 @@
+"""Judgements of the blocks of the README, the tutorial, the examples, the studies and the content server."""
+
+from __future__ import annotations
+
+from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis
+
+DRAWING = "a drawing"
+HOURS = "takes an hour or more"
+MINUTES = "takes minutes: `make nightly` runs it"
+_RESULTS = "results/content-users-20261120-180501"
+
+
+def study(name: str, *long: str) -> Run:
+    """Commands of a study: the doctor looks, runs are planned here and done at night, but for those that take hours."""
+    lines = (Line(f"towtank run {name}", planned=MINUTES, nightly=True, measures=True),)
+    return Run("towtank", (*lines, *(Line(f"towtank run {command}", planned=HOURS) for command in long)))
+
+
+# What every table of a study has, with levels and stages that end soon.
+_SMALL_CONTENT = (
+    "factors.users=[8, 16]",
+    "services.content.population.scale=0.0001",
+    "load.stages={ramp_up: 1 s, settle: 1 s, steady: 5 s, ramp_down: 500 ms}",
+    "claims=[]",
+)
+_SHORT_TRACE = ("load.trace.stretch=0.1", "load.trace.settle=500 ms")
+_SHORT_BATCH = (
+    "load.schedule=[{name: plain, phase: steady, for: 2 s, users: {readers: 20}}, "
+    "{name: batch, phase: steady, for: 3 s, users: {readers: 20, batch: 2}}]",
+)
+SEARCH = Line(
+    "towtank run examples/find-limit",
+    more="--no-report",
+    sets=(
+        "load.steps=[{by: 80}]",
+        "load.stages={ramp_up: {each: 5 ms}, settle: 1 s, steady: 3 s}",
+        "load.refine={to: 40 %, repeats: 1}",
+    ),
+    measures=True,
+)
+# What the outcome of a study says of its numbers.
+TUTORIAL = (
+    "The system carries",
+    "- Throughput grows from",
+    "- The limit:",
+    "- The demands at the lowest load put the knee",
+    "report: results/first-study-",
+)
+_SMALL_STUDY = ("load.stages={ramp_up: 500 ms, settle: 1 s, steady: 4 s, ramp_down: 500 ms}",)
+_SMALL_PILOT = ("load.pilot={ramp_up: 500 ms, settle: 500 ms, steady: 2 s}", *_SMALL_STUDY)
+
+EXAMPLES: dict[str, tuple[Judgement, ...]] = {
+    "README.md": (
+        Run(
+            "make demo",
+            (
+                Line(
+                    "make demo", instead="towtank run content-users --preset quick", sets=_SMALL_CONTENT, measures=True
+                ),
+                Line(". .venv/bin/activate", shown="the tests run in their own environment"),
+            ),
+        ),
+        Output("verdict: valid", of="towtank run content-users", line=Line("", measures=True)),
+        study("content-nodes"),
+        Snippet("schema: towtank/study/1", kind="study", onto="examples/first-study/study.yaml", saved="study.yaml"),
+        Run("towtank validate study.yaml", (Line("towtank run study.yaml", sets=_SMALL_STUDY, measures=True),)),
+        Run("towtank drive", (Line("towtank drive", more="--duration 1s", measures=True),)),
+        Run("towtank model fit RESULTS", (Line("towtank rate", more="--quick", measures=True),)),
+    ),
+    "docs/tutorial/first-study.md": (
+        Run(". .venv/bin/activate", (Line(". .venv/bin/activate", shown="the tests run in their own environment"),)),
+        Same("# system.yaml", file="examples/first-study/system.yaml"),
+        Same("# workload.yaml", file="examples/first-study/workload.yaml"),
+        Same("# study.yaml", file="examples/first-study/study.yaml"),
+        Run("$ towtank validate study.yaml"),
+        Run("$ towtank run study.yaml", (Line("towtank run study.yaml", measures=True, free=TUTORIAL),)),
+        Snippet("factors:", kind="study", onto="examples/first-study/study.yaml"),
+    ),
+    "examples/balanced/README.md": (study("examples/balanced"),),
+    "examples/directory/README.md": (
+        study("examples/directory"),
+        Run(
+            "towtank drive workload.yaml",
+            (
+                Line(
+                    "towtank drive",
+                    shown="loads a directory of the reader; `towtank drive` of LDAP is tested with its driver",
+                ),
+            ),
+        ),
+    ),
+    "examples/find-limit/README.md": (Run("towtank run", (SEARCH,)),),
+    "examples/order-entry/README.md": (study("examples/order-entry"),),
+    "examples/repository/README.md": (Shown("┌─► content", DRAWING), study("examples/repository")),
+    "examples/trace/README.md": (
+        Run(
+            "towtank run examples/trace/study.yaml",
+            (
+                Line("towtank run examples/trace/study.yaml", more="--no-report", sets=_SHORT_TRACE, measures=True),
+                Line("towtank run examples/trace/batch.yaml", more="--no-report", sets=_SHORT_BATCH, measures=True),
+            ),
+        ),
+    ),
+    "examples/two-hosts/README.md": (study("examples/two-hosts"),),
+    "reference/content_server/README.md": (
+        Run(
+            "content-server populate",
+            (
+                Line("content-server populate", more="--scale 0.00005"),
+                Line("content-server serve", serves=True),
+            ),
+        ),
+        Shown("GET /browser/content/root?objectId=UUID", "requests and answers: tests/content_server compares them"),
+        Shown("SELECT cmis:objectId", "a query: tests/content_server asks it"),
+        Synopsis("content-server populate --data DIR"),
+    ),
+    "studies/colony/README.md": (
+        Shown("┌ one:", DRAWING),
+        Run(
+            "towtank",
+            (
+                Line("towtank run colony", planned=HOURS),
+                Line("towtank run colony --quick", planned=MINUTES, nightly=True, measures=True),
+            ),
+        ),
+    ),
+    "studies/content-cache/README.md": (study("content-cache", "content-cache --preset full"),),
+    "studies/content-failures/README.md": (
+        Shown("┌───", DRAWING),
+        study("content-failures", "content-failures --preset full"),
+    ),
+    "studies/content-full-disk/README.md": (study("content-full-disk", "content-full-disk --preset full"),),
+    "studies/content-network-storage/README.md": (
+        Shown("generator ── edge MTU", DRAWING),
+        study("content-network-storage", "content-network-storage --preset full"),
+    ),
+    "studies/content-nodes/README.md": (
+        Shown("all on a virtual network", DRAWING),
+        study("content-nodes", "content-nodes --preset full"),
+    ),
+    "studies/content-scaling/README.md": (
+        Shown("generator ──► host web", DRAWING),
+        study("content-scaling", "content-scaling --preset full"),
+    ),
+    "studies/content-tuning/README.md": (
+        Shown("generator core", DRAWING),
+        study("content-tuning", "content-tuning --preset full"),
+    ),
+    "studies/content-users/README.md": (
+        Shown("this machine", DRAWING),
+        study("content-users", "content-users --preset full"),
+    ),
+    "studies/file-systems/README.md": (
+        Shown("this machine", DRAWING),
+        study(
+            "file-systems --preset quick",
+            "file-systems    ",
+        ),
+    ),
+    "studies/network-devices/README.md": (
+        Shown("host `client`", DRAWING),
+        study("network-devices --preset quick", "network-devices    "),
+    ),
+}

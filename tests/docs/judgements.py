@@ -1,0 +1,179 @@
+"""How a fenced block of the documentation is judged. `accounts.py` has a judgement for each of them.
+
+`begins` is the beginning of the first line of the block: a judgement follows its block when others move it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What all judgements have in common.
+
+    Attributes
+    ----------
+    begins : str
+        Beginning of the first line that is not blank.
+    """
+
+    begins: str
+
+
+@dataclass(frozen=True)
+class Shown(Judgement):
+    """A block that nothing is run or compared for, with the reason."""
+
+    because: str
+
+
+@dataclass(frozen=True)
+class Same(Judgement):
+    """A block that shows a file of the repository; a first line that names the file is not part of it."""
+
+    file: str
+    keeps_first_line: bool = False
+
+
+@dataclass(frozen=True)
+class Snippet(Judgement):
+    """YAML that is valid: a whole file, or a part of one.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of the file, as in its `schema` key.
+    onto : str
+        File of the repository whose keys the block replaces; its folder is copied.
+    without : tuple of str
+        Keys of that file that do not go with the block.
+    files : mapping
+        Files that the block names: name and text.
+    fills : mapping
+        Comments that stand for something left out, and what they stand for.
+    before : tuple of mappings
+        Steps before those of the block.
+    beside : mapping
+        Keys that the block needs and does not show.
+    under : tuple of str
+        Place of the block in the file.
+    saved : str
+        Name under which commands of the page find the block.
+    """
+
+    kind: str
+    onto: str = ""
+    without: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    fills: Mapping[str, str] = field(default_factory=dict)
+    before: tuple[Mapping[str, Any], ...] = ()
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    under: tuple[str, ...] = ()
+    saved: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """How the commands of a block that begin alike are run, if not simply as they stand.
+
+    Attributes
+    ----------
+    begins : str
+        Beginning of the command.
+    more : str
+        Options that shorten it, put after its own: the last of two counts.
+    sets : tuple of str
+        Values of `--set` that shorten it.
+    measures : bool
+        Whether status 4 is right, too, if the machine was disturbed.
+    statuses : tuple of int
+        Statuses that are right.
+    serves : bool
+        Whether it runs on until the page ends.
+    planned : str
+        Reason why the suite loads and checks the study of the command, and runs nothing.
+    nightly : bool
+        Whether a planned command is run by `make nightly`, as it stands.
+    instead : str
+        The command that `make` runs for this one, as `make -n` says: it is run in its place.
+    shown : str
+        Reason why it is neither run nor planned.
+    free : tuple of str
+        Beginnings of lines of its output that depend on what was measured: no more of them is compared.
+    peer : bool
+        Whether it is a program of others, which is run where it is installed.
+    """
+
+    begins: str
+    more: str = ""
+    sets: tuple[str, ...] = ()
+    measures: bool = False
+    statuses: tuple[int, ...] = (0,)
+    serves: bool = False
+    planned: str = ""
+    nightly: bool = False
+    instead: str = ""
+    shown: str = ""
+    free: tuple[str, ...] = ()
+    peer: bool = False
+
+
+_PLAIN = Line("")
+
+
+@dataclass(frozen=True)
+class Run(Judgement):
+    """Commands, run in the order of the page; output below a command is compared in its shape.
+
+    Attributes
+    ----------
+    lines : tuple of Line
+        What is special about some of them.
+    exact : bool
+        Whether output is the same to the byte, not only in its shape.
+    """
+
+    lines: tuple[Line, ...] = ()
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class Output(Judgement):
+    """Output of a command, or a part of it: its lines are there, in their order.
+
+    Attributes
+    ----------
+    of : str
+        Beginning of a command of the page; a whole command if the page has it nowhere.
+    line : Line
+        How that command is run if the page has it nowhere.
+    """
+
+    of: str
+    line: Line = _PLAIN
+
+
+@dataclass(frozen=True)
+class Texts(Judgement):
+    """Messages with values of an example: the words of each line are in the code, in the same order."""
+
+
+@dataclass(frozen=True)
+class Synopsis(Judgement):
+    """Forms of commands with placeholders: the commands and their options exist."""
+
+
+@dataclass(frozen=True)
+class Keys(Judgement):
+    """JSON, perhaps with values left out, whose keys are compared with those of a real document.
+
+    Attributes
+    ----------
+    document : str
+        Name of a document of `documents.py`.
+    """
+
+    document: str

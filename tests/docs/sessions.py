@@ -1,0 +1,264 @@
+"""Runs the commands of a page in a fresh copy of what a checkout has, in their order, as a shell would."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judgements import Line
+from pages import ROOT
+from results_1 import RESULTS_1
+from two_tiers import write_two_tiers
+
+from towtank.analysis.doubts import Kind
+from towtank.engine import binary
+
+ADDRESS = "127.0.0.1:8080"
+PROXY = "127.0.0.1:8899"
+WITHIN_S = 60.0
+# What other programs of the machine do to a measurement; of a short stage, also what a longer one would even out.
+DISTURBANCES = {
+    Kind.GENERATOR_SATURATED,
+    Kind.GENERATOR_STALLED,
+    Kind.START_LAG,
+    Kind.NO_STEADY_STATE,
+    Kind.TOO_FEW_SAMPLES,
+    Kind.BACKLOG,
+    Kind.STEAL_TIME,
+    Kind.INTERFERENCE,
+    Kind.UTILIZATION_LAW,
+    Kind.LITTLE_LAW,
+    Kind.OBSERVATION_GAP,
+    Kind.OBSERVATION_COST,
+    Kind.NOT_SETTLED,
+}
+# The same in the words of commands without a results folder.
+_DISTURBED = re.compile(
+    r"start lag is |the generator's |the load generator stood still|(?:throughput|response time) (?:changes|steps) by "
+    r"|the mean response time rests on|machine_busy|machine_unsteady"
+)
+# Who listens at the address of the pages, where no command of the page starts anything there.
+SHOP = "python examples/shop/server.py 8080"
+NULL_SERVER = "towtank-engine null-server --http2 --listen 127.0.0.1:8080"
+# Folders of results that guides name; `RESULTS` is any of a study.
+RESULTS = "results/content-users-20261120-180501"
+NETWORK = "results/shop-20261120-180501"
+# Measurements of a closed queue of eight servers of 10 ms with 2 s of think time.
+LEVELS = """users,tps,mean_s
+100,49.7,0.0101
+300,148.9,0.0102
+600,298.1,0.0104
+1200,590.3,0.0324
+1800,795.2,0.263
+2400,798.9,1.004
+"""
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """Split a block into commands and the output below each; a block without `$` has commands only.
+
+    Examples
+    --------
+    >>> commands("$ a b\\nc\\n$ d\\n"), commands("a 'b\\nc'   # d\\ne \\\\\\n f\\n")
+    ([('a b', 'c\\n'), ('d', '')], [("a 'b\\nc'   # d", ''), ('e \\\\\\n f', '')])
+    """
+    if text.startswith("$ ") or "\n$ " in text:
+        parts = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+        return [_first_command(part) for part in parts]
+    found = []
+    rest = text
+    while rest.strip():
+        command, rest = _first_command(rest)
+        found.append((command, ""))
+    return found
+
+
+def _first_command(text: str) -> tuple[str, str]:
+    """Split off the first command: as many lines as its quotes and line ends ask for."""
+    lines = text.splitlines(keepends=True)
+    for count in range(1, len(lines) + 1):
+        command = "".join(lines[:count])
+        with suppress(ValueError):
+            shlex.split(command, comments=True)
+            if not command.rstrip("\n").endswith("\\"):
+                return command.rstrip("\n"), "".join(lines[count:])
+    raise ValueError(f"a command whose quotes never end: {text}")
+
+
+_PLAIN = Line("")
+
+
+@dataclass
+class Ended:
+    """A command with its status and all that it printed."""
+
+    command: str
+    status: int
+    output: str
+
+
+@dataclass
+class Session:
+    """A shell in a fresh copy of the examples, with the programs of this tree on its path."""
+
+    folder: Path
+    ended: list[Ended] = field(default_factory=list)
+    serving: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.ports = {ADDRESS: f"127.0.0.1:{free_port()}", PROXY: f"127.0.0.1:{free_port()}"}
+        self.environment = {
+            **os.environ,
+            "PATH": f"{self._programs()}{os.pathsep}{os.environ['PATH']}",
+            "TOWTANK_STATE": str(self.folder / "state"),
+            "TMPDIR": str(self._made("tmp")),
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+        }
+        self.work = self._made("work")
+        for name in ("examples", "studies"):
+            shutil.copytree(ROOT / name, self.work / name)
+        for path in (self.work / "examples").rglob("*.*"):
+            path.write_text(self.addressed(path.read_text("utf-8")), "utf-8")
+
+    def _made(self, name: str) -> Path:
+        path = self.folder / name
+        path.mkdir()
+        return path
+
+    def _programs(self) -> Path:
+        """Put programs of this tree into a folder, under the names that pages use."""
+        folder = self._made("programs")
+        own = shlex.quote(sys.executable)
+        programs = {
+            "towtank": f"{own} -m towtank",
+            "content-server": f"{own} -m content_server",
+            "python": own,
+            "towtank-engine": shlex.quote(str(binary())),
+        }
+        for name, program in programs.items():
+            path = folder / name
+            path.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return folder
+
+    def addressed(self, text: str) -> str:
+        """Put free ports of this session in the place of those of the page."""
+        for address, own in self.ports.items():
+            text = text.replace(address, own).replace(f">{address.partition(':')[2]}<", f">{own.partition(':')[2]}<")
+        return re.sub(r"(server\.py) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
+
+    def prepare(self, text: str) -> str:
+        """Make what a command needs and no command of its page makes; return the command as this session runs it."""
+        text = re.sub(r"\bRESULTS\b", RESULTS, text)
+        results = self.work / RESULTS
+        if RESULTS in text and not results.exists():
+            self._interrupted(results) if "--resume" in text else shutil.copytree(RESULTS_1, results)
+        if NETWORK in text and not (self.work / NETWORK).exists():
+            write_two_tiers(self.work / NETWORK)
+        if "levels.csv" in text:
+            (self.work / "levels.csv").write_text(LEVELS, "utf-8")
+        return self.addressed(text)
+
+    def _interrupted(self, results: Path) -> None:
+        """Run a study of two levels, and take the second run away."""
+        changes = ("factors.users=[5, 10]", "load.stages={settle: 500 ms, steady: 2 s}")
+        line = Line("", more=f"--out {results} --no-report --quiet", sets=changes)
+        done = self.run("towtank run examples/first-study", line)
+        assert (results / "runs" / "r002").exists(), done.output
+        shutil.rmtree(results / "runs" / "r002")
+
+    def run(self, command: str, line: Line) -> Ended:
+        """Run a command to its end, with the options that shorten it."""
+        done = subprocess.run(
+            ["bash", "-c", self._shorter(command, line) + self.prepare(command)],
+            cwd=self.work,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        self.ended.append(Ended(command, done.returncode, done.stdout))
+        return self.ended[-1]
+
+    def _shorter(self, command: str, line: Line) -> str:
+        """Define a function of the shell that puts options after those of the command."""
+        more = self.addressed(line.more) + "".join(f" --set {shlex.quote(change)}" for change in line.sets)
+        program = command.split(maxsplit=1)[0]
+        return f'{program}() {{ command {program} "$@" {more}; }}\n' if more else ""
+
+    def serve(self, command: str, line: Line = _PLAIN) -> None:
+        """Start a command that runs until the page ends, and wait until it listens."""
+        log = self.folder / f"serving-{len(self.serving)}"
+        with log.open("wb") as stream:
+            started = subprocess.Popen(
+                ["bash", "-c", self._shorter(command, line) + self.prepare(command)],
+                cwd=self.work,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.serving.append(started)
+        deadline = time.monotonic() + WITHIN_S
+        while "127.0.0.1:" not in log.read_text("utf-8"):
+            assert started.poll() is None, f"{command}\n{log.read_text('utf-8')}"
+            assert time.monotonic() < deadline, f"{command}: says nothing of listening\n{log.read_text('utf-8')}"
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        """End all commands that were started in the background."""
+        for started in self.serving:
+            with suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGINT)
+        for started in self.serving:
+            try:
+                started.wait(WITHIN_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(started.pid, signal.SIGKILL)
+                started.wait()
+
+    def ended_with(self, begins: str) -> Ended | None:
+        """Return the last command that begins so."""
+        return next((done for done in reversed(self.ended) if done.command.startswith(begins)), None)
+
+    def was_disturbed(self, done: Ended) -> bool:
+        """Whether a measurement is invalid because of what else the machine did, and for no other reason."""
+        if done.command.startswith("towtank run"):
+            return self.doubts() <= DISTURBANCES
+        found = re.search(r"^not valid: (.*)$", done.output, re.MULTILINE)
+        return found is not None and all(_DISTURBED.match(reason) for reason in found[1].split("; "))
+
+    def doubts(self) -> set[str]:
+        """Kinds of the doubts that made runs of the last study invalid."""
+        folders = [path.parent for path in self.work.glob("results/*/study-summary.json")]
+        newest = max(folders, key=lambda path: path.stat().st_mtime)
+        summaries = [json.loads(path.read_text("utf-8")) for path in newest.glob("runs/*/summary.json")]
+        return {
+            reason["kind"]
+            for summary in summaries
+            for reason in summary["verdict"]["reasons"]
+            if reason["level"] == "invalid"
+        }

@@ -1,0 +1,67 @@
+"""Shapes of printed output: the same lines, columns and labels, whatever the numbers."""
+
+from __future__ import annotations
+
+import re
+
+_DATE = re.compile(r"\d{4}-?\d{2}-?\d{2}([-T ]?\d{2}:?\d{2}:?\d{2})?")
+_NUMBER = re.compile(r"(?<![A-Za-z_\d])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
+_TIME = re.compile(r"# ?(?:ns|µs|ms|s|min|h)\b")
+_SIZE = re.compile(r"# ?(?:bytes|[kKMGT]i?B)\b")
+_VERDICT = re.compile(r"\b(?:valid|suspect|invalid)\b")
+_VERDICTS = re.compile(r"# verdict(?:, # verdict)+")
+_INTERVAL = re.compile(r"# \[#, #\]")
+
+
+def shape(line: str) -> str:
+    """Return a line with its numbers, times and sizes replaced, and blanks taken together.
+
+    Examples
+    --------
+    >>> shape("all runs   50  100 [90, 111] /s 908 µs 1.64 ms  0.0750 valid")
+    'all runs # # /s # t # t # verdict'
+    """
+    text = _NUMBER.sub("#", _DATE.sub("#", line))
+    text = _INTERVAL.sub("#", _SIZE.sub("# B", _TIME.sub("# t", text)))
+    text = _VERDICTS.sub("# verdict", _VERDICT.sub("verdict", text))
+    return " ".join(re.sub(r"[─━═]+", "─", text).split())
+
+
+def shapes(text: str) -> list[str]:
+    """Shapes of the lines that are not blank; rows of a table that follow each other in the same shape count once."""
+    found = [shape(line) for line in text.splitlines() if line.strip()]
+    return [line for number, line in enumerate(found) if number == 0 or found[number - 1] != line]
+
+
+def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (), disturbed: bool = False) -> list[str]:
+    """Return the lines that are shown and were not printed, in their order; `+` marks those printed and not shown.
+
+    Parameters
+    ----------
+    shown, printed : str
+        Output as the page has it, and as the command printed it.
+    part : bool
+        Whether what is shown is a part of the output.
+    free : tuple of str
+        Beginnings of lines of which no more is compared.
+    disturbed : bool
+        Whether the measurement is not valid, so that values are missing: lines without a number are compared.
+    """
+    wanted = [_freed(line, free) for line in shapes(shown) if not (disturbed and "#" in line)]
+    found = [_freed(line, free) for line in shapes(printed)]
+    if not part and not disturbed:
+        return [] if wanted == found else _differences(wanted, found)
+    rest = iter(found)
+    return [line for line in wanted if line not in rest]
+
+
+def _freed(line: str, free: tuple[str, ...]) -> str:
+    """Return a line that depends on what was measured up to its first words."""
+    return next((begins for begins in free if line.startswith(begins)), line)
+
+
+def _differences(wanted: list[str], found: list[str]) -> list[str]:
+    lines = [f"- {line}" for line in wanted if line not in found] + [
+        f"+ {line}" for line in found if line not in wanted
+    ]
+    return lines or ["the same lines in another order, or another number of them", *found]

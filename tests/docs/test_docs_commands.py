@@ -1,0 +1,183 @@
+"""The commands of each page work, in a fresh copy, in the order of the page; their output has the shape that is shown.
+
+Commands that take minutes are planned here: their study is loaded with the preset and the values of the command, and
+its runs are designed. `make nightly` runs them as they stand (`TOWTANK_PAGES=nightly`).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from accounts import ACCOUNTS
+from command_words import faults_of
+from judgements import Line, Output, Run, Snippet
+from pages import ROOT, Block, page
+from sessions import ADDRESS, NULL_SERVER, SHOP, Ended, Session, commands
+from shapes import missing
+
+from towtank.conduct.request import StudyRequest
+from towtank.errors import ExitStatus
+from towtank.system.packages import needed
+
+NIGHTLY = os.environ.get("TOWTANK_PAGES") == "nightly"
+PAGES = [name for name, judgements in ACCOUNTS.items() if any(isinstance(found, Run | Output) for found in judgements)]
+PLAIN = Line("")
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    made = Session(tmp_path)
+    yield made
+    made.close()
+
+
+def line_of(judgement: Run, command: str) -> Line:
+    """Return how a command is run: the longest beginning counts."""
+    found = [line for line in judgement.lines if command.startswith(line.begins)]
+    return max(found, key=lambda line: len(line.begins), default=PLAIN)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * 3600 if NIGHTLY else 600)
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_work(name: str, session: Session) -> None:
+    if server := server_of(name):
+        session.serve(server)
+    for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True):
+        if isinstance(judgement, Snippet) and judgement.saved:
+            keep(block, judgement, session)
+        elif isinstance(judgement, Run):
+            for command, shown in commands(block.text):
+                do(block, command, line_of(judgement, command), session)
+                if shown:
+                    compare(block, judgement, shown, session.ended[-1])
+        elif isinstance(judgement, Output):
+            compare_part(block, judgement, session)
+
+
+def server_of(name: str) -> str:
+    """Return what listens at the address that a page loads, unless the page starts something there itself."""
+    text = "".join(
+        block.text
+        for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True)
+        if isinstance(judgement, Run)
+    )
+    if "--http2" in text:
+        return NULL_SERVER
+    starts = "server.py" in text or "--listen" in text
+    return SHOP if not starts and (ADDRESS in text or "examples/shop/study.yaml" in text) else ""
+
+
+def keep(block: Block, judgement: Snippet, session: Session) -> None:
+    """Put a file that the page shows where its commands look for it, with the files that it names."""
+    (session.work / judgement.saved).write_text(session.addressed(block.text), "utf-8")
+    for path in (ROOT / judgement.onto).parent.iterdir() if judgement.onto else ():
+        if not (session.work / path.name).exists():
+            shutil.copy(path, session.work)
+
+
+def do(block: Block, command: str, line: Line, session: Session) -> None:
+    """Run one command, or plan it."""
+    if line.shown or (line.peer and shutil.which(command.split(maxsplit=1)[0]) is None):
+        return
+    if line.planned and not (NIGHTLY and line.nightly):
+        plan(command, session)
+    elif line.serves:
+        session.serve(command, line)
+    elif command.startswith("towtank doctor ") and (lacks := lacking(command, session)):
+        done = session.run(command.replace("--install", ""), line)
+        assert done.status == ExitStatus.TARGET
+        assert all(name in done.output for name in lacks), f"{block}\n{command}\n{done.output}"
+    else:
+        done = session.run(line.instead or command, as_it_stands(line))
+        assert works(done, line, session), f"{block}\n{command}: status {done.status}\n{done.output}"
+        if line.instead:
+            assert line.instead == made_by(command)
+
+
+def compare(block: Block, judgement: Run, shown: str, done: Ended) -> None:
+    """Compare the output of a command with what is shown below it."""
+    if judgement.exact:
+        assert done.output == shown, block
+        return
+    disturbed = done.status == ExitStatus.INVALID_MEASUREMENT
+    free = line_of(judgement, done.command).free
+    faults = missing(shown, done.output, part=False, free=free, disturbed=disturbed)
+    assert faults == [], f"{block}\n{done.command}\n{done.output}"
+
+
+def as_it_stands(line: Line) -> Line:
+    """Return how a command is run: at night, studies are not shortened."""
+    return replace(line, sets=(), more="") if NIGHTLY and line.sets else line
+
+
+def compare_part(block: Block, judgement: Output, session: Session) -> None:
+    """Compare output that is shown in a block of its own; run its command if the page has it nowhere."""
+    done = session.ended_with(judgement.of) or session.run(judgement.of, as_it_stands(judgement.line))
+    assert works(done, judgement.line, session), f"{block}\n{done.output}"
+    disturbed = done.status == ExitStatus.INVALID_MEASUREMENT
+    assert missing(block.text, done.output, part=True, disturbed=disturbed) == [], f"{block}\n{done.output}"
+
+
+def lacking(command: str, session: Session) -> list[str]:
+    """Return what the system or study of `towtank doctor` needs and this machine lacks: no test installs anything."""
+    name = shlex.split(command, comments=True)[2]
+    path = session.work / name
+    return [need.kind for need in needed(str(path) if path.exists() else name) if need.found() is None]
+
+
+def works(done: Ended, line: Line, session: Session) -> bool:
+    """Whether a command ended as it should; a measurement may be disturbed by what else the machine does."""
+    return done.status in line.statuses or (
+        line.measures and done.status == ExitStatus.INVALID_MEASUREMENT and session.was_disturbed(done)
+    )
+
+
+def plan(command: str, session: Session) -> None:
+    """Check the options of a command; of `towtank run`, load the study with all that it says, and design its runs."""
+    words = shlex.split(command, comments=True)
+    assert faults_of(words) == [], command
+    if words[:2] != ["towtank", "run"]:
+        return
+    options: dict[str, list[str]] = {}
+    names: list[str] = []
+    rest = iter(words[2:])
+    for word in rest:
+        if word == "--quick":
+            options.setdefault("--preset", []).append("quick")
+        elif word.startswith("--"):
+            options.setdefault(word, []).append(next(rest))
+        else:
+            names.append(word)
+    assert set(options) <= {"--preset", "--set"}, command
+    path = session.work / names[0]
+    name = str(path) if path.exists() else names[0]
+    preset = options.get("--preset", [None])[0]
+    assert StudyRequest(name, preset, None, None, tuple(options.get("--set", ())), ()).load().design(), command
+
+
+def made_by(command: str) -> str:
+    """Return the last command that a target of make runs, as `make -n` prints it."""
+    done = subprocess.run(
+        ["make", "-n", *shlex.split(command)[1:]], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()[-1].rpartition("/bin/")[2]
+
+
+def test_every_exception_is_for_a_command_of_its_block() -> None:
+    unused = [
+        f"{block}: {line.begins}"
+        for name, judgements in ACCOUNTS.items()
+        for block, judgement in zip(page(name).blocks, judgements, strict=True)
+        if isinstance(judgement, Run)
+        for line in judgement.lines
+        if line not in [line_of(judgement, command) for command, _ in commands(block.text)]
+    ]
+    assert unused == []

@@ -1,0 +1,55 @@
+"""The page of the architecture names modules and what others call of them: all of it can be imported."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pages import page
+
+_ROW = re.compile(r"^\| `(?P<module>towtank[\w.]*)` \| (?P<text>.*) \|$")
+_NAME = re.compile(r"`@?(?P<name>[A-Za-z_][\w.]*)(?!\.)")
+# Words of code that are no names of Towtank's: the type of an exception, an environment variable.
+_OTHERS = {"ValueError", "har", "claims.json"}
+
+
+def rows() -> list[tuple[str, str]]:
+    """Return module and text of each row."""
+    found = [_ROW.match(line) for _, line in page("docs/background/architecture.md").prose]
+    return [(row["module"], row["text"]) for row in found if row]
+
+
+def resolved(module: ModuleType, name: str, classes: list[type]) -> Any:
+    """Return what a dotted name means: below the module, or an attribute of a class of the same row."""
+    found: Any = module
+    for part in name.split("."):
+        if isinstance(found, ModuleType) and not hasattr(found, part):
+            try:
+                found = import_module(f"{found.__name__}.{part}")
+            except ModuleNotFoundError:
+                return next((getattr(of, part) for of in classes if hasattr(of, part)), None)
+        else:
+            found = getattr(found, part, None)
+    return found
+
+
+@pytest.mark.parametrize(("module", "text"), rows(), ids=lambda value: value if value.startswith("towtank") else "")
+def test_names_of_the_seams_exist(module: str, text: str) -> None:
+    missing = []
+    classes: list[type] = []
+    for name in _NAME.findall(text):
+        if name.startswith("towtank") or name.partition(".")[0] in _OTHERS or name in _OTHERS or name.endswith("..."):
+            continue
+        found = resolved(import_module(module), name, classes)
+        if found is None:
+            missing.append(name)
+        elif isinstance(found, type):
+            classes.append(found)
+    assert missing == []
+
+
+def test_there_are_seams() -> None:
+    assert len(rows()) >= 20

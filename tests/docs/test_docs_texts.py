@@ -1,0 +1,80 @@
+"""Messages that pages show as examples are those of the code: only the values are of the example."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+from accounts import ACCOUNTS
+from judgements import Texts
+from pages import ROOT, page
+
+# So many words of a line, one after the other, or all of a shorter one, are in a text of the code.
+LEAST = 3
+# Where two texts of the code are joined, or a value is put in.
+_JOINED = re.compile(r'"\s*\n\s*f?r?"')
+_WORD = re.compile(r"[A-Za-z][\w'-]*")
+
+
+@cache
+def code_as_written() -> str:
+    """Return all code, with texts over several lines joined."""
+    paths = [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
+    return "\n".join(_JOINED.sub("", path.read_text("utf-8")) for path in paths)
+
+
+@cache
+def code() -> str:
+    """Return the texts of the code as words."""
+    return " ".join(_WORD.findall(re.sub(r"\{[^{}]*\}", " ", code_as_written()))).lower()
+
+
+def longest(line: str) -> int:
+    """Return the length of the longest run of words of a line that is in the code."""
+    words = [word.lower() for word in _WORD.findall(line)]
+    best = 0
+    for start in range(len(words)):
+        while start + best < len(words) and f" {' '.join(words[start : start + best + 1])} " in code():
+            best += 1
+    return best
+
+
+@cache
+def templates() -> list[list[str]]:
+    """Return the words of each text of the code that has as many as count, without its values."""
+    texts = re.findall(r'"((?:[^"\\]|\\.)*)"', re.sub(r"\{[^{}]*\}", " ", code_as_written()))
+    words = [[word.lower() for word in _WORD.findall(text)] for text in texts]
+    return [found for found in words if len(found) >= LEAST]
+
+
+def follows_a_template(line: str) -> bool:
+    """Whether all words of a text of the code are in a line, in their order."""
+    words = [word.lower() for word in _WORD.findall(line)]
+    return any(_is_in_order(template, words) for template in templates() if template[0] == words[0])
+
+
+def _is_in_order(template: list[str], words: list[str]) -> bool:
+    rest = iter(words)
+    return all(word in rest for word in template)
+
+
+def shown() -> list[Any]:
+    """Return the lines of messages, with their page."""
+    return [
+        pytest.param(line, id=f"{name}:{block.line}:{number}")
+        for name, judgements in ACCOUNTS.items()
+        for block, judgement in zip(page(name).blocks, judgements, strict=True)
+        if isinstance(judgement, Texts)
+        for number, line in enumerate(block.text.splitlines())
+    ]
+
+
+@pytest.mark.parametrize("line", shown())
+def test_messages_are_those_of_the_code(line: str) -> None:
+    assert longest(line) >= min(LEAST, len(_WORD.findall(line))) or follows_a_template(line), line
+
+
+def test_another_message_is_found() -> None:
+    assert longest("study.yaml: parsnips yodel when the kettle sings") < LEAST

@@ -1,0 +1,82 @@
+"""Checks the words of a command of Towtank against the command line, without running it: subcommands and options.
+
+Placeholders are left alone: words in capitals, `[...]` around what may be left out, `A|B`, dots.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import typer.main
+
+from towtank.cli.app import application
+
+_OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
+_COMMAND = re.compile(r"[a-z][a-z-]*")
+
+
+@cache
+def root() -> Any:
+    """Return the whole command line."""
+    return typer.main.get_command(application())
+
+
+def options_of(command: Any) -> set[str]:
+    """Return all names of the options of a command."""
+    found = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    return {*found, "--help", "-h"}
+
+
+def every_option(command: Any = None) -> Iterator[str]:
+    """Names of the options of all commands."""
+    command = root() if command is None else command
+    yield from options_of(command)
+    for below in getattr(command, "commands", {}).values():
+        yield from every_option(below)
+
+
+def faults_of(words: list[str]) -> list[str]:
+    """Return what is wrong with a command: a subcommand or an option that does not exist.
+
+    Examples
+    --------
+    >>> faults_of(["towtank", "model", "fit", "[CURVE]", "RESULTS", "--think", "2 s"])
+    []
+    >>> faults_of(["towtank", "modle", "fit"]), faults_of(["towtank", "run", "[--presets", "NAME]"])
+    (["towtank has no command 'modle'"], ["towtank run has no option '--presets'"])
+    """
+    command, rest = root(), words[1:]
+    name = "towtank"
+    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+        if rest[0].isupper():
+            return []  # a placeholder: any command
+        if not all(_COMMAND.fullmatch(part) for part in rest[0].split("|")):
+            return [f"{name} has no command {rest[0]!r}"]
+        below = [command.commands.get(part) for part in rest[0].split("|")]
+        if None in below:
+            return [f"{name} has no command {rest[0]!r}"]
+        command, name, rest = below[0], f"{name} {rest[0]}", rest[1:]
+        if command.name == "fit" and rest and not rest[0].startswith("-"):
+            break
+    known = options_of(command)
+    asked = [option for word in rest for option in _OPTION.findall(word) if _is_option(word)]
+    return [f"{name} has no option {option!r}" for option in asked if option not in known]
+
+
+def _is_option(word: str) -> bool:
+    """Whether a word is an option, perhaps one that may be left out; values of options are not."""
+    return word.lstrip("[(|").startswith("-") and " " not in word
+
+
+def faults_of_text(text: str) -> list[str]:
+    """Return what is wrong with a command as it is written in a page, which ends at the first `|` of a pipe."""
+    command = re.split(r"\s+(?:\||>|&&)\s+|;\s", text)[0]
+    try:
+        words = shlex.split(command, comments=True)
+    except ValueError:
+        words = command.split()
+    return faults_of(words)

@@ -1,0 +1,131 @@
+"""Reads the pages of the documentation: fenced blocks, headings, links and inline code, each with its line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("docs", "examples", "studies", "reference")
+_FENCE = re.compile(r"^(?P<indent>\s*)(?P<fence>`{3,})(?P<language>[\w-]*)\s*$")
+_HEADING = re.compile(r"^#{1,6} +(?P<text>.*?) *#*$")
+_LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\((?P<target>[^()\s]+)(?: \"[^\"]*\")?\)")
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(?P<text>.+?)(?<!`)\1(?!`)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block; `line` is that of its opening fence."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def first(self) -> str:
+        """First line that is not blank, without its indentation."""
+        return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}: {self.first[:60]}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A link or a piece of inline code."""
+
+    page: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: its blocks, and its prose by line."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    prose: tuple[tuple[int, str], ...]
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return ROOT / self.name
+
+    def anchors(self) -> set[str]:
+        """Anchors of its headings, as GitHub names them."""
+        seen: Counter[str] = Counter()
+        found = set()
+        for _, line in self.prose:
+            if heading := _HEADING.match(line):
+                name = slug(heading["text"])
+                found.add(f"{name}-{seen[name]}" if seen[name] else name)
+                seen[name] += 1
+        return found
+
+    def links(self) -> Iterator[Found]:
+        """Targets of links and pictures."""
+        for number, line in self.prose:
+            for link in _LINK.finditer(_CODE.sub("``", line)):
+                yield Found(self.name, number, link["target"])
+
+    def code(self) -> Iterator[Found]:
+        """Pieces of inline code."""
+        for number, line in self.prose:
+            for code in _CODE.finditer(line):
+                yield Found(self.name, number, code["text"].strip())
+
+
+def slug(heading: str) -> str:
+    """Anchor of a heading: lower case, without punctuation, blanks as dashes.
+
+    Examples
+    --------
+    >>> slug("Recordings (`har`)"), slug("A run is suspect or invalid")
+    ('recordings-har', 'a-run-is-suspect-or-invalid')
+    """
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+
+
+def parse(name: str, text: str) -> Page:
+    """Split a page into blocks and prose. A fence that is never closed is an error."""
+    blocks: list[Block] = []
+    prose: list[tuple[int, str]] = []
+    lines = enumerate(text.splitlines(), start=1)
+    for number, line in lines:
+        fence = _FENCE.match(line)
+        if fence is None:
+            if line.lstrip().startswith("```"):
+                raise ValueError(f"{name}:{number}: a fence in a form that this reader does not know: {line}")
+            prose.append((number, line))
+            continue
+        inside: list[str] = []
+        for _, content in lines:
+            if content.strip() == fence["fence"]:
+                break
+            inside.append(content.removeprefix(fence["indent"]))
+        else:
+            raise ValueError(f"{name}:{number}: a fence that is never closed")
+        blocks.append(Block(name, number, fence["language"], "".join(f"{content}\n" for content in inside)))
+    return Page(name, tuple(blocks), tuple(prose))
+
+
+@cache
+def pages() -> tuple[Page, ...]:
+    """Return all pages that users and contributors read, by name."""
+    paths = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
+    return tuple(parse(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(paths))
+
+
+def page(name: str) -> Page:
+    """Return a page by its name."""
+    return next(page for page in pages() if page.name == name)
