@@ -171,6 +171,24 @@ def test_groups_that_got_other_shares_are_found(tmp_path):
     }
 
 
+def test_rates_and_shares_are_told_as_asked_and_as_seen(tmp_path):
+    """An arrival every 16 ms in the middle of it, 1,250 in 20 s where 60 /s were asked: 62.5 /s; every fifth is of the
+    second group."""
+    arrivals = [(0.008 + 0.016 * number, int(number % 5 == 0), 0.016) for number in range(1375)]
+    picks = [(at, 0, 0.0) for at, _, _ in arrivals]
+    plan = open_plan(SECONDS, RATE, "poisson", (0.7, 0.3))
+    run = write_audit_run(tmp_path / "r", plan, SECONDS, picks=picks, arrivals=arrivals, groups=2)
+    found = by_name(audited(run))
+    number, shares = found["number of arrivals", None], found["group shares", None]
+    assert (number["asked"], number["seen"]) == (
+        {"rate_per_s": pytest.approx(60.0)},
+        {"rate_per_s": pytest.approx(62.5)},
+    )
+    assert shares["seen"] == {"group 0": pytest.approx(0.8), "group 1": pytest.approx(0.2)}
+    assert found["gaps between arrivals", None]["asked"]["mean_s"] == pytest.approx(1 / 60)
+    assert found["gaps between arrivals", None]["seen"]["mean_s"] == pytest.approx(0.016)
+
+
 def test_a_transaction_that_is_not_in_the_mix_is_found(tmp_path):
     plan = closed_plan(SECONDS, EXPONENTIAL)
     plan["groups"][0]["mix"].pop()

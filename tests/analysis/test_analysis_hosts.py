@@ -48,7 +48,10 @@ def write_host(run: RunFolder, name: str, factor: float) -> None:
         for second in range(42):
             values = {key: rate * factor * second for key, rate in RATES.items()}
             values |= {"host_memory_bytes": 2e8, "host_memory_cache_bytes": 5e7}
-            values |= {'host_disk_size_bytes{disk="data"}': 1e9, 'host_disk_free_inodes{disk="data"}': 100.0 - second}
+            values |= {
+                'host_disk_size_bytes{disk="data"}': 1e9 + second,
+                'host_disk_free_inodes{disk="data"}': 100.0 - second,
+            }
             at = {"t_ns": MONOTONIC_NS + second * SECOND, "wall_ns": WALL_NS + second * SECOND}
             stream.write(lines.encode({"k": "metrics", **at, "took_s": 0.001, "cpu_s_total": 0.0, "values": values}))
 
@@ -95,7 +98,8 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
     assert (disk["write_bytes_per_s"], disk["utilization"]) == (pytest.approx(1e6), pytest.approx(0.2))
     assert disk["free_inodes_least"] == 60.0
     assert disk["free_bytes_least"] is None
-    assert (disk["size_bytes"], disk["size_inodes"]) == (1e9, None)
+    # A file system that was made larger has the size of the end of the window, at 40 s.
+    assert (disk["size_bytes"], disk["size_inodes"]) == (1e9 + 40, None)
     # One file a second; 60 are left at the end of the window.
     assert disk["inodes_full_in_s"] == pytest.approx(60.0)
 

@@ -239,3 +239,21 @@ def test_plan_from_a_manifest():
         "refine": {"to": 0.05, "repeats": 3},
     }
     assert plan_of(document) == SearchPlan(100, 2000, STAGED.steps, whole=True, refine_to=0.05, repeats=3)
+
+
+def further(*margins):
+    """What comes after two plateaus at each of 100 and 105, in turn, with these margins of the objective."""
+    plan = SearchPlan(50, 500, (Step(by=50),), whole=False, refine_to=0.05, repeats=2)
+    levels = [100.0, 105.0, 100.0, 105.0]
+    outcomes = [
+        Outcome(level, MISSED if margin > 0 else None, margin) for level, margin in zip(levels, margins, strict=True)
+    ]
+    return decide(plan, outcomes)
+
+
+def test_an_end_within_chance_is_looked_at_further_out():
+    """Means of two with a pooled deviation have 2 degrees of freedom, t = 4.30: of -0.02, -0.20 and 0.30, 0.02 none is
+    beyond chance, so 105 x 1.05 comes next; where only the lower end is within chance, 100 / 1.05."""
+    assert further(-0.02, 0.30, -0.20, 0.02).level == pytest.approx(110.25)
+    assert further(-0.01, 1.00, -0.02, 1.01).level == pytest.approx(100 / 1.05, rel=1e-5)
+    assert further(-1.00, 1.00, -1.01, 1.01).ended is Ended.REFINED

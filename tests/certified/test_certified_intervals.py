@@ -105,6 +105,15 @@ def test_independent_values_stay_in_batches_of_one():
     assert (batches.size, batches.count, batches.correlation) == (1, 200, 0.0)
 
 
+def test_denominators_below_one_in_all_make_batches():
+    """Shares of a second as denominators: 12 of 0.05 sum to 0.6."""
+    stream = np.random.default_rng(4)
+    found = statistics.batches_of(stream.normal(1.0, 0.1, 12), np.full(12, 0.05))
+    assert found is not None
+    assert found.denominators.sum() == pytest.approx(0.6)
+    assert statistics.batches_of(stream.normal(1.0, 0.1, 12), np.zeros(12)) is None
+
+
 def test_von_neumann_ratio_by_hand():
     # 1 2 3 4 5 6 7 8: differences 1, sum of squares 7; around the mean 42. The ratio 1/6 is far below 2.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from towtank.analysis.windows.settling import LOOKS, Seconds, Settling, least_window_s, look
+from towtank.analysis.windows.settling import LOOKS, Seconds, Settling, least_window_s, look, without_transient
 
 SECONDS = 400
 RATE, RESPONSE_S = 200.0, 0.1
@@ -81,6 +81,18 @@ def test_shortest_window_holds_three_cycles_of_a_user():
     seconds = Seconds(*flat, np.full(count, 20.0), np.zeros(count), users=2000.0)
     assert least_window_s(seconds) == pytest.approx(30.0)
     assert not look(seconds).steady
+
+
+def test_observations_hold_five_transactions_each():
+    """2 /s for 44 s: observations of 3 s, the two seconds left over at the start. Of 14 observations the first four
+    take ten times as long: what is kept are the last ten, 30 s."""
+    count = 44
+    rate = np.full(count, 2.0)
+    sums = rate * np.where(np.arange(count) < 14, 1.0, 0.1)
+    seconds = Seconds(np.arange(1.0, count + 1), np.ones(count), rate, sums, np.zeros(count), np.zeros(count))
+    kept = without_transient(seconds)
+    assert len(kept.ends_s) == 30
+    assert kept.ends_s[0] == 15
 
 
 def test_nothing_that_ends_is_not_rest():

@@ -46,6 +46,11 @@ def test_mser_by_hand():
     assert not cut.at_limit
 
 
+@pytest.mark.parametrize(("count", "batch"), [(1, 1), (9, 1), (19, 1), (20, 2), (39, 3), (49, 4), (50, 5), (1000, 5)])
+def test_batches_of_mser_are_five_unless_fewer_than_ten_are_left(count, batch):
+    assert steady.batch_for(count) == batch
+
+
 def test_a_constant_series_is_not_cut():
     assert steady.mser(np.full(100, 7.0)) == steady.Cut(0, 0.0, False, 5)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from towtank.model.fitting.audit import Quantities, audit, audit_points
+from towtank.model.fitting.measured import _judged
 from towtank.model.fitting.observations import observations
 
 
@@ -81,3 +82,15 @@ def test_points_of_a_table_are_audited_where_they_tell_response_times() -> None:
     failing = [one for one in audit_points(points) if one.suspect]
     assert [(one.name, one.suspect) for one in failing] == [("point 3", "think time")]
     assert audit_points(observations(load, load)) == []
+
+
+def test_invalid_runs_are_left_out_with_what_made_them_invalid() -> None:
+    reasons = [{"level": "invalid", "message": "a thread is missing"}, {"level": "suspect", "message": "late starts"}]
+    invalid = {"verdict": {"level": "invalid", "reasons": reasons}, "users": {"asked": 30}}
+    empty = {"verdict": {"level": "valid", "reasons": []}, "users": {"asked": 40}, "laws": {"little": None}}
+    findings, excluded = _judged({"r001": invalid, "r002": empty}, {"r001": 30.0, "r002": 40.0})
+    assert findings == []
+    assert excluded == [
+        {"run": "r001", "load": 30, "why": "invalid: a thread is missing"},
+        {"run": "r002", "load": 40, "why": "nothing ended in its window"},
+    ]

@@ -47,7 +47,9 @@ def test_one_station_is_the_machine_repairman(users: int, servers: int) -> None:
         assert found == pytest.approx(expected, rel=1e-11)
 
 
-@pytest.mark.parametrize(("users", "servers"), [(1, 1), (2, 1), (5, 3), (80, 8), (1000, 1), (1000, 16), (20_000, 64)])
+@pytest.mark.parametrize(
+    ("users", "servers"), [(1, 1), (2, 1), (5, 3), (80, 8), (1000, 1), (1000, 16), (20_000, 64), (20_000, 10_000)]
+)
 def test_the_spline_is_the_exact_solution(users: int, servers: int) -> None:
     stream = np.random.default_rng(users)
     near = max(users / servers - 1, 0.05) * np.exp(stream.uniform(-1, 1, 100))
@@ -76,3 +78,9 @@ def test_users_that_are_not_whole_lie_between() -> None:
     parameters = np.array([[0.1, 0.0]])
     low, middle, high = curve.throughput(parameters, np.array([10.0, 10.25, 11.0]))[0]
     assert middle == pytest.approx(0.75 * low + 0.25 * high, rel=1e-12)
+
+
+def test_background_leaves_a_tenth_of_the_servers() -> None:
+    curve = ClosedCurve(4, 1.0, with_busy=True)
+    assert curve.bounds.upper == pytest.approx([np.inf, np.inf, 3.6])
+    assert list(curve.bounds.lower) == [0, 0, 0]

@@ -63,6 +63,7 @@ def test_arithmetic(text, value):
         ("1" + "+1" * 200, 200, "at most 200 numbers, names and signs"),
         ("(" * 60 + "1" + ")" * 60, 31, "nested"),
         ("-" * 60 + "1", 31, "nested"),
+        ("max(1," * 35 + "1" + ")" * 35, 30 * 6 + 4, "nested"),
     ],
 )
 def test_what_is_no_formula_is_told_with_its_character(text, position, words):
@@ -187,6 +188,8 @@ def test_what_is_no_quantity(value, unit, words):
 
 def test_shown_quantities():
     assert shown_quantity(8651579392.0, parse_unit("B")) == "8651579392 B (8.057 GiB)"
+    assert shown_quantity(1024.0, parse_unit("B")) == "1024 B (1 KiB)"
+    assert shown_quantity(1023.0, parse_unit("B")) == "1023 B"
     assert shown_quantity(64.0 * 2**20, parse_unit("GiB")) == "64 MiB"
     assert shown_quantity(0.7, parse_unit("%")) == "70 %"
     assert shown_quantity(1.0, parse_unit("threads")) == "1 thread"

@@ -1,0 +1,79 @@
+"""Backlog at the edges of a window, worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from towtank.analysis.backlog import backlog
+
+
+def measured(in_flight: list[float], waiting: list[float], exchange_s: float = 0.1, rate: float = 40.0) -> Any:
+    """Seconds in which requests end at a rate, each after the same exchange time; what is in hand at their ends."""
+    count = len(in_flight)
+    starts = np.arange(count, dtype=float)
+    return SimpleNamespace(
+        requests=SimpleNamespace(
+            exchange=SimpleNamespace(counts=np.full((count, 1), rate)),
+            exchange_sum_s=np.full(count, rate * exchange_s),
+        ),
+        in_flight=np.array(in_flight),
+        waiting=np.array(waiting),
+        starts=starts,
+        ends=starts + 1,
+        length_of=lambda chosen: float(chosen.sum()),
+    )
+
+
+def from_second(first: int, count: int) -> Any:
+    return np.arange(count) >= first
+
+
+def test_excess_is_what_three_deviations_do_not_explain() -> None:
+    """40 /s of 0.1 s need 4 in flight by Little's law and swing by 2, as a Poisson number: 30 exceed 4 + 3 x 2 by 20.
+    Of arrivals 9 wait on average and swing by 3: 25 exceed 9 + 3 x 3 by 7."""
+    found = backlog(measured([30.0, 20, 5, 4, 4, 4, 4], [25.0, 20, 13, 12, 9, 9, 9]), from_second(1, 7))
+    assert found is not None
+    assert (found["needs"], found["swing"]) == (pytest.approx(4.0), pytest.approx(2.0))
+    assert found["excess_at_start"] == pytest.approx(20 + 7)
+    assert (found["at_start"], found["at_end"]) == (30, 4)
+    assert (found["waiting_at_start"], found["waiting_at_end"]) == (25, 9)
+    # Until the end of the first second with at most 4 + 2 in flight and 9 + 3 that wait: that of number 3.
+    assert found["drained_s"] == pytest.approx(3.0)
+
+
+def test_arrivals_that_wait_are_an_excess_of_their_own() -> None:
+    found = backlog(measured([4.0] * 7, [25.0, 20, 13, 12, 9, 9, 9]), from_second(1, 7))
+    assert found is not None
+    assert found["excess_at_start"] == pytest.approx(7)
+    assert found["drained_s"] == pytest.approx(3.0)
+
+
+def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
+    """The second half has 0, 8, 0, 8 in flight: their standard deviation is the root of 64/3, more than 2."""
+    found = backlog(measured([30.0, 4, 4, 4, 4, 0, 8, 0, 8], [0.0] * 9), from_second(1, 9))
+    assert found is not None
+    assert found["swing"] == pytest.approx(math.sqrt(64 / 3))
+    assert found["excess_at_start"] == pytest.approx(30 - 4 - 3 * math.sqrt(64 / 3))
+
+
+def test_what_never_rests_is_never_drained() -> None:
+    found = backlog(measured([90.0] * 9, [0.0] * 9), from_second(1, 9))
+    assert found is not None
+    assert found["excess_at_start"] > 0
+    assert found["drained_s"] is None
+
+
+def test_at_the_start_of_a_run_nothing_is_in_hand() -> None:
+    found = backlog(measured([4.0] * 4, [0.0] * 4), from_second(0, 4))
+    assert found is not None
+    assert (found["at_start"], found["waiting_at_start"]) == (0, 0)
+    assert (found["excess_at_start"], found["drained_s"]) == (0.0, 0.0)
+
+
+def test_three_seconds_have_no_halves() -> None:
+    assert backlog(measured([4.0] * 4, [0.0] * 4), from_second(1, 4)) is None

@@ -1,0 +1,88 @@
+"""What a search found, from its plateaus: worked out by hand, without a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from towtank.analysis.limits.found import conclude, settled_before, stage_of
+from towtank.analysis.limits.plateaus import Plateau, failure
+from towtank.analysis.limits.search import Ended, Failure, SearchPlan, Step
+from towtank.analysis.statistics.estimates import NOTHING
+
+PLAN = SearchPlan(100, 400, (Step(by=100),), refine_to=1.0, repeats=2)
+
+
+def plateau(level: float, seen: float, kind: Failure = Failure.OBJECTIVE_MISSED, start_s: float = 0.0) -> Plateau:
+    """A plateau with a response time against a limit of 1 s."""
+    missed = failure(kind, f"p95 < 1 s: seen {seen:g} s", seen, 1.0) if seen > 1 else None
+    binding = {"text": "p95 < 1 s", "seen": seen, "limit": 1.0}
+    window: Any = SimpleNamespace(asked_start_s=start_s)
+    return Plateau(
+        0, level, f"at {level:g}", window, NOTHING, {}, 0.0, 0, 0, missed, math.log(seen), binding, None
+    )  # fmt: skip
+
+
+def repeated(kind: Failure = Failure.OBJECTIVE_MISSED) -> list[Plateau]:
+    """100 and 200 users twice each: 0.5 s and 2 s, within a hundredth."""
+    return [plateau(100, 0.5), plateau(200, 2.0, kind), plateau(100, 0.505), plateau(200, 2.02, kind)]
+
+
+def test_margins_of_an_objective_give_the_limit_between_the_ends() -> None:
+    """Means of the logarithms are -0.688 and 0.698: the line crosses 0 at 149.6; both ends are beyond chance."""
+    found = conclude("users", PLAN, repeated())
+    low, high = math.log(0.5) + math.log(1.01) / 2, math.log(2) + math.log(1.01) / 2
+    assert found.decision.ended is Ended.REFINED
+    assert (found.estimate.low, found.estimate.high) == (100, 200)
+    assert found.estimate.value == pytest.approx(100 + 100 * -low / (high - low))
+    assert found.best is found.plateaus[2]
+    assert found.failure == failure(Failure.OBJECTIVE_MISSED, "p95 < 1 s: seen 2.02 s", 2.02, 1.0)
+
+
+def test_what_fails_otherwise_has_no_margin() -> None:
+    found = conclude("users", PLAN, repeated(Failure.ERRORS))
+    assert found.estimate.value == 100
+    assert (found.estimate.low, found.estimate.high) == (100, 200)
+
+
+def test_what_passes_everywhere_is_a_bound() -> None:
+    plan = replace(PLAN, at_most=200)
+    found = conclude("users", plan, [plateau(100, 0.5), plateau(200, 0.8)])
+    assert found.decision.ended is Ended.AT_MOST
+    assert (found.estimate.value, found.estimate.high) == (200, None)
+    assert found.failure is not None
+    assert (found.failure["seen"], found.failure["limit"]) == (200, 200)
+
+
+def test_a_search_that_goes_on_was_interrupted_or_lost_its_service() -> None:
+    assert conclude("users", PLAN, [plateau(100, 0.5)]).decision.ended is Ended.INTERRUPTED
+    died = conclude("users", PLAN, [plateau(100, 0.5)], died="content ended")
+    assert died.decision.ended is Ended.SERVICE_DIED
+    assert died.failure == failure(Failure.SERVICE_DIED, "content ended")
+
+
+def test_the_settle_stage_before_a_plateau_says_whether_it_settled() -> None:
+    events = [
+        {"k": "stage", "stage_index": 1},
+        {"k": "not_settled", "stage_index": 3},
+        {"k": "settled", "stage_index": 1},
+    ]
+    assert settled_before(2, events) is True
+    assert settled_before(4, events) is False
+    assert settled_before(3, events) is None
+    assert settled_before(2, events[:2]) is None
+
+
+def test_a_plateau_is_found_by_the_start_of_its_stage() -> None:
+    stages = [
+        {"phase": "ramp_up", "start_s": 0.0},
+        {"phase": "steady", "start_s": 5.0},
+        {"phase": "steady", "start_s": 9.0},
+    ]
+    measurement: Any = SimpleNamespace(stages=stages)
+    assert stage_of(measurement, plateau(100, 0.5, start_s=9.0)) == 2
+    assert stage_of(measurement, plateau(100, 0.5, start_s=0.0)) is None

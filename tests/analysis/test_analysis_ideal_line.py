@@ -1,0 +1,89 @@
+"""The line of ideal scaling, the saturated tier and the knee, worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from towtank.analysis.aggregation import Point
+from towtank.analysis.capacity import ideal_line, knee, saturated_tier
+
+
+def estimate(value: float | None, low: float | None = None, high: float | None = None) -> dict[str, Any]:
+    return {"value": value, "low": low, "high": high, "method": "batch means", "n": 20}
+
+
+def tier(cpus: float, utilization: float | None, demand: tuple[float, float, float]) -> dict[str, Any]:
+    return {"cpus_allotted": cpus, "utilization": utilization, "cpu_demand_s": estimate(*demand)}
+
+
+def point(load: float, rate: float | None, tiers: dict[str, Any], verdict: str = "valid", kind: str = "users") -> Point:
+    summary: dict[str, Any] = {
+        "throughput_per_s": estimate(rate),
+        "response_time_s": {"mean": estimate(0.1)},
+        "transactions": {},
+        "tiers": tiers,
+        "host": {"cpus_used": estimate(None), "cpus": None},
+        "laws": {"little": None},
+        "window": None,
+    }
+    return Point(kind, load, ["r001"], [verdict], [summary])
+
+
+CONTENT = tier(2, 0.4, (0.020, 0.016, 0.025))
+DATABASE = tier(1, 0.3, (0.008, 0.007, 0.010))
+TIERS = {"content": CONTENT, "database": DATABASE}
+
+
+class Told(Point):
+    """A point of which only the load is asked as it stands in a document."""
+
+    def document(self) -> dict[str, Any]:
+        return {"load": self.load}
+
+
+def told(load: float, rate: float | None, verdict: str = "valid") -> Point:
+    return Told(**point(load, rate, TIERS, verdict).__dict__)
+
+
+def test_the_ideal_line_is_that_of_the_lowest_level() -> None:
+    """10 users with 5 transactions a second: each further user would add half of one."""
+    assert ideal_line([told(10, 5.0), told(20, 6.0)]) == {"users": 10, "load": 10, "per_user_per_s": 0.5}
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(5.0, "invalid"), (None, "valid"), (0.0, "valid")])
+def test_a_level_that_tells_nothing_has_no_ideal_line(rate: float | None, verdict: str) -> None:
+    """The next one up tells: 20 users with 6 transactions a second."""
+    found = ideal_line([told(10, rate, verdict), told(20, 6.0)])
+    assert found == {"users": 20, "load": 20, "per_user_per_s": 0.3}
+    assert ideal_line([told(10, rate, verdict)]) is None
+
+
+def test_a_level_of_no_load_has_no_ideal_line() -> None:
+    assert ideal_line([told(0, 5.0)]) is None
+
+
+def test_a_tier_is_saturated_from_its_limit_on() -> None:
+    full = {"content": tier(2, 0.90, (0.02, 0.02, 0.02)), "database": tier(1, 0.5, (0.01, 0.01, 0.01))}
+    assert saturated_tier(point(10, 5.0, full)) == "content"
+    full["content"] = tier(2, 0.89, (0.02, 0.02, 0.02))
+    assert saturated_tier(point(10, 5.0, full)) is None
+    assert saturated_tier(point(10, 5.0, {"content": tier(2, None, (0.02, 0.02, 0.02))})) is None
+
+
+def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
+    """10 users, 5 /s: the cycle D + Z is 2 s. 20 ms on two CPUs are 10 ms of the tier, more than 8 ms of the other, so
+    N* = 2 / 0.010 = 200; between 2 / 0.0125 = 160 and 2 / 0.008 = 250."""
+    found = knee([point(10, 5.0, TIERS), point(20, 6.0, TIERS)])
+    assert (found.value, found.low, found.high) == (pytest.approx(200), pytest.approx(160), pytest.approx(250))
+
+
+def test_a_demand_that_may_be_nothing_gives_a_knee_without_an_interval() -> None:
+    found = knee([point(10, 5.0, {"content": tier(2, 0.4, (0.020, 0.0, 0.04))})])
+    assert (found.value, found.low, found.high) == (pytest.approx(200), None, None)
+
+
+def test_an_open_load_and_one_without_throughput_have_no_knee() -> None:
+    assert knee([point(10, 5.0, TIERS, kind="rate")]).value is None
+    assert knee([point(10, None, TIERS)]).value is None

@@ -1,0 +1,47 @@
+"""Doubts about what was recorded: numbers, limits and levels."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from towtank.analysis.checks import recording
+from towtank.analysis.doubts import Level
+
+
+def evidence(bad: int = 0, histograms: int = 0, torn: bool = False, found: int = 2, cost: float | None = None) -> Any:
+    summary = {"damage": {"bad_lines": bad, "torn_tail": torn}, "observation": {"cpus_used": cost}}
+    return SimpleNamespace(summary=summary, bad_histograms=histograms, workers=2, workers_found=found)
+
+
+def told(found: Any) -> list[tuple[Level, float | None, float | None]]:
+    return [(doubt.level, doubt.seen, doubt.limit) for doubt in found]
+
+
+@pytest.mark.parametrize(
+    ("seen", "doubts"),
+    [
+        (evidence(), []),
+        (evidence(bad=3, histograms=2, torn=True), [(Level.SUSPECT, 5.0, 0.0)]),
+        (evidence(torn=True), [(Level.NOTE, None, None)]),
+        (evidence(found=1), [(Level.INVALID, 1.0, 0.0)]),
+    ],
+)
+def test_damage_has_its_count_and_no_allowance(seen: Any, doubts: list[Any]) -> None:
+    assert told(recording.damage(seen)) == doubts
+
+
+@pytest.mark.parametrize(
+    ("cost", "doubts"),
+    [
+        (None, []),
+        (0.01, []),
+        (0.02, [(Level.NOTE, 0.02, 0.01)]),
+        (0.05, [(Level.NOTE, 0.05, 0.01)]),
+        (0.06, [(Level.SUSPECT, 0.06, 0.01)]),
+    ],
+)
+def test_observing_may_take_a_hundredth_of_a_core(cost: float | None, doubts: list[Any]) -> None:
+    assert told(recording.observation_cost(evidence(cost=cost))) == doubts

@@ -1,0 +1,150 @@
+"""Busy time, series of runs and the scatter of a mix, worked out by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from towtank.analysis.statistics.robust import huber
+from towtank.model.fitting.demand_estimators import Series
+from towtank.model.fitting.demand_series import RunSeries, _busy, pooled
+from towtank.model.fitting.measured import Resource
+from towtank.model.fitting.mix import _scatter
+from towtank.model.fitting.networks.groups import BY_RESPONSE, grouped
+from towtank.model.fitting.networks.seconds import Measured, Run, Station, _classes, _run
+
+SECONDS = 4
+
+
+def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
+    """Two parts of a tier, one of them not observed, and disks of which only some are there at the end."""
+    parts = [SimpleNamespace(name="database"), SimpleNamespace(name="unseen")]
+    tracks = {name: SimpleNamespace(by_bin=lambda *_, name=name: np.array(disks[name])) for name in disks}
+    return SimpleNamespace(
+        tiers={"content": {}},
+        cpu_s=lambda tier, measurement: np.full(SECONDS, 0.3),
+        parts=lambda tier: parts,
+        part_cpu_s=lambda tier, part, measurement: np.full(SECONDS, 0.1) if part.name == "database" else None,
+        samples=SimpleNamespace(
+            samples=[{"disks": dict.fromkeys(disks)}, {"disks": dict.fromkeys(disks)}, {"disks": dict.fromkeys(last)}],
+            track=lambda kind, disk, key: tracks[disk],
+        ),
+    )
+
+
+def test_busy_time_is_told_by_resource_part_and_disk() -> None:
+    """Half a CPU by quota: 0.3 s of CPU time keep its one server busy for 0.6 s."""
+    starts = np.arange(SECONDS, dtype=float)
+    measurement = SimpleNamespace(starts=starts, ends=starts + 1, lengths=np.ones(SECONDS))
+    disks = {"vda": [0.2] * SECONDS, "idle": [0.01] * SECONDS, "gone": [0.2] * SECONDS}
+    data: Any = SimpleNamespace(measurement=measurement, observed=observed(disks, {"vda", "idle"}))
+    found = _busy(data, [Resource("content", 1, ("content",), 0.5)])
+    assert set(found) == {"content", "content / database", "disk vda"}
+    assert found["content"] == pytest.approx(0.6)
+    assert found["content / database"] == pytest.approx(0.2)
+    assert found["disk vda"] == pytest.approx(0.2)
+
+
+def run_series(name: str, counts: dict[str, list[float]], busy: list[float]) -> RunSeries:
+    columns = {key: np.array(values) for key, values in counts.items()}
+    sums = {key: 0.5 * values for key, values in columns.items()}
+    return RunSeries(name, np.full(len(busy), 2.0), columns, sums, {"cpu": np.array(busy)})
+
+
+def test_intervals_of_runs_are_pooled_as_rates() -> None:
+    first = run_series("r1", {"a": [4, 2, 0, 2, 4, 2]}, [1.0, 0.5, 0.1, 0.5, 1.0, np.nan])
+    second = run_series("r2", {"a": [2, 2, 2, 2], "b": [6, 4, 2, 0]}, [1.2, 1.0, 0.8, 0.6])
+    found = pooled([first, second], "cpu", 2, timed=True)
+    assert found is not None
+    series, names = found
+    assert names == ["a", "b"]
+    assert series.busy == pytest.approx([0.5, 0.25, 0.05, 0.25, 0.5, 0.6, 0.5, 0.4, 0.3])
+    assert series.rates[:, 0] == pytest.approx([2, 1, 0, 1, 2, 1, 1, 1, 1])
+    assert series.rates[:, 1] == pytest.approx([0, 0, 0, 0, 0, 3, 2, 1, 0])
+    assert list(series.stretches) == [0] * 5 + [1] * 4
+    assert series.responses is not None
+    assert np.isnan(series.responses[2, 0])
+    assert series.responses[5] == pytest.approx([0.5, 0.5])
+    # Nine intervals for two classes and a background are just enough.
+    assert pooled([first, run_series("r2", {"b": [6, 4, 2]}, [1.2, 1.0, 0.8])], "cpu", 2, timed=True) is None
+
+
+def test_scatter_of_a_run_is_what_its_own_demands_leave() -> None:
+    """Two runs of two classes each, whose busy time is that of other demands: those of each run leave nothing, those of
+    the other run leave half of the scatter or more."""
+    rates = np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 2.0]])
+    demands = [np.array([0.1, 0.3]), np.array([0.4, 0.1])]
+    busy = np.concatenate([rates @ demand for demand in demands])
+    series = Series(busy, np.vstack([rates, rates]), None, 1, np.repeat([0.0, 1.0], 3))
+    assert _scatter(series, demands) == pytest.approx(0.0, abs=1e-12)
+    # Counting all alike leaves as much as itself.
+    assert _scatter(series, [np.ones(2)] * 2) == pytest.approx(1.0)
+    # One run is left as it is and the other explained: half of the seconds.
+    assert _scatter(series, [demands[0], np.ones(2)]) == pytest.approx(0.5)
+
+
+def test_a_line_that_most_points_lie_on_is_left_as_it_is() -> None:
+    design = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
+    start = np.array([1.0, 2.0])
+    assert huber(design, np.array([1.0, 3.0, 5.0, 99.0]), start) == pytest.approx(start)
+
+
+def test_busy_time_of_servers_is_told_in_cpus() -> None:
+    """A server that is half a CPU, and busy for 1.2 of 2 s, used 0.6 s of a CPU."""
+    run = run_series("r1", {"a": [4, 2], "rare": [1, 0]}, [1.2, 0.4])
+    stations = (Station("cpu", 1, ("content",), 0.5), Station("disk vda", 1, ()))
+    found = _run(3, run, ("a",), stations)
+    assert found.level == 3
+    assert found.busy[:, 0] == pytest.approx([0.6, 0.2])
+    assert found.counts[:, 0] == pytest.approx([4, 2])
+    assert found.response_sums[:, 0] == pytest.approx([2, 1])
+
+
+def test_a_class_needs_twenty_transactions_in_all() -> None:
+    runs = [
+        run_series("r1", {"a": [10, 0], "b": [10, 0]}, [1, 1]),
+        run_series("r2", {"a": [0, 10], "b": [9, 0]}, [1, 1]),
+    ]
+    assert _classes(runs) == ("a",)
+
+
+def measured_of(rates: np.ndarray, busy: np.ndarray, response_s: tuple[float, ...]) -> Measured:
+    """One level of intervals of a second, with a response time for each class."""
+    classes = tuple(f"c{number}" for number in range(rates.shape[1]))
+    run = Run(0, np.ones(len(busy)), rates, rates * np.array(response_s), busy[:, None])
+    station = Station("cpu", 1, ("content",))
+    ones = np.ones(len(classes))
+    return Measured("known", classes, (station,), np.array([10.0]), np.array([1.0]), np.zeros((1, 1)), ones, (run,))
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-6, 1e6])
+def test_groups_do_not_depend_on_how_busy_a_resource_is(size: float) -> None:
+    """Two classes with demands of 1 and 3 and a noise of a hundredth: apart, whatever the unit of busy time."""
+    stream = np.random.default_rng(6)
+    rates = stream.uniform(1, 20, (200, 2))
+    busy = size * (rates @ np.array([1e-3, 3e-3]) + 1e-4 * stream.standard_normal(200))
+    found = grouped(measured_of(rates, busy, (1e9, 1e9)), 0)
+    assert len(found.groups) == 2
+
+
+def test_an_exact_line_joins_what_noise_would_not() -> None:
+    """Classes that come in fixed proportions are one, and what is left is rounding, which is no reason to part them."""
+    stream = np.random.default_rng(6)
+    first = stream.uniform(1, 20, 60)
+    rates = np.stack([first, 2 * first], axis=1)
+    found = grouped(measured_of(rates, rates @ np.array([1e3, 3e3]), (1e9, 1e9)), 0)
+    assert len(found.groups) == 1
+
+
+def test_a_parameter_more_must_be_worth_its_penalty() -> None:
+    """Demands in the relation of the response times, 1 : 2 : 4, and noise. In fourteen intervals two groups of equal
+    demands leave a little less (14 ln of the squares is 0.8 lower), but 2 x 14 (k + 1) / (14 - k - 2) is 8.4 for two
+    and 5.1 for one."""
+    stream = np.random.default_rng(52)
+    rates = stream.uniform(1, 20, (14, 3))
+    busy = 0.05 + 1e-3 * rates @ np.array([1.0, 2.0, 4.0]) + 0.02 * stream.standard_normal(14)
+    found = grouped(measured_of(rates, busy, (1e6, 2e6, 4e6)), 0)
+    assert (found.within, found.groups) == (BY_RESPONSE, ((0, 1, 2),))

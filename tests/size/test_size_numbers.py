@@ -1,0 +1,111 @@
+"""Numbers of sizing that can be worked out by hand."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from sizing import sized, written
+
+from towtank.size import quantities
+from towtank.size.growth import HistoricGrowth
+from towtank.size.history import History
+from towtank.size.rules.measured import _Metrics, _postgresql, postgresql_size
+
+DAYS = 40
+START = date(2024, 1, 1)
+
+
+def noisy() -> tuple[History, np.ndarray]:
+    logs = 4 + 0.01 * np.arange(DAYS) + 0.05 * np.random.default_rng(3).standard_normal(DAYS)
+    return History(tuple(START + timedelta(days=day) for day in range(DAYS)), np.exp(logs), "none"), logs
+
+
+def test_a_forecast_has_the_interval_of_a_further_observation() -> None:
+    """Draper and Smith, section 3.1: s sqrt(1 + 1/n + (t - mean t)^2 / S_tt) times Student's t with n - 2 degrees of
+    freedom, about the line."""
+    history, logs = noisy()
+    times = np.arange(DAYS)
+    line = stats.linregress(times, logs)
+    spread = np.sqrt(np.sum((logs - line.intercept - line.slope * times) ** 2) / (DAYS - 2))
+    growing = HistoricGrowth(history, START + timedelta(days=10))
+    away = 70 - times.mean()
+    width = spread * np.sqrt(1 + 1 / DAYS + away**2 / np.sum((times - times.mean()) ** 2))
+    middle = line.slope * 60
+    reach = stats.t.ppf(0.975, DAYS - 2) * width
+    assert growing.interval(60) == pytest.approx((np.exp(middle - reach), np.exp(middle + reach)), rel=1e-9)
+    factors = np.array([1.5, 2.0])
+    chances = stats.t.sf((np.log(factors) - middle) / width, DAYS - 2)
+    assert growing.chances_above(60, factors) == pytest.approx(chances, rel=1e-9)
+    assert growing.factor(60) == pytest.approx(np.exp(middle), rel=1e-9)
+    assert growing.drawn(60, np.array([0.025]))[0] == pytest.approx(np.exp(middle - reach), rel=1e-9)
+
+
+def test_hits_are_a_share_of_all_requests() -> None:
+    tables = [{"hit": {"per_s": 2.0}, "read": {"per_s": 1.0}}, {"hit": {"per_s": 1.0}, "read": {"per_s": None}}]
+    assert _Metrics(tables).ratio("hit", "read") == pytest.approx(0.75)
+    assert _Metrics([{"hit": {"per_s": 0.0}, "read": {"per_s": 5.0}}]).ratio("hit", "read") == 0.0
+    assert _Metrics([{"hit": {"per_s": 0.0}, "read": {"per_s": 0.0}}]).ratio("hit", "read") is None
+    assert _Metrics([{"hit": {"per_s": 1.0}}]).ratio("hit", "read") is None
+
+
+def test_settings_of_postgresql_are_in_its_units() -> None:
+    """PostgreSQL 17, section 19.1: without a unit `shared_buffers` counts blocks of 8 kB, `work_mem` counts kB."""
+    settings = {"shared_buffers": 16384, "work_mem": 4096, "max_connections": "100", "synchronous_commit": "off"}
+    found = _postgresql(settings, _Metrics([]))
+    assert (found["shared_buffers"], found["work_mem"]) == (128 * 2**20, 4 * 2**20)
+    assert (found["max_connections"], found["synchronous_commit"]) == (100.0, False)
+    assert postgresql_size("2GB", 1) == 2 * 2**30
+    assert postgresql_size("much", 1) is None
+
+
+@pytest.mark.parametrize(
+    "value", [0, "0..3", "3..2", True, [], [2, 0], 1_000_001, f"1..{quantities.VALUES_AT_MOST + 1}"]
+)
+def test_numbers_to_choose_from_are_whole_and_from_one(value: object) -> None:
+    with pytest.raises(ValueError, match="whole number from 1"):
+        quantities.numbers(value)
+
+
+def test_the_ends_of_numbers_to_choose_from() -> None:
+    assert quantities.numbers(1) == [1]
+    assert quantities.numbers("1..1") == [1]
+    assert quantities.numbers([3, 1, 3]) == [1, 3]
+    assert quantities.numbers(1_000_000) == [1_000_000]
+    assert len(quantities.numbers(f"1..{quantities.VALUES_AT_MOST}")) == quantities.VALUES_AT_MOST
+
+
+OPEN = "classes: {in: {rate: 30 /s}}\nstations:\n  app: {servers: 2, discipline: ps, demand: 50 ms}\n"
+
+
+def test_one_queue_for_all_nodes_is_erlang_c(tmp_path: Path, capsys: Any) -> None:
+    """30 /s x 50 ms are 1.5 erlang on 2 x 2 servers: M/M/4, so R = 50 ms + C / (80 - 30) s with Erlang's C."""
+    model = written(tmp_path, "model.yaml", OPEN)
+    found = sized(capsys, model, "--objective", "mean < 1 s", "--cpus", "app=2", "--nodes", "app=2")
+    terms = [1.5**number / divisor for number, divisor in enumerate((1, 1, 2, 6))]
+    last = 1.5**4 / 24 / (1 - 1.5 / 4)
+    expected = 0.05 + last / (sum(terms) + last) / 50
+    assert found["answer"]["one_queue_bound"]["in"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_means_and_shares_of_good_ones_are_not_simulated(tmp_path: Path, capsys: Any) -> None:
+    found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 70 ms", "--cpus", "app=1..6")
+    assert found["search"]["simulated"] == 0
+    assert found["answer"]["scenarios"][0]["simulated"] is None
+
+
+def test_dearer_ones_are_shown_up_to_one_and_a_half_times_the_cost(tmp_path: Path, capsys: Any) -> None:
+    """With 2 CPUs 75 % are used and R = 114 ms; each further CPU answers sooner. 3 cost one and a half times as much
+    and are shown, 4 are not."""
+    found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 120 ms", "--cpus", "app=1..8")
+    assert found["answer"]["cost"] == 2
+    assert [one["cost"] for one in found["pareto"]] == [2, 3]
+
+
+def test_nodes_of_one_speed_cost_their_cpus(tmp_path: Path, capsys: Any) -> None:
+    found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 1 s", "--cpus", "app=2..4")
+    assert (found["cost_unit"] if "cost_unit" in found else found["answer"]["cost"]) in ("CPUs", 2)

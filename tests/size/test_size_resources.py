@@ -1,0 +1,131 @@
+"""Memory, disks, connections and pools of a candidate, worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sizing import sized, written
+
+TWO = """
+classes:
+  in: {rate: 10 /s}
+  web: {users: 20, think: 1 s}
+stations:
+  app: {servers: 1, discipline: ps, demand: {in: 20 ms, web: 10 ms}}
+"""
+ONE = "classes: {in: {rate: 10 /s}}\nstations:\n  app: {demand: 20 ms}\n"
+GIB = 2**30
+
+
+def asked(**parts: str) -> str:
+    lines = [f"{name}: {text}" for name, text in parts.items()]
+    return "\n".join(["schema: towtank/sizing/1", "objectives: [mean < 5 s]", *lines]) + "\n"
+
+
+def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_path: Path, capsys: Any) -> None:
+    """20 users keep one each. Little's law: 10 /s times the answer and 2 s of idling, a little more than 20."""
+    text = asked(tiers="{app: {cpus: 1..4}}", keep_alive="2 s")
+    found = sized(capsys, written(tmp_path, "model.yaml", TWO), "--for", written(tmp_path, "sizing.yaml", text))
+    response = found["answer"]["scenarios"][0]["classes"]["in"]["response_time_s"]
+    assert found["connections"] == pytest.approx(20 + 10 * (response + 2), rel=1e-9)
+    step = next(step for step in found["steps"] if step["step"] == "connections")
+    assert step["with"]["users"] == 20
+    assert step["with"]["open classes"] == pytest.approx(10 * (response + 2), rel=1e-9)
+
+
+def test_memory_counts_transactions_connections_and_data(tmp_path: Path, capsys: Any) -> None:
+    """M/M/1 with 20 % utilization holds 0.25 transactions, each for 25 ms; connections are open for 1 s more: 10.25. A
+    tenth of data that double until the horizon."""
+    memory = (
+        "{app: [{what: work, size: 1 GiB, per: transaction}, {what: sockets, size: 1 GiB, per: connection}, "
+        "{what: index, share: 10 %}, {what: system, size: 1 GiB, per: node}]}"
+    )
+    text = asked(
+        tiers="{app: {cpus: 1}}", keep_alive="1 s", memory=memory, memory_free="20 %",
+        data="{now: 20 GiB, growth: 100 % / year}", load="{growth: 0 % / year, horizon: 1 year}",
+    )  # fmt: skip
+    found = sized(capsys, written(tmp_path, "model.yaml", ONE), "--for", written(tmp_path, "sizing.yaml", text))
+    parts = {
+        step["step"].rpartition(": ")[2]: step["value"] / GIB
+        for step in found["steps"]
+        if step["step"].startswith("memory of a node of app: ")
+    }
+    assert parts == {
+        "work": pytest.approx(0.25),
+        "sockets": pytest.approx(10.25),
+        "index": pytest.approx(4.0),
+        "system": pytest.approx(1.0),
+    }
+    assert found["answer"]["tiers"]["app"]["memory_bytes"] == pytest.approx(15.5 * GIB / 0.8)
+    data = next(step for step in found["steps"] if step["step"] == "data at the horizon")
+    assert data["with"] == {"D0": 20 * GIB, "g": pytest.approx(2.0)}
+
+
+def test_data_without_a_growth_of_their_own_grow_as_the_load(tmp_path: Path, capsys: Any) -> None:
+    text = asked(
+        tiers="{app: {cpus: 1..4}}", data="{now: 10 GiB, free: 50 %}", load="{growth: 50 % / year, horizon: 2 years}"
+    )
+    found = sized(capsys, written(tmp_path, "model.yaml", ONE), "--for", written(tmp_path, "sizing.yaml", text))
+    steps = {step["step"]: step for step in found["steps"]}
+    assert steps["data at the horizon"]["value"] == pytest.approx(22.5 * GIB)
+    assert steps["room on disks"]["value"] == pytest.approx(45 * GIB)
+
+
+def test_the_nodes_that_are_left_need_the_memory_of_a_lost_one(tmp_path: Path, capsys: Any) -> None:
+    """1 GiB for each of 20 users: with one of two nodes lost the other one has all of them."""
+    text = asked(
+        tiers="{app: {cpus: 4, nodes: 2}}", nodes_lost="1", memory_free="0 %",
+        memory="{app: [{what: sessions, size: 1 GiB, per: user}]}",
+    )  # fmt: skip
+    found = sized(capsys, written(tmp_path, "model.yaml", TWO), "--for", written(tmp_path, "sizing.yaml", text))
+    assert found["answer"]["tiers"]["app"]["memory_bytes"] == pytest.approx(20 * GIB)
+
+
+def test_a_what_if_says_whether_its_memory_is_enough(tmp_path: Path, capsys: Any) -> None:
+    text = asked(
+        tiers="{app: {cpus: 1}}", memory="{app: [{what: base, size: 1 GiB}]}", memory_free="50 %",
+        what_if="[memory app=3 GiB, memory app=2 GiB, memory app=1 GiB]",
+    )  # fmt: skip
+    found = sized(capsys, written(tmp_path, "model.yaml", ONE), "--for", written(tmp_path, "sizing.yaml", text))
+    assert [row["notes"][-1] for row in found["what_if"][1:]] == [
+        "3 GiB for a node of app is enough: it needs 2 GiB",
+        "2 GiB for a node of app is enough: it needs 2 GiB",
+        "1 GiB for a node of app is too little: it needs 2 GiB",
+    ]
+
+
+def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) -> None:
+    """Work that no server waits for, 50 /s of 100 ms behind a pool: M/M/c with 5 erlang. W = C / (c mu - lambda) with
+    Erlang's C of 0.5875 for 6 units and 0.3241 for 7: 59 ms and 16 ms."""
+    text = asked(tiers="{app: {cpus: 1}}", pools="{threads: {holds: [work], wait_at_most: 20 ms}}")
+    model = (
+        "classes: {in: {rate: 50 /s}}\nstations:\n  app: {demand: 1 us}\n  work: {discipline: delay, demand: 100 ms}\n"
+    )
+    found = sized(capsys, written(tmp_path, "model.yaml", model), "--for", written(tmp_path, "sizing.yaml", text))
+    pool = found["pools"]["threads"]
+    assert pool["held"] == pytest.approx(5.0)
+    assert pool["size"] == 7
+    assert pool["wait_s"] == pytest.approx(0.0162, abs=5e-5)
+    assert pool["wait_at_most_s"] == 0.02
+
+
+def test_a_station_that_others_route_to_stays_on_one_node(tmp_path: Path, capsys: Any) -> None:
+    from towtank.cli import main  # noqa: PLC0415
+
+    model = written(tmp_path, "model.yaml", ROUTED)
+    for nodes, status in (("1", 0), ("1..2", 2)):
+        assert (
+            main(["size", model, "--objective", "mean < 5 s", "--cpus", "app=1", "--nodes", f"app={nodes}"]) == status
+        )
+    assert "must be 1: the model routes from 'app' by probabilities" in capsys.readouterr().err
+
+
+ROUTED = """
+classes: {in: {rate: 1 /s}}
+stations:
+  app: {service_time: 20 ms}
+  disk: {service_time: 10 ms}
+routing: {in: {start: {app: 1}, app: {disk: 0.5, end: 0.5}, disk: {app: 1}}}
+"""
