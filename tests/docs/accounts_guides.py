@@ -58,7 +58,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Run("$ towtank model fit usl levels.csv"),
         Run("$ towtank model fit results/content-users"),
         Texts("left out, r005"),
-        Run("$ towtank model fit network results/shop"),
+        Run("$ towtank model fit network results/shop", (Line("towtank size", more="--users 60"),)),
     ),
     "docs/guides/from-gatling.md": (Run("$ towtank run", (SHOP, DRIVE)),),
     "docs/guides/from-hey-ab-oha.md": (Run("$ ab -k", (AB, DRIVE)),),

@@ -1,0 +1,44 @@
+"""Documents for the engine that the reference shows are accepted by it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+from pages import page
+
+from towtank.engine import binary
+
+
+def shown(begins: str) -> dict[str, Any]:
+    """Return a document of the page about models."""
+    (block,) = (block for block in page("docs/reference/model.md").blocks if block.first.startswith(begins))
+    document: dict[str, Any] = json.loads(block.text)
+    return document
+
+
+def station(name: str, served: str, **more: Any) -> dict[str, Any]:
+    """Return a station that serves one class."""
+    return {"name": name, "services": [{"class": served, "service_time_s": 0.01}], **more}
+
+
+def with_behaviour() -> dict[str, Any]:
+    """Return a model with the classes and stations that the behaviour of the page is about."""
+    stations = [
+        station("cpu", "web", discipline="ps"),
+        station("app1", "batch"),
+        station("app2", "batch"),
+        station("database", "web"),
+    ]
+    classes = shown('{"classes"')["classes"]
+    return {"classes": classes, "stations": stations, "behaviour": shown('{"patience"')}
+
+
+@pytest.mark.parametrize("document", [shown('{"classes"'), with_behaviour()], ids=["model", "behaviour"])
+def test_models_of_the_page_have_no_fault(document: dict[str, Any]) -> None:
+    done = subprocess.run(
+        [str(binary()), "solve", "--check"], input=json.dumps(document), capture_output=True, text=True, check=False
+    )
+    assert json.loads(done.stdout) == {"faults": []}, done.stderr
