@@ -7,12 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 from synthetic_runs import encode_histogram
 
 from towtank.analysis.audit.arrivals import _pooled
+from towtank.analysis.checks.network import RETRANSMITS_SHARE, Counted, sent_again
+from towtank.analysis.demand import regression
+from towtank.analysis.doubts import Level
 from towtank.analysis.drive import times_ms
+from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most_connections
 from towtank.analysis.run.summary import _sending_cpus
 from towtank.analysis.statistics import goodness, histograms
+from towtank.analysis.statistics.estimates import NOTHING, Estimate
 from towtank.analysis.unfinished import _drain, failed_by_kind
 
 
@@ -73,3 +79,59 @@ def test_failures_are_counted_in_the_bins_chosen() -> None:
     column: Any = SimpleNamespace(failed_by_kind=counts)
     assert failed_by_kind(column, np.array([True, True, False])) == {"timeout": 3}
     assert failed_by_kind(column, np.array([False, True, True])) == {"closed": 8, "timeout": 6}
+
+
+def test_the_demand_of_many_runs_is_the_slope_of_least_squares() -> None:
+    """The interval of the slope by scipy's own regression."""
+    stream = np.random.default_rng(8)
+    rates = [10.0, 20, 30, 40, 50, 60]
+    used = [0.05 + 0.01 * rate + 0.01 * stream.standard_normal() for rate in rates]
+    intercept, found = regression(rates, used)
+    expected = stats.linregress(rates, used)
+    assert intercept == pytest.approx(expected.intercept)
+    assert found.value == pytest.approx(expected.slope)
+    half = stats.t.ppf(0.975, 4) * expected.stderr
+    assert (found.low, found.high) == (pytest.approx(expected.slope - half), pytest.approx(expected.slope + half))
+    assert regression([10.0, 20.0], [0.1, 0.3]) == (pytest.approx(-0.1), Estimate(pytest.approx(0.02), n=2))
+    assert regression([10.0, 10.0, 10.0], [0.1, 0.2, 0.3]) == (0.0, NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("again", "needless", "asked", "level"),
+    [
+        (10.0, None, False, None),
+        (11.0, None, False, Level.SUSPECT),
+        (11.0, None, True, Level.NOTE),
+        (30.0, 19.0, False, Level.SUSPECT),
+        (30.0, 20.0, False, Level.NOTE),
+    ],
+)
+def test_segments_sent_again_are_a_share_of_the_requests(
+    again: float, needless: float | None, asked: bool, level: Level | None
+) -> None:
+    """One in a thousand requests is the limit; what the other side had already was not lost."""
+    assert RETRANSMITS_SHARE == 0.001
+    counts = {"retransmits": again, "needless_retransmits": needless}
+    found = list(sent_again([Counted("here", counts)], 10_000.0, asked=asked))
+    assert [(doubt.level, doubt.seen, doubt.limit) for doubt in found] == (
+        [] if level is None else [(level, again / 10_000, 0.001)]
+    )
+
+
+def test_what_the_generator_may_use() -> None:
+    manifest = {"generator_limits": {"open_files": 1000}, "envelope": {"rate_per_core_per_s": 5000.0}}
+    assert _open_files({"open_files": {"tables": 3}}, manifest) == 3000
+    assert _open_files({}, manifest) == 1000
+    assert _open_files({"open_files": {"tables": 3}}, {}) is None
+    assert _of_envelope(2500.0, 2, manifest) == {"envelope_per_s": 10_000.0, "envelope_share": 0.25}
+    assert _of_envelope(None, 2, manifest) == {"envelope_per_s": None, "envelope_share": None}
+    assert [cores_of(engine, 4) for engine in ({"cores": 2, "threads": 8}, {"threads": 8}, {}, None)] == [2, 8, 4, 4]
+    assert cores_of(None, None) == 1
+
+
+def test_connections_of_all_threads_count_together() -> None:
+    intervals = [
+        SimpleNamespace(worker=worker, connections=count) for worker, count in ((0, 5), (1, 3), (0, 9), (1, 1))
+    ]
+    measurement: Any = SimpleNamespace(recording=SimpleNamespace(intervals=intervals))
+    assert most_connections(measurement) == 12
