@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from towtank.model.fitting import goodness
+from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import LINEAR
 from towtank.model.fitting.fit import Fit, fit_curve
 from towtank.model.fitting.intervals import profile_intervals
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Floats, Observations, observations
+from towtank.model.fitting.utilization_law import highest_throughput
 
 
 def proportional(pairs: list[tuple[float, float]], error: float = 1e5) -> Fit:
@@ -80,3 +84,71 @@ def test_the_end_of_a_profile_is_where_the_sum_of_squares_has_risen_to_its_limit
     reach = stats.t.ppf(0.975, 5) * spread
     # The end is interpolated between twelve points of the profile.
     assert profile_intervals(fit)["lambda"] == pytest.approx((slope - reach, slope + reach), rel=1e-6)
+
+
+def test_the_criterion_is_that_of_hurvich_and_tsai() -> None:
+    """n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1) with six points, a slope and the variance."""
+    fit = proportional([(9, 11), (22, 24), (25, 27)], error=1e5)
+    squares = (2616 - 268**2 / 28) / 1e10
+    assert goodness.aicc(fit) == pytest.approx(6 * np.log(squares / 6) + 4 + 2 * 2 * 3 / 3, rel=1e-6)
+    assert goodness.joint_aicc(fit) is None
+
+
+def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> None:
+    """Five levels of throughput and as many of the use, demand, time elsewhere, background and the variance."""
+    stream = np.random.default_rng(2)
+    curve = ClosedCurve(1, 1.0, with_busy=True)
+    load = np.array([10.0, 30, 60, 100, 150])
+    truth = np.array([[0.01, 0.02, 0.05]])
+    rate = curve.throughput(truth, load)[0] * (1 + 0.01 * stream.standard_normal(5))
+    busy = curve.busy(truth, rate[None, :])[0] * (1 + 0.01 * stream.standard_normal(5))
+    points = observations(load, rate, error=0.01 * rate, think=np.ones(5), busy=busy, busy_error=0.01 * busy)
+    fit = fit_curve(curve, points)
+    fitted = curve.throughput(fit.parameters[None, :], load)
+    misses = (rate - fitted[0]) / points.deviations
+    assert points.busy_deviations is not None
+    beside = (busy - curve.busy(fit.parameters[None, :], fitted)[0]) / points.busy_deviations
+    squares = float(misses @ misses + beside @ beside)
+    assert goodness.joint_aicc(fit) == pytest.approx(10 * np.log(squares / 10) + 8 + 2 * 4 * 5 / 5, rel=1e-9)
+
+
+@pytest.mark.parametrize(("above", "below"), [(2, 2), (3, 5), (6, 4)])
+def test_the_probability_of_few_runs_is_that_of_counting(above: int, below: int) -> None:
+    """Every order of the signs, one by one."""
+    counts = [1 + sum(sign != after for sign, after in itertools.pairwise(order)) for order in orders(above, below)]
+    for runs in range(2, above + below + 1):
+        expected = sum(count <= runs for count in counts) / len(counts)
+        assert goodness.at_most_runs(above, below, runs) == pytest.approx(expected, rel=1e-12)
+
+
+def orders(above: int, below: int) -> list[str]:
+    places = itertools.combinations(range(above + below), above)
+    return ["".join("+" if number in chosen else "-" for number in range(above + below)) for chosen in places]
+
+
+def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
+    """20 /s per user predict 200 /s at 10 users, where 160 /s were measured; 10 / 200 s - 10 ms against 50 ms."""
+    fit = fit_curve(LINEAR, observations(np.array([1.0, 2, 3]), np.array([20.0, 40, 60])))
+    above = observations(
+        np.array([10.0]), np.array([160.0]), response=np.array([0.05]), think=np.array([0.01])
+    )  # fmt: skip
+    found = goodness.predicted_against_measured(fit, above, 1)
+    (row,) = found["points"]
+    assert (row["predicted_throughput"], row["error"]) == (pytest.approx(200.0), pytest.approx(0.25))
+    assert row["predicted_response_s"] == pytest.approx(0.04)
+    assert row["response_error"] == pytest.approx(-0.2)
+    assert found["worst_error"] == pytest.approx(0.25)
+
+
+def test_a_limit_from_scattered_readings_is_told_with_its_margin() -> None:
+    """U = 0.1 + 0.01 X fills two servers at 190 /s; readings that scatter may put that higher, never lower."""
+    rates = np.array([20.0, 40, 60, 80, 100, 120])
+    scatter = 0.02 * np.array([1, -1, 1, -1, 1, -1])
+    points = observations(rates, rates, busy=0.1 + 0.01 * rates)
+    exact = highest_throughput(points, 2)
+    assert exact is not None
+    # The second number is looked for on a grid.
+    assert exact == (pytest.approx(190.0), pytest.approx(190.0, rel=0.01))
+    scattered = highest_throughput(observations(rates, rates, busy=0.1 + 0.01 * rates + scatter), 2)
+    assert scattered is not None
+    assert scattered[1] > 1.05 * scattered[0]

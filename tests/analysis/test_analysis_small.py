@@ -1,0 +1,137 @@
+"""Small numbers of a run, each from a few lines of known input."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from synthetic_runs import encode_histogram
+
+from towtank.analysis.audit.arrivals import _pooled
+from towtank.analysis.checks.network import RETRANSMITS_SHARE, Counted, sent_again
+from towtank.analysis.demand import regression
+from towtank.analysis.doubts import Level
+from towtank.analysis.drive import times_ms
+from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most_connections
+from towtank.analysis.run.summary import _sending_cpus
+from towtank.analysis.statistics import goodness, histograms
+from towtank.analysis.statistics.estimates import NOTHING, Estimate
+from towtank.analysis.unfinished import _drain, failed_by_kind
+
+
+def test_seconds_are_pooled_until_five_arrivals_are_expected() -> None:
+    """Two a second: three seconds expect six; what is left at the end goes to the last stretch."""
+    counts, expected = _pooled(np.arange(1.0, 12.0), np.full(11, 2.0))
+    assert list(expected) == [6, 6, 10]
+    assert list(counts) == [6, 15, 45]
+
+
+def test_equal_statistics_count_on_both_sides() -> None:
+    """One draw from two equal cells: every order has the same statistic, so that none is beyond it."""
+    assert goodness._drawn(1.0, 1, np.array([0.5, 0.5])) == (1.0, 1.0)
+
+
+def test_times_of_a_drive_are_milliseconds() -> None:
+    merged = histograms.decode(encode_histogram([2e6] * 98 + [10e6, 40e6]))
+    timed: Any = SimpleNamespace(merged=lambda chosen: merged)
+    found = times_ms(timed, np.array([0.1, 0.146]), np.array([True, True]))
+    assert found["mean"] == pytest.approx(2.46)
+    assert found["min"] == pytest.approx(2.0, rel=2e-3)
+    assert found["max"] == pytest.approx(40.0, rel=2e-3)
+    nothing: Any = SimpleNamespace(merged=lambda chosen: None)
+    assert set(times_ms(nothing, np.zeros(1), np.array([True])).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("events", "cpus"),
+    [
+        ([], None),
+        ([{"k": "begun", "cpu_s": 1.0, "seconds": 2.0}], None),
+        ([{"k": "sent", "cpu_s": 0.5, "seconds": 0}], None),
+        ([{"k": "sent", "cpu_s": None, "seconds": 10}], None),
+        ([{"k": "sent", "cpu_s": 0.5, "seconds": 0.5}], 1.0),
+        ([{"k": "sent", "cpu_s": 0.5, "seconds": 10}], 0.05),
+    ],
+)
+def test_sending_takes_its_cpu_time_over_its_seconds(events: list[dict[str, Any]], cpus: float | None) -> None:
+    assert _sending_cpus(events) == cpus
+
+
+def test_the_drain_is_the_last_stage_if_it_follows_the_window() -> None:
+    stages = [
+        {"name": "steady", "start_s": 0.0},
+        {"name": "ramp_down", "start_s": 10.0},
+        {"name": "drain", "start_s": 12.0},
+    ]
+    measurement: Any = SimpleNamespace(stages=stages, stage=np.array([0, 0, 1, 2, 2]))
+    ends: Any = SimpleNamespace(planned_end_s=12.0)
+    assert list(_drain(measurement, ends)) == [False, False, False, True, True]  # type: ignore[arg-type]
+    assert _drain(measurement, SimpleNamespace(planned_end_s=10.0)) is None  # type: ignore[arg-type]
+    measurement.stages = stages[:2]
+    assert _drain(measurement, ends) is None
+
+
+def test_failures_are_counted_in_the_bins_chosen() -> None:
+    counts = {"timeout": np.array([1, 2, 4]), "closed": np.array([0, 0, 8])}
+    column: Any = SimpleNamespace(failed_by_kind=counts)
+    assert failed_by_kind(column, np.array([True, True, False])) == {"timeout": 3}
+    assert failed_by_kind(column, np.array([False, True, True])) == {"closed": 8, "timeout": 6}
+
+
+def test_the_demand_of_many_runs_is_the_slope_of_least_squares() -> None:
+    """The interval of the slope by scipy's own regression."""
+    stream = np.random.default_rng(8)
+    rates = [10.0, 20, 30, 40, 50, 60]
+    used = [0.05 + 0.01 * rate + 0.01 * stream.standard_normal() for rate in rates]
+    intercept, found = regression(rates, used)
+    expected = stats.linregress(rates, used)
+    assert intercept == pytest.approx(expected.intercept)
+    assert found.value == pytest.approx(expected.slope)
+    half = stats.t.ppf(0.975, 4) * expected.stderr
+    assert (found.low, found.high) == (pytest.approx(expected.slope - half), pytest.approx(expected.slope + half))
+    assert regression([10.0, 20.0], [0.1, 0.3]) == (pytest.approx(-0.1), Estimate(pytest.approx(0.02), n=2))
+    assert regression([10.0, 10.0, 10.0], [0.1, 0.2, 0.3]) == (0.0, NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("again", "needless", "asked", "level"),
+    [
+        (10.0, None, False, None),
+        (11.0, None, False, Level.SUSPECT),
+        (11.0, None, True, Level.NOTE),
+        (30.0, 19.0, False, Level.SUSPECT),
+        (30.0, 20.0, False, Level.NOTE),
+    ],
+)
+def test_segments_sent_again_are_a_share_of_the_requests(
+    again: float, needless: float | None, asked: bool, level: Level | None
+) -> None:
+    """One in a thousand requests is the limit; what the other side had already was not lost."""
+    assert RETRANSMITS_SHARE == 0.001
+    counts = {"retransmits": again, "needless_retransmits": needless}
+    found = list(sent_again([Counted("here", counts)], 10_000.0, asked=asked))
+    assert [(doubt.level, doubt.seen, doubt.limit) for doubt in found] == (
+        [] if level is None else [(level, again / 10_000, 0.001)]
+    )
+
+
+def test_what_the_generator_may_use() -> None:
+    manifest = {"generator_limits": {"open_files": 1000}, "envelope": {"rate_per_core_per_s": 5000.0}}
+    assert _open_files({"open_files": {"tables": 3}}, manifest) == 3000
+    assert _open_files({}, manifest) == 1000
+    assert _open_files({"open_files": {"tables": 3}}, {}) is None
+    assert _of_envelope(2500.0, 2, manifest) == {"envelope_per_s": 10_000.0, "envelope_share": 0.25}
+    assert _of_envelope(None, 2, manifest) == {"envelope_per_s": None, "envelope_share": None}
+    assert [cores_of(engine, 4) for engine in ({"cores": 2, "threads": 8}, {"threads": 8}, {}, None)] == [2, 8, 4, 4]
+    assert cores_of(None, None) == 1
+
+
+def test_connections_of_all_threads_count_together() -> None:
+    intervals = [
+        SimpleNamespace(worker=worker, connections=count) for worker, count in ((0, 5), (1, 3), (0, 9), (1, 1))
+    ]
+    measurement: Any = SimpleNamespace(recording=SimpleNamespace(intervals=intervals))
+    assert most_connections(measurement) == 12
