@@ -61,8 +61,9 @@ def places_of(value: float, low: float, high: float) -> int | None:
 
     Notes
     -----
-    The error is half the width of the interval. If the interval excludes zero, the value keeps its first digit, however
-    long the interval is on its other side: 4.3 [0.5, 90] is 4 [0, 90] and not 0 [0, 90].
+    The error is half the width of the interval, or the distance to its only finite end. If the interval excludes zero,
+    the value keeps its first digit, however long the interval is on its other side: 4.3 [0.5, 90] is 4 [0, 90] and not
+    0 [0, 90].
 
     Examples
     --------
@@ -70,6 +71,8 @@ def places_of(value: float, low: float, high: float) -> int | None:
     (0, -2, 0)
     """
     error = (high - low) / 2
+    if math.isinf(error):
+        error = max(value - low if math.isfinite(low) else 0.0, high - value if math.isfinite(high) else 0.0)
     if not error > 0 or not math.isfinite(error):
         return None
     place = last_place(error)
@@ -95,9 +98,11 @@ def rounded_text(value: float, places: int | None) -> str:
 
     Examples
     --------
-    >>> rounded_text(14321.0, -2), rounded_text(1.2345678, None)
-    ('14,300', '1.235')
+    >>> rounded_text(14321.0, -2), rounded_text(1.2345678, None), rounded_text(math.inf, 1)
+    ('14,300', '1.235', 'unbounded')
     """
+    if math.isinf(value):
+        return "unbounded"
     if places is None:
         return f"{value:,.4g}" if abs(value) < _FOUR_DIGITS else f"{value:,.0f}"
     return _rounded(value, -places)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from towtank.errors import StudyError
+from towtank.study import load_study
 from towtank.study.objectives import read_objective
 
 READ = [
@@ -55,3 +57,36 @@ def test_what_is_none_is_told(text, told):
         read_objective(text)
     assert told in str(fault.value)
     assert "got" in str(fault.value)
+
+
+AT_A_LOAD = [
+    ("users: [10, 20]", "p95 < 1 s at 20 users", None),
+    ("users: [10, 20]", "p95 < 1 s at 100 users", None),  # a level of the preset `full`
+    ("users: [10, 20]", "p95 < 1 s at 30 users", "must be at a load of a run (10 users, 20 users, 100 users), got 30"),
+    ("users: [10, 20]", "p95 < 1 s at 5 /s", "must be at a load of a run (10 users, 20 users, 100 users), got 5 /s"),
+    ("users: [10, 20]", "p95 < 1 s at 20 % of the limit", "got 20 % of the limit instead"),
+    ("users: [20 %, 50 %]", "p95 < 1 s at 30 users", None),  # the limit may be at 60 users
+    ("users: [20 %, 50 %]", "p95 < 1 s at 50 % of the limit", None),
+    (
+        "users: [20 %, 50 %]",
+        "p95 < 1 s at 30 % of the limit",
+        "(20 % of the limit, 50 % of the limit, 100 % of the limit), got 30 %",
+    ),
+]
+
+
+@pytest.mark.parametrize(("levels", "objective", "told"), AT_A_LOAD, ids=[f"{row[0]} {row[1]}" for row in AT_A_LOAD])
+def test_an_objective_at_a_load_of_no_run_is_refused(files, levels, objective, told):
+    files.edit("study", "users: [10, 20]", levels)
+    files.edit("study", "p95 of view < 1 s", objective)
+    if "%" in levels:
+        files.edit("study", "factors: {users: [100]}", "factors: {users: [100 %]}")
+    if told is None:
+        assert load_study(files.study).study.objectives == [objective]
+        return
+    with pytest.raises(StudyError) as fault:
+        load_study(files.study)
+    (found,) = fault.value.faults
+    assert told in found.message
+    assert (found.where, found.column) == ("objectives[0]", 5)
+    assert files.study.read_text("utf-8").splitlines()[found.line - 1].strip() == f"- {objective}"

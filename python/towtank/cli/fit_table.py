@@ -8,7 +8,16 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.estimates import duration_unit, interval_texts, places_of, rounded_text
+from towtank.estimates import (
+    duration_estimate,
+    duration_unit,
+    interval_texts,
+    number_estimate,
+    places_of,
+    rounded_text,
+    significant,
+)
+from towtank.size.interval import FEW_DIGITS, few_digits
 from towtank.units import format_duration
 
 Json = dict[str, Any]
@@ -97,11 +106,11 @@ def _held_out(document: Json) -> list[RenderableType]:
         timed = "response_error" in row
         table.add_row(
             f"{row['load']:g}",
-            _short(row["measured_throughput"]),
-            _short(row["predicted_throughput"]),
+            few_digits(row["measured_throughput"]),
+            _estimate(row["predicted_throughput"], row.get("throughput_band_95")),
             f"{100 * row['error']:+.2g} %",
             _time(row["measured_response_s"]) if timed else "-",
-            _time(row["predicted_response_s"]) if timed else "-",
+            _estimated_time(row["predicted_response_s"], row.get("response_band_95")) if timed else "-",
             f"{100 * row['response_error']:+.2g} %" if timed else "-",
         )
     return [table]
@@ -199,9 +208,19 @@ def _classes(found: Json) -> Table:
 
 
 def _short(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    """Render a number without an interval with few digits."""
+    return "-" if value is None else few_digits(value)
+
+
+def _estimate(value: float, pair: Sequence[float | None] | None) -> str:
+    """Render a value with its interval; with few digits without one."""
+    low, high = pair or (None, None)
+    return few_digits(value) if low is None or high is None else number_estimate(value, low, high)
+
+
+def _estimated_time(value: float, pair: Sequence[float | None] | None) -> str:
+    low, high = pair or (None, None)
+    return _time(value) if low is None or high is None else duration_estimate(value, low, high)
 
 
 def _places(value: float | None, pair: Sequence[float | None] | None) -> int | None:
@@ -219,9 +238,11 @@ def _pair(pair: Sequence[float | None] | None, places: int | None) -> str:
 
 
 def _time(value: float | None) -> str:
+    """Render a time without an interval with few digits."""
     if value is None:
         return "-"
-    return format_duration(value) if value >= 0 else f"-{format_duration(-value)}"
+    few = significant(abs(value), FEW_DIGITS)
+    return format_duration(few) if value >= 0 else f"-{format_duration(few)}"
 
 
 def estimated_times(estimate: Json) -> tuple[str, str]:

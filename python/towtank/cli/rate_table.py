@@ -8,10 +8,11 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from towtank.estimates import interval_texts
-from towtank.units import format_data_rate
+from towtank.estimates import interval_texts, number_estimate
 
 Json = dict[str, Any]
+_ENDS = ("value", "low", "high")
+_SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
 _TITLES = {
     "towtank": "capacity units (processors, memory, loopback, page cache)",
     "towtank-disk": "disk units (the folder's disk)",
@@ -56,7 +57,7 @@ def _ratings(document: Json) -> Table:
 
 
 def _value(estimate: Json) -> str:
-    return interval_texts(estimate["value"], estimate["low"], estimate["high"])[0]
+    return number_estimate(estimate["value"], estimate["low"], estimate["high"])
 
 
 def _kernels(document: Json) -> Table:
@@ -69,21 +70,23 @@ def _kernels(document: Json) -> Table:
         reference = kernel["reference"]
         table.add_row(
             name,
-            _rate(kernel["single"]["value"], kernel["unit"]),
-            _rate(whole["value"], kernel["unit"]),
+            _rate(kernel["single"], kernel["unit"]),
+            _rate(whole, kernel["unit"]),
             f"{50 * (whole['high'] - whole['low']) / whole['value']:.2g} %",
-            "" if reference is None else f"{kernel['single']['value'] / reference:.3f}",
+            "" if reference is None else _value({end: kernel["single"][end] / reference for end in _ENDS}),
         )
     for name, reason in document["not_measured"].items():
         table.add_row(name, "not measured", escape(reason))
     return table
 
 
-def _rate(value: float, unit: str) -> str:
-    """A value with its unit."""
-    if unit == "bytes/s":
-        return format_data_rate(value)
-    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+def _rate(estimate: Json, unit: str) -> str:
+    """A value with its interval and its unit."""
+    value, low, high = (estimate[end] for end in _ENDS)
+    if unit != "bytes/s":
+        return number_estimate(value, low, high, unit)
+    length, name = next(((length, name) for name, length in _SIZES if value >= length), (1, "B"))
+    return number_estimate(value / length, low / length, high / length, f"{name}/s")
 
 
 def _against(against: Json) -> list[RenderableType]:

@@ -8,9 +8,18 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.cli.solve_table import number, percent
-from towtank.estimates import duration_estimate, interval_texts, significant
-from towtank.units import format_duration, format_rate, format_size
+from towtank.cli.solve_table import number
+from towtank.estimates import interval_texts
+from towtank.size.interval import (
+    duration_text,
+    estimate_text,
+    few_digits,
+    interval_of,
+    number_text,
+    rate_text,
+    share_text,
+    size_text,
+)
 
 Json = dict[str, Any]
 
@@ -48,11 +57,12 @@ def cost(document: Json, one: Json) -> str:
 
 def _question(document: Json) -> str:
     load = document["load"]
-    parts = [f"{number(users)} users of {name}" for name, users in load["users"].items()]
-    parts += [f"{format_rate(rate)} of {name}" for name, rate in load["rate_per_s"].items()]
+    grown = document.get("load_interval", {})
+    parts = [f"{number_text(n, interval_of(grown.get(name)))} users of {name}" for name, n in load["users"].items()]
+    parts += [f"{rate_text(n, interval_of(grown.get(name)))} of {name}" for name, n in load["rate_per_s"].items()]
     asked = [
         *document["objectives"],
-        *(f"{name} used at most {percent(one)}" for name, one in document["utilization_at_most"].items()),
+        *(f"{name} used at most {share_text(one)}" for name, one in document["utilization_at_most"].items()),
     ]
     lost = f", with {document['nodes_lost']} of the nodes of any tier of several lost" if document["nodes_lost"] else ""
     return f"to carry: {', '.join(parts)}\nso that: {'; '.join(asked)}{lost}"
@@ -74,8 +84,14 @@ def _tiers(document: Json) -> Table:
     for name, one in document["answer"]["tiers"].items():
         unit = "CPU" if one["kind"] == "cpu" else "disk"
         of = f"{one['cpus']} {unit}{'s' if one['cpus'] != 1 else ''}"
-        used = ", ".join(f"{station} {percent(ratio or 0.0)}" for station, ratio in one["utilization"].items())
-        memory = "-" if one["memory_bytes"] is None else format_size(one["memory_bytes"])
+        known = one.get("utilization_interval", {})
+        used = ", ".join(
+            f"{station} {share_text(ratio or 0.0, interval_of(known.get(station)))}"
+            for station, ratio in one["utilization"].items()
+        )
+        needed, memory = interval_of(one.get("memory_interval")), "-"
+        if one["memory_bytes"] is not None:
+            memory = size_text(one["memory_bytes"], needed)
         machine = f"{one['machine']}: {of}" if one["machine"] else of
         table.add_row(name, str(one["nodes"]), machine, speed(one["speed"]), used, memory)
     return table
@@ -94,10 +110,7 @@ def _scenarios(document: Json) -> Table:
     for one in document["answer"]["scenarios"]:
         lost = one["lost"]
         label = "all up" if lost is None else f"{lost['nodes']} of {lost['tier']} lost"
-        rows = [
-            (name, number(each["throughput_per_s"]), format_duration(each["response_time_s"]))
-            for name, each in one["classes"].items()
-        ]
+        rows = [(name, throughput(each), response(each)) for name, each in one["classes"].items()]
         checks = [(each["objective"], value_of(each), _by(one, each)) for each in one["objectives"]]
         for place in range(max(len(rows), len(checks))):
             left = rows[place] if place < len(rows) else ("", "", "")
@@ -106,13 +119,31 @@ def _scenarios(document: Json) -> Table:
     return table
 
 
+def throughput(one: Json) -> str:
+    """Throughput of a class with its interval."""
+    return number_text(one["throughput_per_s"], interval_of(one.get("throughput_interval")))
+
+
+def response(one: Json) -> str:
+    """Mean response time of a class with its interval."""
+    return duration_text(one["response_time_s"], interval_of(one.get("response_time_interval")))
+
+
+def busiest(one: Json) -> str:
+    """The busiest station and its utilization with its interval."""
+    return f"{one['station']} {share_text(one['utilization'] or 0.0, interval_of(one.get('interval')))}"
+
+
+def chance(one: Json) -> str:
+    """A probability with the error of the limited number of draws."""
+    return share_text(one["probability"], interval_of(one.get("probability_interval")))
+
+
 def value_of(one: Json) -> str:
     """The value of an objective in words."""
     if "shown" in one:
         return str(one["shown"])
-    if one["value"] is None:
-        return "no steady state"
-    return format_rate(one["value"]) if "throughput" in one["objective"] else format_duration(one["value"])
+    return rate_text(one["value"]) if "throughput" in one["objective"] else duration_text(one["value"])
 
 
 def _by(scenario: Json, check: Json) -> str:
@@ -127,14 +158,14 @@ def _by(scenario: Json, check: Json) -> str:
 
 def _sentences(document: Json) -> Iterator[str]:
     answer, search = document["answer"], document["search"]
-    chance = answer["probability"]
     asked = f"asked: {100 * document['probability_asked']:.3g} %"
     counted = document["trust"].get("counted")
     of = f"; it counts {' and '.join(counted)}" if counted else ""
-    probability = "not known" if chance is None else f"{100 * chance:.1f} % ({asked}{of})"
+    probability = "not known" if answer["probability"] is None else f"{chance(answer)} ({asked}{of})"
     yield f"probability that all holds: {probability}"
-    carries = f"{carried(answer['load_at_limit'])} {answer['load_unit']}"
-    yield f"it carries {carries} until something is missed: {100 * answer['headroom']:+.1f} %"
+    spare = interval_of(answer.get("headroom_interval"))
+    to_spare = f"{few_digits(100 * answer['headroom'])} %" if spare is None else share_text(answer["headroom"], spare)
+    yield f"it carries {carried(answer)} until something is missed: {to_spare} to spare"
     for place, one in enumerate(document["bottlenecks"]):
         what = (
             "the bottleneck is"
@@ -142,8 +173,9 @@ def _sentences(document: Json) -> Iterator[str]:
             else f"after doubling {document['bottlenecks'][place - 1]['station']} it is"
         )
         lost = f" (nodes of {one['lost']} lost)" if one["lost"] else ""
-        at = f"{carried(one['load'])} {answer['load_unit']}{lost}"
-        used = "fully" if one["utilization"] > _FULLY else percent(one["utilization"])
+        at = f"{number_text(one['load'], interval_of(one.get('load_interval')), answer['load_unit'])}{lost}"
+        used = share_text(one["utilization"], interval_of(one.get("utilization_interval")))
+        used = "fully" if one["utilization"] > _FULLY else used
         yield f"  {what} {one['station']}, used {used} at {at}"
     for one in document.get("neighbours", []):
         why = "; ".join(one["why_not"]) or "it would do as well"
@@ -161,18 +193,22 @@ def _sentences(document: Json) -> Iterator[str]:
 
 def _resources(document: Json) -> Iterator[str]:
     if document["connections"]:
-        yield f"connections open: {number(document['connections'])}"
+        known = interval_of(document.get("connections_interval"))
+        yield f"connections open: {number_text(document['connections'], known)}"
     for name, one in document["pools"].items():
         if one["size"] is None:
             yield f"pool {name}: no size found: {one['why_not']}"
         else:
             yield (
-                f"pool {name}: {one['size']} (first guess {one['first_guess']}), {number(one['held'])} held, "
-                f"mean wait {format_duration(one['wait_s'])}, allowed {format_duration(one['wait_at_most_s'])}"
+                f"pool {name}: {one['size']} (first guess {one['first_guess']}), "
+                f"{number_text(one['held'], interval_of(one.get('held_interval')))} held, "
+                f"mean wait {duration_text(one['wait_s'], interval_of(one.get('wait_interval')))}, "
+                f"allowed {duration_text(one['wait_at_most_s'])}"
             )
     bound = document["answer"]["one_queue_bound"]
     if bound is not None:
-        best = ", ".join(f"{name} {format_duration(time)}" for name, time in bound.items())
+        ends = document["answer"].get("one_queue_interval") or {}
+        best = ", ".join(f"{name} {duration_text(time, interval_of(ends.get(name)))}" for name, time in bound.items())
         yield f"mean response if an ideal balancer made one queue of all nodes: {best}"
 
 
@@ -188,9 +224,7 @@ def _others(document: Json) -> Table:
     )
     for one in document["pareto"]:
         checks = ", ".join(value_of(each) for each in one["objectives"]) or "-"
-        busiest = f"{one['busiest']['station']} {percent(one['busiest']['utilization'] or 0.0)}"
-        chance = "-" if one["probability"] is None else f"{100 * one['probability']:.1f} %"
-        table.add_row(one["configuration"], number(one["cost"]), checks, busiest, chance)
+        table.add_row(one["configuration"], number(one["cost"]), checks, busiest(one["busiest"]), chance(one))
     return table
 
 
@@ -202,16 +236,14 @@ def _what_if(document: Json) -> Table:
         if "refused" in one:
             table.add_row(one["what_if"], one["refused"], "", "", "", "", "", "-")
             continue
-        rates = ", ".join(number(each["throughput_per_s"]) for each in one["classes"].values()) or "-"
-        times = ", ".join(_with_band(each) for each in one["classes"].values()) or "-"
+        rates = ", ".join(throughput(each) for each in one["classes"].values()) or "-"
+        times = ", ".join(response(each) for each in one["classes"].values()) or "-"
         checks = ", ".join(each["shown"] for each in one["objectives"]) or "-"
-        station = one["busiest"]["station"]
-        busiest = f"{station} {percent(one['busiest']['utilization'])}" if station else "-"
+        most = busiest(one["busiest"]) if one["busiest"]["station"] else "-"
         met = "yes" if one["met"] else "no"
-        chance = "" if one["probability"] is None else f" ({100 * one['probability']:.0f} %)"
+        share = "" if one["probability"] is None else f" ({chance(one)})"
         text = "\n  ".join([one["what_if"], *one["notes"]])
-        carries = f"{carried(one['load_at_limit'])} {one['unit']}"
-        table.add_row(text, _hardware(one), rates, times, checks, busiest, carries, met + chance)
+        table.add_row(text, _hardware(one), rates, times, checks, most, carried(one), met + share)
     return table
 
 
@@ -220,15 +252,13 @@ def _hardware(one: Json) -> str:
     return f"{one['hardware']}: {one['configuration']}" if "hardware" in one else str(one["configuration"])
 
 
-def carried(load: float) -> str:
-    """Render a load at a limit with the digits that the bisection supports."""
-    return number(significant(load, 3))
-
-
-def _with_band(one: Json) -> str:
-    band = one["response_time_band_95"]
-    value = one["response_time_s"]
-    return duration_estimate(value, *band) if band else format_duration(value)
+def carried(one: Json) -> str:
+    """The load at which something is missed; the bisection supports three digits."""
+    unit = one["load_unit"] if "load_unit" in one else one["unit"]
+    known = interval_of(one.get("load_at_limit_interval"))
+    if known is None or known.is_point:
+        return f"{few_digits(one['load_at_limit'])} {unit}"
+    return number_text(one["load_at_limit"], known, unit)
 
 
 def rests_text(one: Json) -> str:
@@ -238,17 +268,33 @@ def rests_text(one: Json) -> str:
 
 
 def _dates(document: Json) -> Table:
-    table = Table("when growth meets the limit", "carries", "chance of a miss above", "from", "expected on")
+    table = Table("when growth meets the limit", "carries", "chance of a miss above", "from", "expected on (95 %)")
     for one in document["dates"]:
         chance = f"{100 * one['chance']:.3g} %"
         table.add_row(
             one["what"],
-            f"{carried(one['limit'])} {one['unit']}",
+            limit_text(one),
             chance,
             one["missed_from"] or "not within 20 years",
-            one["expected_on"] or "not within 20 years",
+            expected(one),
         )
     return table
+
+
+def limit_text(one: Json) -> str:
+    """The load that a row of the table of dates carries."""
+    known = interval_of(one.get("limit_interval"))
+    if known is None or known.is_point:
+        return f"{few_digits(one['limit'])} {one['unit']}"
+    return number_text(one["limit"], known, one["unit"])
+
+
+def expected(one: Json) -> str:
+    """The day on which a limit is expected to be passed, with the days between which it is with 95 %."""
+    day, known = one["expected_on"] or "not within 20 years", one.get("expected_interval")
+    if known is None or (known["low"] == known["high"]):
+        return str(day)
+    return f"{day} [{known['low'] or 'later'}, {known['high'] or 'later'}]"
 
 
 def _steps(document: Json) -> Iterator[str]:
@@ -267,19 +313,14 @@ def with_text(values: Json) -> str:
 def _figure(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(_figure(one) for one in value.values()) if len(value) < 2 else "{" + with_text(value) + "}"
-    return number(float(value)) if isinstance(value, int | float) else str(value)
+    return number_text(float(value)) if isinstance(value, int | float) else str(value)
 
 
 def step_value(one: Json) -> str:
     """The value of a step with its unit."""
     if one.get("shown"):
         return str(one["shown"])
-    value, unit = one["value"], one["unit"]
-    if unit == "byte":
-        return format_size(value)
-    if unit == "s":
-        return format_duration(value)
-    return percent(value) if unit == "ratio" else number(value) if unit == "1" else f"{number(value)} {unit}"
+    return estimate_text(one["value"], one["unit"])
 
 
 def _trust(document: Json) -> Iterator[str]:
@@ -287,15 +328,17 @@ def _trust(document: Json) -> Iterator[str]:
     measured = trust["measured"]
     if measured is not None:
         low, high = measured["users"]
-        times = trust.get("times_measured")
-        where = "" if times is None else f": {times:.3g} times its highest throughput"
-        highest = format_rate(measured["throughput_per_s"])
+        times, known = trust.get("times_measured"), interval_of(trust.get("times_measured_interval"))
+        where = "" if times is None else f": {number_text(times, known)} times its highest throughput"
+        highest = rate_text(measured["throughput_per_s"])
         yield f"this rests on {measured['source']}, {low:g} to {high:g} users, up to {highest}"
         yield f"  it is {trust['range']} what was measured{where}"
     if trust.get("model_why"):
         yield f"  the model is the {trust['model']}: {trust['model_why']}"
     if trust["held_out_error"] is not None:
         yield f"the highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %"
+    if trust.get("no_interval"):
+        yield f"no interval: {trust['no_interval']}"
     for part in trust.get("rests_on", ()):
         yield f"  {rests_text(part)}"
     for one in trust["assumptions"]:

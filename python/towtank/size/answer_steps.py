@@ -31,15 +31,16 @@ def answer_steps(settled: Settled, answer: Found) -> None:
 
 
 def _throughputs(question: Question, answer: Found, steps: Steps) -> None:
-    normal = answer.outcomes[0]
+    normal, intervals = answer.outcomes[0], answer.intervals()
     for name, rate in normal.throughput.items():
+        known = None if intervals is None else intervals.throughput.get(name)
         users = question.load.users.get(name)
         if users is None:
-            steps.add(Step(f"throughput of {name}", "lambda", {"lambda": rate}, rate, "1/s", "all that arrive"))
+            steps.add(Step(f"throughput of {name}", "lambda", {"lambda": rate}, rate, "1/s", "all that arrive", known))
             continue
         values = {"N": math.ceil(users - 1e-9), "Z": question.load.think_s[name], "R": normal.response_s[name]}
         source = "response time law; R solved, users rounded up"
-        steps.add(Step(f"throughput of {name}", "N / (Z + R)", values, rate, "1/s", source))
+        steps.add(Step(f"throughput of {name}", "N / (Z + R)", values, rate, "1/s", source, known))
 
 
 def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], steps: Steps) -> None:
@@ -48,20 +49,22 @@ def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], st
     normal = answer.outcomes[0]
     used = normal.utilization.get(station, 0.0)
     work = used * one.nodes * one.cpus
+    intervals = answer.intervals()
+    known = None if intervals is None else intervals.utilization.get(station)
+    busy = known and known.times(one.nodes * one.cpus)
     if question.basis.document["routing"]:
         values: dict[str, Any] = {"U": used, "servers": one.nodes * one.cpus}
-        steps.add(
-            Step(f"work at {station}", "U servers", values, work, "erlang", "utilization, solved with the routing")
-        )
+        source = "utilization, solved with the routing"
+        steps.add(Step(f"work at {station}", "U servers", values, work, "erlang", source, busy))
     else:
         values = {"X": dict(normal.throughput), "D": _demands(question, station, one)}
         source = "utilization law; D of the model over the speed"
-        steps.add(Step(f"work at {station}", "sum X D", values, work, "erlang", source))
+        steps.add(Step(f"work at {station}", "sum X D", values, work, "erlang", source, busy))
     guess = square_root_staffing(work) if work else 1
     values = {"a": work, "beta": staffing_factor(FIRST_GUESS_WAITS)}
     steps.add(Step(f"first guess for {station}", "ceil(a + beta sqrt(a))", values, guess, f"{tier.unit}s", STAFFING))
     values = {"a": work, "nodes": one.nodes, "servers": one.cpus}
-    steps.add(Step(f"utilization of {station}", "a / (nodes servers)", values, used, "ratio", "utilization law"))
+    steps.add(Step(f"utilization of {station}", "a / (nodes servers)", values, used, "ratio", "utilization law", known))
 
 
 def _demands(question: Question, station: str, one: Option) -> dict[str, float]:
@@ -85,12 +88,13 @@ def _objectives(question: Question, answer: Found, steps: Steps) -> None:
         unit = "1/s" if check.upward else "s"
         formula = f"{check.objective.metric} {check.objective.comparison} limit"
         values = {"limit": check.objective.value}
-        shown = hardest.shown(question, number) if hardest.interval(number) else ""
-        steps.add(Step(f"{check.text}{without}", formula, values, hardest.values[number], unit, source, shown))
-    if answer.probability is not None:
+        interval = hardest.interval(number, answer.intervals(lost))
+        steps.add(Step(f"{check.text}{without}", formula, values, hardest.values[number], unit, source, interval))
+    if answer.summary is not None:
         values = {"draws": len(question.draws), "asked": question.file.probability}
         formula, source = "draws in which all holds / draws", f"draws of {' and '.join(question.counted)}"
-        steps.add(Step("probability that all holds", formula, values, answer.probability, "ratio", source))
+        share, interval = answer.summary.probability, answer.summary.probability_interval
+        steps.add(Step("probability that all holds", formula, values, share, "ratio", source, interval))
 
 
 def _worked_out(check: Check, method: str) -> str:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from towtank.size.capacity import DRAWS_OF_LIMITS, LIMIT_PRECISION, Bottleneck, limits
+from towtank.size.capacity import LIMIT_PRECISION, Bottleneck, limits, some_draws
 from towtank.size.growth import reached
+from towtank.size.interval import between, interval_document
 from towtank.size.search import Found
 from towtank.size.settle import Settled, as_it_is
 from towtank.size.tiers import Candidate
 
 Json = dict[str, Any]
-
-
-def some_draws(count: int) -> Sequence[int | None]:
-    """Draws for which limits are searched, evenly from all; the best estimate where there are none."""
-    if not count:
-        return [None]
-    step = max(1, count // DRAWS_OF_LIMITS)
-    return range(0, count, step)[:DRAWS_OF_LIMITS]
 
 
 def dates(settled: Settled, answer: Found | None, first: list[Bottleneck]) -> list[Json]:
@@ -60,19 +52,23 @@ def _row(
     load = settled.now.times(question.file.load.peak)
     shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
     draws = some_draws(len(question.draws)) if shares is None else range(len(question.draws))
-    found = limits(question, candidate, draws, load=load, scales=scales, boost=boost)
+    best, *drawn = limits(question, candidate, [None, *draws], load=load, scales=scales, boost=boost)
+    found = drawn if question.draws else [best]
     chance = round(1 - question.file.probability, 12)
     # The load carried may lie anywhere within the last step of the bisection.
     carried = found if shares is None else [limit * (1 + LIMIT_PRECISION) for limit in found]
-    when = reached(settled.growing, settled.start, carried, chance, shares)
-    middle = sorted(found)[len(found) // 2]
+    when = reached(settled.growing, settled.start, carried, chance, shares, best=best)
     total, unit = load.total
     return {
         "what": what,
-        "limit": middle * total,
+        "limit": best * total,
+        "limit_interval": interval_document(between(found).around(best).times(total) if question.draws else None),
         "unit": unit,
         "missed_from": when.day.isoformat() if when.day else None,
         "days": when.days,
         "chance": chance,
         "expected_on": when.expected.isoformat() if when.expected else None,
+        "expected_interval": None
+        if settled.growing.certain and not question.draws
+        else {end: day.isoformat() if day else None for end, day in zip(("low", "high"), when.between, strict=True)},
     }

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from towtank.size.drawn import Intervals
 from towtank.size.evaluate import Outcome, worst
+from towtank.size.interval import Interval, interval_document
 from towtank.size.question import Question
-from towtank.size.search import Found, Search
+from towtank.size.search import Found, Scales, Search, with_intervals
 from towtank.size.tiers import in_words
 
 Json = dict[str, Any]
@@ -18,9 +22,24 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def answer_document(question: Question, answer: Found, memory: dict[str, float], limit: float) -> Json:
+def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
+    """Intervals by name as JSON has them; null for each name without draws."""
+    return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval; None if it is not known."""
+
+    value: float
+    interval: Interval | None = None
+
+
+def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
     """The answer: hardware by tier, and what it does in every scenario."""
     total, unit = question.load.total
+    intervals = answer.intervals()
+    used = None if intervals is None else intervals.utilization
     return {
         **other_document(question, answer),
         "tiers": {
@@ -31,43 +50,55 @@ def answer_document(question: Question, answer: Found, memory: dict[str, float],
                 "machine": one.machine,
                 "speed": {"value": one.speed, "low": one.speed_low, "high": one.speed_high},
                 "cost": question.cost.of_option(one),
-                "memory_bytes": memory.get(tier.name),
+                "memory_bytes": memory[tier.name].value if tier.name in memory else None,
+                "memory_interval": interval_document(memory[tier.name].interval if tier.name in memory else None),
                 "utilization": {name: answer.outcomes[0].utilization.get(name) for name in tier.stations},
+                "utilization_interval": intervals_document(used, tier.stations),
             }
             for tier, one in zip(question.tiers, answer.candidate, strict=True)
         },
         "scenarios": [_scenario(question, answer, place) for place in range(len(answer.outcomes))],
-        "load_at_limit": limit * total,
+        "load_at_limit": limit.value * total,
+        "load_at_limit_interval": interval_document(limit.interval and limit.interval.times(total)),
         "load_unit": unit,
-        "headroom": limit - 1,
+        "headroom": limit.value - 1,
+        "headroom_interval": interval_document(
+            limit.interval and Interval(limit.interval.low - 1, limit.interval.high - 1)
+        ),
     }
 
 
 def other_document(question: Question, one: Found) -> Json:
     """A candidate in short."""
-    hardest = worst(question, one.outcomes)
+    hardest, first, intervals = worst(question, one.outcomes), one.outcomes[0], one.intervals()
     return {
         "configuration": in_words(question.tiers, one.candidate),
         "cost": question.cost.of(one.candidate),
-        "objectives": _objectives(question, hardest),
+        "objectives": objectives_document(question, hardest, one.intervals(hardest.job.lost)),
         "scenario": hardest.job.lost,
-        "busiest": {
-            "station": one.outcomes[0].busiest,
-            "utilization": one.outcomes[0].utilization.get(one.outcomes[0].busiest),
-        },
+        "busiest": busiest_document(first, intervals),
         "probability": one.probability,
+        "probability_interval": interval_document(None if one.summary is None else one.summary.probability_interval),
         "why_not": list(one.why_not),
     }
 
 
-def _objectives(question: Question, outcome: Outcome) -> list[Json]:
+def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
+    """The busiest station and its utilization."""
+    name = outcome.busiest
+    known = None if intervals is None else intervals.utilization.get(name)
+    return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
+
+
+def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[Json]:
+    """Values of the objectives in one scenario, as numbers and as text."""
     return [
         {
             "objective": check.text,
             "limit": check.objective.value,
             "value": finite(value),
-            "interval": outcome.interval(number),
-            "shown": outcome.shown(question, number),
+            "interval": interval_document(outcome.interval(number, intervals)),
+            "shown": outcome.shown(question, number, intervals),
         }
         for number, (check, value) in enumerate(zip(question.checks, outcome.values, strict=True))
     ]
@@ -76,18 +107,15 @@ def _objectives(question: Question, outcome: Outcome) -> list[Json]:
 def _scenario(question: Question, answer: Found, place: int) -> Json:
     outcome = answer.outcomes[place]
     simulated = answer.simulated[place] if answer.simulated else None
+    intervals = answer.intervals(outcome.job.lost)
     return {
         "lost": None if outcome.job.lost is None else {"tier": outcome.job.lost, "nodes": question.file.nodes_lost},
-        "classes": {
-            name: {
-                "throughput_per_s": rate,
-                "response_time_s": outcome.response_s[name],
-                "users_in_system": outcome.present[name],
-            }
-            for name, rate in outcome.throughput.items()
-        },
+        "classes": {name: class_document(outcome, name, intervals) for name in outcome.throughput},
         "utilization": dict(outcome.utilization),
-        "objectives": _objectives(question, outcome),
+        "utilization_interval": intervals_document(
+            None if intervals is None else intervals.utilization, outcome.utilization
+        ),
+        "objectives": objectives_document(question, outcome, intervals),
         "percentiles": outcome.method or None,
         "simulated": None
         if simulated is None
@@ -99,7 +127,22 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
     }
 
 
-def rejected_document(question: Question, found: Search) -> Json | None:
+def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
+    """What one class does in one scenario, each value with its interval."""
+    known = (None, None, None) if intervals is None else (
+        intervals.throughput.get(name), intervals.response_s.get(name), intervals.present.get(name)
+    )  # fmt: skip
+    return {
+        "throughput_per_s": outcome.throughput[name],
+        "throughput_interval": interval_document(known[0]),
+        "response_time_s": outcome.response_s[name],
+        "response_time_interval": interval_document(known[1]),
+        "users_in_system": outcome.present[name],
+        "users_in_system_interval": interval_document(known[2]),
+    }
+
+
+def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
     """The dearest of those that are cheaper than the answer and were tried, and why it fails; null where none was."""
     most = question.cost.of(found.answer.candidate) if found.answer else math.inf
     cheaper = [one for one in found.rejected if question.cost.of(one.candidate) < most]
@@ -107,4 +150,5 @@ def rejected_document(question: Question, found: Search) -> Json | None:
         return None
     top = max(question.cost.of(one.candidate) for one in cheaper)
     nearest = [one for one in cheaper if question.cost.of(one.candidate) == top]
-    return other_document(question, min(nearest, key=lambda one: worst(question, one.outcomes).used(question)))
+    nearest_one = min(nearest, key=lambda one: worst(question, one.outcomes).used(question))
+    return other_document(question, with_intervals(question, nearest_one, nearest_one.scales or scales))

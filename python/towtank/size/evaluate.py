@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from towtank.estimates import duration_estimate, rate_estimate
 from towtank.model import solve_models
 from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import StationAnswer, servers_of, stations_of
 from towtank.size.bounds import outside, refused_by_bounds
+from towtank.size.factors import Factors, drawn_factors
+from towtank.size.interval import Interval, duration_text, rate_text, share_text
 from towtank.size.load import Load
 from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Check, Question
 from towtank.size.tiers import Candidate
-from towtank.units import format_duration, format_rate
 
 Json = dict[str, Any]
 BATCH = 2000
@@ -24,25 +24,6 @@ BATCH = 2000
 CORRECTED = "worked out from the network, and corrected by what was measured"
 # What the rounding of a solution may add to an objective that is met exactly.
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Factor:
-    """Ratio of a simulated value to the computed value, with its interval.
-
-    Attributes
-    ----------
-    value, low, high : float
-        [ratio]
-    """
-
-    value: float
-    low: float
-    high: float
-
-
-Factors = Mapping[int, Factor]
-"""By the number of the check."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +53,16 @@ class Job:
     demand: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
     boost: Mapping[str, int] = field(default_factory=dict)
     scale: Factors = field(default_factory=dict)
+
+
+class Spread(Protocol):
+    """Intervals of the values of checks and of utilizations, as `Intervals` has them."""
+
+    @property
+    def values(self) -> tuple[Interval, ...]: ...
+
+    @property
+    def utilization(self) -> Mapping[str, Interval]: ...
 
 
 @dataclass(frozen=True)
@@ -127,32 +118,45 @@ class Outcome:
         """Whether everything holds."""
         return self.used(question) <= 1 + _ROUNDING and not self.too_busy(question)
 
-    def misses(self, question: Question) -> list[str]:
+    def misses(self, question: Question, intervals: Spread | None = None) -> list[str]:
         """What does not hold, in words."""
         if self.why_not:
             return [self.why_not]
+        used = {} if intervals is None else intervals.utilization
         told = [
-            f"{check.text}: {self.shown(question, number)}"
+            f"{check.text}: {self.shown(question, number, intervals)}"
             for number, check in enumerate(question.checks)
             if check.ratio(self.values[number]) > 1 + _ROUNDING
         ]
         return told + [
-            f"{name} would be used {100 * self.utilization[name]:.1f} %, more than "
-            f"{100 * question.utilization.get(name, 1.0):.0f} %"
+            f"{name} would be used {share_text(self.utilization[name], used.get(name))}, "
+            f"more than {100 * question.utilization.get(name, 1.0):.3g} %"
             for name in self.too_busy(question)
         ]
 
-    def interval(self, number: int) -> tuple[float, float] | None:
-        """Return the 95 % interval of the simulated value of a check; None if it was not simulated. [s]"""
+    def interval(self, number: int, intervals: Spread | None = None) -> Interval | None:
+        """Return the 95 % interval of the value of a check: from the draws, else from its simulation. [s] or [1/s]"""
+        if intervals is not None:
+            return intervals.values[number]
         factor = self.job.scale.get(number)
         if factor is None or not math.isfinite(self.values[number]):
             return None
         unscaled = self.values[number] / factor.value
-        return unscaled * factor.low, unscaled * factor.high
+        return Interval(unscaled * factor.low, unscaled * factor.high)
 
-    def shown(self, question: Question, number: int) -> str:
-        """Render the value of a check, with its interval if it was simulated."""
-        return shown_value(question.checks[number], self.values[number], self.interval(number))
+    def shown(self, question: Question, number: int, intervals: Spread | None = None) -> str:
+        """Render the value of a check, with its interval if one is known."""
+        return shown_value(question.checks[number], self.values[number], self.interval(number, intervals))
+
+    def near_limits(self, question: Question) -> list[str]:
+        """Objectives whose limit lies in the interval of the simulation, in words; for answers without draws."""
+        told = []
+        for number, check in enumerate(question.checks):
+            known = self.interval(number)
+            if known is not None and known.low <= check.objective.value <= known.high:
+                where = f"the limit lies in the interval of the simulation, {self.shown(question, number)}"
+                told.append(f"{check.text}: {where}: it may be missed")
+        return told
 
     @property
     def busiest(self) -> str:
@@ -160,13 +164,9 @@ class Outcome:
         return max(self.utilization, key=lambda name: self.utilization[name], default="")
 
 
-def shown_value(check: Check, value: float, interval: tuple[float, float] | None = None) -> str:
+def shown_value(check: Check, value: float, interval: Interval | None = None) -> str:
     """A value of a check in words."""
-    if not math.isfinite(value):
-        return "no steady state"
-    if interval is not None:
-        return rate_estimate(value, *interval) if check.upward else duration_estimate(value, *interval)
-    return format_rate(value) if check.upward else format_duration(value)
+    return rate_text(value, interval) if check.upward else duration_text(value, interval)
 
 
 def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
@@ -290,23 +290,19 @@ def grouped(jobs_by: Sequence[Sequence[Job]], question: Question) -> list[list[O
     return [[next(flat) for _ in group] for group in jobs_by]
 
 
-def under_load(question: Question, candidate: Candidate, load: Load, **changes: Any) -> list[Job]:
-    """A candidate in all scenarios."""
-    return [Job(candidate, load, lost, **changes) for lost in question.scenarios(candidate)]
-
-
-def probability(
-    question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None
-) -> float | None:
-    """Share of the draws of demands, machines and growth that meet every objective; None without draws. [ratio]"""
-    if not question.draws:
-        return None
-    groups = [
-        [
-            Job(candidate, question.drawn_load(draw, question.load), lost, draw, scale=(scales or {}).get(lost, {}))
-            for lost in question.scenarios(candidate)
-        ]
-        for draw in range(len(question.draws))
-    ]
-    met = [all(one.met(question) for one in group) for group in grouped(groups, question)]
-    return sum(met) / len(met)
+def under_load(
+    question: Question,
+    candidate: Candidate,
+    load: Load,
+    scales: Mapping[str | None, Factors] | None = None,
+    draw: int | None = None,
+    **changes: Any,
+) -> list[Job]:
+    """A candidate in all scenarios; `scales` by scenario, simulation over approximation, with their error in a draw."""
+    jobs = []
+    for lost in question.scenarios(candidate):
+        scale = (scales or {}).get(lost, {})
+        if draw is not None:
+            scale = drawn_factors(scale, question.corrections, (draw, len(question.draws)), lost)
+        jobs.append(Job(candidate, load, lost, draw, scale=scale, **changes))
+    return jobs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Protocol
 
@@ -13,7 +13,9 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from towtank.analysis.statistics.robust import Floats
+from towtank.size.highest_day import HighestDay
 from towtank.size.history import History
+from towtank.size.interval import ENDS
 from towtank.size.quantities import YEAR_D
 
 NORMAL_95 = float(norm.ppf(0.975))
@@ -143,6 +145,7 @@ class HistoricGrowth:
     start: date
 
     source: str = "history"
+    _tables: dict[tuple[int, int, int], HighestDay] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -155,7 +158,9 @@ class HistoricGrowth:
         return math.exp(self.history.slope * YEAR_D)
 
     def factor(self, days: float) -> float:
-        """The highest load of the season that ends then, over that of the start. [1]"""
+        """The highest load of the season that ends then, over that of the start: of a week its median. [1]"""
+        if self.history.season == "weekly":
+            return float(self.drawn(days, np.array([0.5]))[0])
         return float(np.exp(max(self.history.level(self._cycle(days))) - self._level))
 
     def _cycle(self, days: float) -> list[date]:
@@ -164,9 +169,21 @@ class HistoricGrowth:
         count = min(self.history.cycle_d, max(1, math.ceil(days) + 1))
         return [last - timedelta(days=back) for back in range(count)]
 
+    def _highest(self, days: float, cycle: list[date]) -> HighestDay:
+        """Distribution of the highest day of a week, tabulated once for each weekday and four weeks."""
+        key = (len(cycle), cycle[0].weekday(), int(days // 28))
+        if key not in self._tables:
+            history = self.history
+            self._tables[key] = HighestDay.of(
+                history.further, history.level(cycle) - self._level, history.deviation(cycle), history.noise
+            )
+        return self._tables[key]
+
     def drawn(self, days: float, shares: Floats) -> Floats:
         """Quantiles of the highest load of the season that ends after `days`, over the load of the start. [1]"""
         cycle = self._cycle(days)
+        if self.history.season == "weekly":
+            shares = self._highest(days, cycle).of_one(shares)
         middles = self.history.level(cycle) - self._level
         deviations = self.history.deviation(cycle)
         rows = np.broadcast_to(shares, (len(cycle), len(shares)))
@@ -184,10 +201,18 @@ class HistoricGrowth:
         return float(self.history.level([self.start])[0])
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Probabilities that the load after `days` exceeds `factors` times the load of the start. [ratio]"""
-        then = [self.start + timedelta(days=days)]
-        beyond = _logarithms(factors) + self._level - self.history.level(then)[0]
-        return self.history.further.chances_above(beyond, self.history.deviation(then))
+        """Probabilities that the load exceeds `factors` times that of the start, after `days` or on a day of the week
+        that ends then. [ratio]"""
+        weekly = self.history.season == "weekly"
+        then = self._cycle(days) if weekly else [self.start + timedelta(days=days)]
+        middles, deviations = self.history.level(then) - self._level, self.history.deviation(then)
+        logarithms, further = _logarithms(factors), self.history.further
+        chances = [
+            further.chances_above(logarithms - middle, np.full(len(logarithms), width))
+            for middle, width in zip(middles, deviations, strict=True)
+        ]
+        highest = np.asarray(np.max(chances, axis=0), dtype=float)
+        return 1 - self._highest(days, then).below(1 - highest) if weekly else highest
 
     def interval(self, days: float) -> tuple[float, float]:
         """Between what the factor lies with 95 %. [1]"""
@@ -209,15 +234,24 @@ class Reached:
         From the start. [d]
     expected : date or None
         Day on which the expected load passes the limit, that is with a chance of one half.
+    between : (date or None, date or None)
+        First days with a chance of 2.5 % and of 97.5 %: the interval of the day on which the limit is passed.
     """
 
     day: date | None
     days: int | None
     expected: date | None
+    between: tuple[date | None, date | None] = (None, None)
 
 
 def reached(
-    growing: Growing, start: date, limits: Sequence[float], chance: float, shares: Floats | None = None
+    growing: Growing,
+    start: date,
+    limits: Sequence[float],
+    chance: float,
+    shares: Floats | None = None,
+    *,
+    best: float | None = None,
 ) -> Reached:
     """Find the first day on which the load exceeds a limit with more than the allowed probability.
 
@@ -232,11 +266,14 @@ def reached(
     shares : ndarray of shape (n_limits,), optional
         Draws of the growth, one for each limit, as `Growing.drawn` takes them, so that a day is missed in the same
         draws as in the probability. By default every limit is compared with the whole distribution of the growth.
+    best : float, optional
+        Best estimate of the limit; by default the median of the draws. [1]
     """
     day = _first(growing, limits, chance, shares)
-    half = _first(growing, [float(np.median(limits))], 0.5)
-    dates = [None if days is None else start + timedelta(days=days) for days in (day, half)]
-    return Reached(dates[0], day, dates[1])
+    half = _first(growing, [float(np.median(limits)) if best is None else best], 0.5)
+    ends = [_first(growing, limits, share) for share in ENDS]
+    dates = [None if days is None else start + timedelta(days=days) for days in (day, half, *ends)]
+    return Reached(dates[0], day, dates[1], (dates[2], dates[3]))
 
 
 def _first(growing: Growing, limits: Sequence[float], chance: float, shares: Floats | None = None) -> int | None:
@@ -259,6 +296,6 @@ def _first(growing: Growing, limits: Sequence[float], chance: float, shares: Flo
 
 
 def _week(day: int, growing: Growing) -> range:
-    """Days to look at: each where a week has a season, else the first one."""
+    """Days to look at: with a weekly season the last of the week, whose chance is that of the week; else the first."""
     weekly = isinstance(growing, HistoricGrowth) and growing.history.season == "weekly"
-    return range(day, day + 7) if weekly else range(day, day + 1)
+    return range(day + 6, day + 7) if weekly else range(day, day + 1)

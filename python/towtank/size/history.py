@@ -11,12 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t
 
 from towtank.analysis.statistics import looks_independent
 from towtank.errors import Fault, StudyError
+from towtank.estimates import share_estimate
 from towtank.model.fitting.observations import Floats
 from towtank.size.further_day import FurtherDay
 from towtank.size.history_steps import foreign, steps_beside
+from towtank.size.quantities import YEAR_D
 from towtank.units import shown
 from towtank.yamlfile import did_you_mean
 
@@ -29,6 +32,8 @@ _SERIES = 30
 _NAMED = 3
 # Share of the days above which days far from the line are expected to recur. [ratio]
 _OFTEN = 0.02
+# Largest logarithm whose exponential is a double.
+_LARGEST = 700.0
 
 
 @dataclass(frozen=True)
@@ -45,12 +50,15 @@ class History:
         `none`, `weekly` or `yearly`.
     steps : tuple of date
         First days of new levels that persist; they do not count as growth.
+    bent : bool
+        Whether the growth changes with the time, so that one rate does not describe it.
     """
 
     days: tuple[date, ...]
     loads: Floats
     season: str
     steps: tuple[date, ...] = field(init=False, repr=False)
+    bent: bool = field(init=False, repr=False)
     _kept: npt.NDArray[np.bool_] = field(init=False, repr=False)
     _rows: Floats = field(init=False, repr=False)
     _inverse: Floats = field(init=False, repr=False)
@@ -62,8 +70,9 @@ class History:
         object.__setattr__(self, "steps", ())
         kept = ~foreign(self._design(self.days), logs)
         days = [day for day, keep in zip(self.days, kept, strict=True) if keep]
-        places = steps_beside(self._design(days), logs[kept])
-        object.__setattr__(self, "steps", tuple(days[place] for place in places))
+        found = steps_beside(self._design(days), logs[kept])
+        object.__setattr__(self, "steps", tuple(days[place] for place in found.places))
+        object.__setattr__(self, "bent", found.bends > 0)
         kept = ~foreign(self._design(self.days), logs)
         rows = self._design(self.days)[kept]
         inverse = np.linalg.pinv(rows.T @ rows)
@@ -74,11 +83,17 @@ class History:
 
     def _notes(self) -> tuple[str, ...]:
         """Notes about steps, excluded days and correlated residuals."""
+        first = len(self.parameters) - len(self.steps)
         found = [
-            f"the load steps by {100 * math.expm1(size):+.0f} % on {day}: a level that stays, not growth; such a step "
+            f"the load steps by {self._step_size(first + place)} on {day}: a level that stays, not growth; such a step "
             f"may recur"
-            for day, size in zip(self.steps, self.parameters[len(self.parameters) - len(self.steps) :], strict=True)
+            for place, day in enumerate(self.steps)
         ]
+        if self.bent:
+            found.append(
+                f"the growth is not even: {self._growth_of(first=True)} a year in the first half of the history, "
+                f"{self._growth_of(first=False)} in the second; the forecast continues the mean of both"
+            )
         out = [place for place, keep in enumerate(self._kept) if not keep]
         levels = np.exp(self.level([self.days[place] for place in out]))
         named = [
@@ -116,6 +131,39 @@ class History:
         """Growth of the logarithm. [1/d]"""
         return float(self.parameters[0])
 
+    def _half_width(self, place: int) -> float:
+        """Half of the 95 % interval of a parameter of the least squares."""
+        scale = float(self._residuals @ self._residuals) / self.freedom
+        return float(t.ppf(0.975, self.freedom)) * math.sqrt(max(scale * float(self._inverse[place, place]), 0.0))
+
+    def _step_size(self, place: int) -> str:
+        size, half = float(self.parameters[place]), self._half_width(place)
+        ends = [math.expm1(end) for end in (size, size - half, size + half)]
+        return ("+" if size > 0 else "") + share_estimate(ends[0], ends[1], ends[2])
+
+    def _growth_of(self, *, first: bool) -> str:
+        """Growth of a year in one half of the history, with its interval."""
+        rows, logs = self._rows, np.log(self.loads)[self._kept]
+        middle = self.length_d / 2
+        bend = np.maximum(rows[:, 0] - middle, 0.0)
+        both = np.column_stack([rows, bend])
+        inverse = np.linalg.pinv(both.T @ both)
+        found = inverse @ both.T @ logs
+        left = logs - both @ found
+        weights = np.zeros(both.shape[1])
+        weights[0], weights[-1] = 1.0, 0.0 if first else 1.0
+        error = math.sqrt(max(float(left @ left) / (self.freedom - 1) * float(weights @ inverse @ weights), 0.0))
+        slope, half = float(weights @ found), float(t.ppf(0.975, self.freedom - 1)) * error
+        ends = (math.expm1(min((slope + sign * half) * YEAR_D, _LARGEST)) for sign in (0, -1, 1))
+        return share_estimate(*ends)
+
+    @property
+    def yearly_interval(self) -> tuple[float, float]:
+        """95 % interval of the factor of one year, without its season: of the slope of the least squares. [1]"""
+        half = self._half_width(0)
+        low, high = ((self.slope + sign * half) * YEAR_D for sign in (-1, 1))
+        return math.exp(min(low, _LARGEST)), math.exp(min(high, _LARGEST))
+
     @property
     def cycle_d(self) -> int:
         """Length of the season. [d]"""
@@ -149,6 +197,11 @@ class History:
     def level(self, days: Sequence[date]) -> Floats:
         """Logarithm of the expected load."""
         return np.asarray(self._design(days) @ self.parameters, dtype=float)
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the logarithm of a load about the line, without the error of the line. [1]"""
+        return math.sqrt(max(float(self._residuals @ self._residuals) / self.freedom, 1e-24))
 
     def deviation(self, days: Sequence[date]) -> Floats:
         """Standard deviation of the logarithm of the load of a future day that is not far from the line."""

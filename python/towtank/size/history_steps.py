@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,12 @@ _LEVEL = 0.001
 """Highest p-value of a step, over all places tried together."""
 _LEAST_STEP = math.log(1.05)
 """Smallest step, and smallest distance of an outlier, that matters for sizing: 5 %, as a logarithm. [1]"""
+_WINDOW = 28
+"""Observations on each side of a step in which it must show as a jump. [1]"""
+_JUMP_LEVEL = 0.001
+"""Highest p-value of such a jump."""
+_BENDS_AT_MOST = 4
+"""Highest number of powers of the time beyond the line that are tried before a step. [1]"""
 _ENOUGH = 10
 """Degrees of freedom below which the spread of the days is too uncertain to exclude any. [1]"""
 _FAR = 4.0
@@ -44,7 +51,23 @@ def foreign(design: Floats, logs: Floats) -> Mask:
     return np.asarray(np.abs(misses) > max(_FAR * robust_scale(misses), _LEAST_STEP))
 
 
-def steps_beside(design: Floats, logs: Floats) -> list[int]:
+@dataclass(frozen=True)
+class Steps:
+    """Steps of a history.
+
+    Attributes
+    ----------
+    places : list of int
+        First observations of new levels.
+    bends : int
+        Powers of the time beyond the line that describe the growth better than steps do; 0 for even growth. [1]
+    """
+
+    places: list[int]
+    bends: int
+
+
+def steps_beside(design: Floats, logs: Floats) -> Steps:
     """Find the first observations of new levels, beside the trend and the season of the design.
 
     Parameters
@@ -61,6 +84,11 @@ def steps_beside(design: Floats, logs: Floats) -> list[int]:
     (1 - r) / (1 + r), with r the lag-1 autocorrelation of the residuals. The trend stays in the design, so growth is
     not mistaken for a series of steps.
 
+    Growth that is not exponential leaves a bend, which a step explains in part. A step therefore must also show as a
+    jump between two lines of their own, through the observations just before and just after it, of at least half its
+    size (a regression discontinuity). If the best place has no such jump, a power of the time is added to the trend in
+    its stead, and the search goes on.
+
     References
     ----------
     .. [1] G. C. Chow, "Tests of equality between sets of coefficients in two linear regressions", Econometrica 28(3),
@@ -70,14 +98,43 @@ def steps_beside(design: Floats, logs: Floats) -> list[int]:
     every = max(1, math.ceil(count / _PLACES))
     places = np.arange(_LASTING, count - _LASTING + 1, every)
     found: list[int] = []
+    bends = 0
+    time = np.linspace(-1.0, 1.0, count)
     while len(found) < _STEPS_AT_MOST:
         free = np.array([place for place in places if all(abs(place - other) >= _LASTING for other in found)], int)
         known = [columns(count, np.array([place])) for place in found]
-        step = _next_step(np.column_stack([design, *known]), logs, free)
+        powers = [time ** (2 + power) for power in range(bends)]
+        step = _next_step(np.column_stack([design, *known, *powers]), logs, free)
         if step is None:
             break
-        found.append(step)
-    return sorted(found)
+        if _jumps(np.column_stack([design, *known]), logs, step):
+            found.append(step)
+        elif bends < _BENDS_AT_MOST:
+            bends += 1
+        else:
+            break
+    return Steps(sorted(found), bends)
+
+
+def _jumps(design: Floats, logs: Floats, place: int) -> bool:
+    """Whether a step shows as a jump between lines through the observations just before and just after it."""
+    rows = np.column_stack([design, columns(len(logs), np.array([place]))])
+    fitted = np.linalg.lstsq(rows, logs, rcond=None)[0]
+    size = float(fitted[-1])
+    # The season and the other steps are taken off; the trend may differ from place to place.
+    time = rows[:, 0]
+    series = logs - rows @ fitted + size * rows[:, -1] + fitted[0] * time
+    near = slice(max(0, place - _WINDOW), min(len(logs), place + _WINDOW))
+    since = time[near] - (time[place - 1] + time[place]) / 2
+    after = rows[near, -1]
+    local = np.column_stack([np.ones_like(since), since, after, after * since])
+    lines, rest = np.linalg.lstsq(local, series[near], rcond=None)[:2]
+    freedom = len(since) - local.shape[1]
+    spread = float(rest[0]) / freedom if len(rest) else 0.0
+    error = math.sqrt(max(spread * float(np.linalg.pinv(local.T @ local)[2, 2]), 1e-30))
+    jump = float(lines[2])
+    p_value = 2 * float(stats.t.sf(abs(jump) / error, freedom))
+    return jump * size > 0 and abs(jump) >= abs(size) / 2 and p_value < _JUMP_LEVEL
 
 
 def columns(count: int, places: Floats) -> Floats:

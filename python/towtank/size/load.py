@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from towtank.errors import Fault
 from towtank.size.basis import Basis
 from towtank.size.growth import Growing, HistoricGrowth
+from towtank.size.interval import ENDS, Interval
 from towtank.size.network import Changes
 from towtank.size.quantities import YEAR_D
 from towtank.size.sizing_file import SizingFile
@@ -129,6 +132,14 @@ def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None)
     return {name: total * one / sum(model.values()) for name, one in model.items()}
 
 
+def _grown_interval(growing: Growing, days: float, total: float) -> Interval | None:
+    """Interval of a load after some days; None if growth is certain."""
+    if growing.certain:
+        return None
+    low, high = growing.drawn(days, np.array(ENDS))
+    return Interval(float(low) * total, float(high) * total)
+
+
 def _grown(steps: Steps, growing: Growing, days: float, load: tuple[float, str]) -> float:
     """Factor of the load after some days, with its step."""
     total, unit = load
@@ -140,7 +151,8 @@ def _grown(steps: Steps, growing: Growing, days: float, load: tuple[float, str])
     else:
         values, formula = {"g": growing.yearly, "years": days / YEAR_D, "N": total}, "N g^years"
         source = growing.source
-    steps.add(Step("load at the horizon", formula, values, total * grown, unit, source))
+    interval = _grown_interval(growing, days, total)
+    steps.add(Step("load at the horizon", formula, values, total * grown, unit, source, interval))
     return grown
 
 
@@ -154,16 +166,20 @@ def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing 
         steps.add(
             Step("load in the busiest time", "N0 peak", {"N0": total, "peak": asked.peak}, total * factor, unit, source)
         )
+    interval = None
     if growing is not None and asked.horizon:
+        interval = _grown_interval(growing, asked.horizon, total * factor)
         factor *= _grown(steps, growing, asked.horizon, (total * factor, unit))
     if file.headroom:
         values = {"N": total * factor, "headroom": file.headroom}
         factor *= 1 + file.headroom
-        steps.add(Step("load with headroom", "N (1 + headroom)", values, total * factor, unit, "asked"))
+        interval = interval and interval.times(1 + file.headroom)
+        steps.add(Step("load with headroom", "N (1 + headroom)", values, total * factor, unit, "asked", interval))
     carried = now.times(factor)
     if len(now.users) + len(now.rate) > 1:
         for name, one in {**carried.users, **carried.rate}.items():
             whole = carried.total[0] if name in carried.users else sum(carried.rate.values())
             kind = "users" if name in carried.users else "1/s"
-            steps.add(Step(f"load of {name}", "N share", {"N": whole, "share": one / whole}, one, kind, source))
+            known = interval and interval.times(one / carried.total[0])
+            steps.add(Step(f"load of {name}", "N share", {"N": whole, "share": one / whole}, one, kind, source, known))
     return carried

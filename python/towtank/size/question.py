@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from towtank.size.basis import Basis
+from towtank.size.factors import Factor
 from towtank.size.growth import NORMAL_95
 from towtank.size.load import Load
 from towtank.size.sizing_file import SizingFile
@@ -84,8 +85,10 @@ class Question:
         Probability that the load stays below the drawn load, by draw; empty without growth, or if it is certain.
     growth_draws : tuple of float
         Drawn load over the load to be carried, by draw. [ratio]
+    corrections : dict of int to Factor
+        Error of the percentiles that are corrected by measured ones, by the number of the check; its value is 1.
     counted : tuple of str
-        Quantities that vary between draws: `demands`, `machines`, `growth`.
+        Quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
     """
 
     basis: Basis
@@ -100,6 +103,7 @@ class Question:
     growth: float = 1.0
     growth_shares: tuple[float, ...] = ()
     growth_draws: tuple[float, ...] = ()
+    corrections: Mapping[int, Factor] = field(default_factory=dict)
     counted: tuple[str, ...] = ()
 
     def drawn_load(self, draw: int | None, load: Load) -> Load:

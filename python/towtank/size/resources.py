@@ -11,13 +11,16 @@ from scipy.stats import norm
 
 from towtank.model import solve_models
 from towtank.model.stations import NODE
+from towtank.size.capacity import some_draws
+from towtank.size.drawn import Drawn
 from towtank.size.evaluate import Job, Outcome, layouts_of, model_of
+from towtank.size.interval import Interval, between, duration_text
 from towtank.size.quantities import YEAR_D
 from towtank.size.question import Question
 from towtank.size.sizing_file import MemoryFile, SizingFile, WantedPoolFile
 from towtank.size.steps import Step, Steps
 from towtank.size.tiers import Option, Tier
-from towtank.units import format_duration, format_size
+from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
 """Share that waits in the first guess of square-root staffing; what is solved then decides. [ratio]"""
@@ -130,8 +133,16 @@ class MemoryNeed:
         return sum(self.parts.values()) / (1 - self.free)
 
 
-def memory_of(question: Question, tier: Tier, one: Option, outcome: Outcome, steps: Steps | None = None) -> MemoryNeed:
-    """Memory of one node of a tier, with the nodes lost that the outcome says."""
+def memory_of(
+    question: Question,
+    tier: Tier,
+    one: Option,
+    outcome: Outcome,
+    steps: Steps | None = None,
+    *,
+    interval: Interval | None = None,
+) -> MemoryNeed:
+    """Memory of one node of a tier, with the nodes lost that the outcome says; `interval` of the sum, for its step."""
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, one.nodes - lost)
     parts = {}
@@ -160,6 +171,7 @@ def memory_of(question: Question, tier: Tier, one: Option, outcome: Outcome, ste
                 need.total,
                 "byte",
                 "asked, memory",
+                interval,
             )
         )
     return need
@@ -218,6 +230,8 @@ class PoolSize:
         Mean wait for a unit, solved, and the longest one allowed. [s]
     why_not : str
         Why there is no size.
+    work_interval, wait_interval : Interval or None
+        Of these, from the draws; None without draws.
     """
 
     name: str
@@ -227,16 +241,32 @@ class PoolSize:
     wait_s: float
     limit_s: float
     why_not: str = ""
+    work_interval: Interval | None = None
+    wait_interval: Interval | None = None
 
 
-def pool_size(question: Question, name: str, wanted: WantedPoolFile, outcome: Outcome, steps: Steps) -> PoolSize:
-    """The smallest pool whose mean wait is allowed: a first guess, then solved with the pool in the model."""
+def _held(wanted: WantedPoolFile, outcome: Outcome) -> tuple[float, float]:
+    """Units of a pool that are held on average, and the rate at which they are taken. [erlang], [1/s]"""
     held = {
         each: sum(outcome.stations[one].residence_s.get(each, 0.0) for one in wanted.holds if one in outcome.stations)
         for each in outcome.throughput
     }
     work = sum(outcome.throughput[each] * time for each, time in held.items())
-    rate = sum(outcome.throughput[each] for each, time in held.items() if time > 0)
+    return work, sum(outcome.throughput[each] for each, time in held.items() if time > 0)
+
+
+def pool_size(
+    question: Question,
+    name: str,
+    wanted: WantedPoolFile,
+    outcome: Outcome,
+    steps: Steps,
+    *,
+    drawn: Drawn | None = None,
+) -> PoolSize:
+    """The smallest pool whose mean wait is allowed: a first guess, then solved with the pool in the model."""
+    work, rate = _held(wanted, outcome)
+    busy = None if drawn is None else drawn.interval(lambda group: _held(wanted, group[0])[0])
     holding = work / rate if rate else 0.0
     limit = wanted.wait_at_most if wanted.wait_at_most is not None else HOLDING_SHARE * holding
     beta = staffing_factor(FIRST_GUESS_WAITS)
@@ -249,6 +279,7 @@ def pool_size(question: Question, name: str, wanted: WantedPoolFile, outcome: Ou
             work,
             "1",
             "Little's law; h: residence at what is held, solved",
+            busy,
         )
     )
     steps.add(
@@ -274,28 +305,42 @@ def pool_size(question: Question, name: str, wanted: WantedPoolFile, outcome: Ou
                 "solved with the pool in the model",
             )
         )
-    return PoolSize(name, size, work, guess, wait, limit, why)
+    waits = None if drawn is None or size is None else _waits(question, (name, wanted), drawn, size)
+    return PoolSize(name, size, work, guess, wait, limit, why, busy, waits)
+
+
+def _waits(question: Question, pool: tuple[str, WantedPoolFile], drawn: Drawn, size: int) -> Interval:
+    """Interval of the mean wait for a unit, from some of the draws."""
+    numbers = [number or 0 for number in some_draws(len(drawn.groups))]
+    models = [_with_pool(question, pool, drawn.groups[number][0].job, size) for number in numbers]
+    return between(_longest_wait(answer, pool[0])[0] for answer in solve_models(models))
+
+
+def _with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> dict[str, Any]:
+    """The model of a job with a pool of a size."""
+    name, wanted = pool
+    model, layouts = model_of(question, job), layouts_of(question, job)
+    holds = []
+    for one in wanted.holds:
+        nodes = layouts[one].nodes if one in layouts else 1
+        holds += [one] if nodes == 1 else [f"{one}{NODE}{number}" for number in range(1, nodes + 1)]
+    return {**model, "pools": [*model["pools"], {"name": name, "size": size, "holds": holds, "classes": []}]}
+
+
+def _longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
+    """Mean wait of the class that waits longest for a pool, or why there is no steady state. [s]"""
+    if "faults" in answer:
+        return math.inf, "; ".join(one["message"] for one in answer["faults"])
+    return max(answer["answer"]["pools"][name]["waiting_time_s"].values(), default=0.0), ""
 
 
 def _solved_pool(
     question: Question, pool: tuple[str, WantedPoolFile], job: Job, guess: int, limit: float
 ) -> tuple[int | None, float, str]:
     """Least size by bisection: its wait falls with its size."""
-    name, wanted = pool
-    model = model_of(question, job)
-    layouts = layouts_of(question, job)
-    holds = []
-    for one in wanted.holds:
-        nodes = layouts[one].nodes if one in layouts else 1
-        holds += [one] if nodes == 1 else [f"{one}{NODE}{number}" for number in range(1, nodes + 1)]
 
     def wait(size: int) -> tuple[float, str]:
-        pools = [*model["pools"], {"name": name, "size": size, "holds": holds, "classes": []}]
-        answer = solve_models([{**model, "pools": pools}])[0]
-        if "faults" in answer:
-            steady = [one["message"] for one in answer["faults"]]
-            return math.inf, "; ".join(steady)
-        return max(answer["answer"]["pools"][name]["waiting_time_s"].values(), default=0.0), ""
+        return _longest_wait(solve_models([_with_pool(question, pool, job, size)])[0], pool[0])
 
     high = guess
     for _ in range(20):
@@ -304,7 +349,7 @@ def _solved_pool(
             break
         high *= 2
     else:
-        return None, math.inf, why or f"no size keeps the wait at {format_duration(limit)}"
+        return None, math.inf, why or f"no size keeps the wait at {duration_text(limit)}"
     low, best = 0, found
     while high - low > 1:
         middle = (low + high) // 2

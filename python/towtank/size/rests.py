@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from towtank.estimates import share_estimate
 from towtank.size.growth import HistoricGrowth
+from towtank.size.quantities import YEAR_D
 from towtank.size.settle import Settled
 
 Json = dict[str, Any]
@@ -41,10 +43,14 @@ def _growth(settled: Settled) -> tuple[str, str]:
     growing = settled.growing
     if growing is None:
         return ASSUMED, "none"
-    yearly = f"{100 * (growing.yearly - 1):+.3g} % a year"
     if isinstance(growing, HistoricGrowth):
-        return MEASURED, f"{yearly}, {growing.source}"
-    return GIVEN, f"{yearly}, {'as if certain' if growing.certain else 'with its interval'}"
+        low, high = growing.history.yearly_interval
+        return MEASURED, f"{share_estimate(growing.yearly - 1, low - 1, high - 1)} a year, {growing.source}"
+    yearly = f"{100 * (growing.yearly - 1):+.4g} % a year"
+    if growing.certain:
+        return GIVEN, f"{yearly}, as if certain"
+    low, high = (100 * (end - 1) for end in growing.interval(YEAR_D))
+    return GIVEN, f"{yearly}, with its interval [{low:.4g}, {high:.4g}] %"
 
 
 def _demands(settled: Settled) -> tuple[str, str]:

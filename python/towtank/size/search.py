@@ -10,10 +10,12 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from towtank.errors import ModelError
-from towtank.size.evaluate import Factors, Job, Outcome, grouped, outcomes, probability, under_load, worst
+from towtank.size.drawn import Drawn, Intervals, Summary, drawn
+from towtank.size.evaluate import Outcome, grouped, outcomes, under_load, worst
+from towtank.size.factors import Factors
 from towtank.size.question import Question
 from towtank.size.resources import memory_misses
 from towtank.size.simulated import Simulated, job_with, needs_simulation, simulate
@@ -44,19 +46,31 @@ class Found:
     candidate : Candidate
     outcomes : tuple of Outcome
         All nodes up first.
-    probability : float or None
-        Share of the draws in which everything holds; None where it is not known.
+    summary : Summary or None
+        Probability and intervals, from the draws; None if there are none, or the candidate was not drawn.
     simulated : tuple of Simulated or None
         By scenario.
     why_not : tuple of str
         Why it is not the answer; empty where it is good.
+    drawn : Drawn or None
+        Outcomes in every draw, of the answer only.
     """
 
     candidate: Candidate
     outcomes: tuple[Outcome, ...]
-    probability: float | None = None
+    summary: Summary | None = None
     simulated: tuple[Simulated | None, ...] = ()
     why_not: tuple[str, ...] = ()
+    drawn: Drawn | None = None
+
+    @property
+    def probability(self) -> float | None:
+        """Share of the draws in which everything holds; None if it is not known. [ratio]"""
+        return None if self.summary is None else self.summary.probability
+
+    def intervals(self, lost: str | None = None) -> Intervals | None:
+        """Intervals of one scenario; None without draws."""
+        return None if self.summary is None else self.summary.scenarios[lost]
 
     @property
     def scales(self) -> Scales:
@@ -219,7 +233,7 @@ def _try(question: Question, state: Search, group: list[Candidate], *, exhaustiv
         if not judged.why_not:
             state.answer = judged
             return
-        state.rejected.append(judged)
+        state.rejected.append(replace(judged, drawn=None))
         if any(_misses_clearly(question, each) for each in does):
             _note_weak(state, _strength(one))
 
@@ -243,16 +257,31 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     if short:
         return Found(found.candidate, does, why_not=tuple(short))
     asked, scales = question.file.probability, _last_scales(state)
-    chance = probability(question, found.candidate, scales)
+    draws = drawn(question, found.candidate, scales)
+    chance = _chance(question, draws)
     # Before the first simulation nothing is known of how far percentiles that are worked out lie off.
     worth = chance is None or not scales or chance >= asked - _CLEAR
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
-        chance = probability(question, found.candidate, found.scales)
-    reasons = _reasons(question, found.outcomes)
+        draws = drawn(question, found.candidate, found.scales)
+    return _with_reasons(question, _with_draws(question, found, draws))
+
+
+def _chance(question: Question, draws: Drawn | None) -> float | None:
+    return None if draws is None else draws.met(question) / len(draws.groups)
+
+
+def _with_draws(question: Question, found: Found, draws: Drawn | None) -> Found:
+    return replace(found, drawn=draws, summary=None if draws is None else draws.summary(question))
+
+
+def _with_reasons(question: Question, found: Found) -> Found:
+    """State why a candidate is not good, values with their intervals."""
+    reasons = _reasons(question, found.outcomes, found.summary)
+    chance, asked = found.probability, question.file.probability
     if chance is not None and chance < asked and not reasons:
-        reasons = (f"all objectives hold in {100 * chance:.0f} % of the draws, less than {100 * asked:.0f} %",)
-    return Found(found.candidate, found.outcomes, chance, found.simulated, reasons)
+        reasons = (f"all objectives hold in {100 * chance:.3g} % of the draws, less than {100 * asked:.3g} %",)
+    return replace(found, why_not=reasons)
 
 
 def _last_scales(state: Search) -> Scales:
@@ -270,11 +299,12 @@ def _simulated(question: Question, state: Search, found: Found) -> Found:
     return Found(found.candidate, tuple(outcomes(question, jobs)), simulated=told)
 
 
-def _reasons(question: Question, does: Sequence[Outcome]) -> tuple[str, ...]:
+def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | None = None) -> tuple[str, ...]:
     """What does not hold: in the worst scenario."""
     one = worst(question, does)
+    intervals = None if summary is None else summary.scenarios[one.job.lost]
     without = f" with {question.file.nodes_lost} of the nodes of {one.job.lost} lost" if one.job.lost else ""
-    return tuple(f"{text}{without}" for text in one.misses(question))
+    return tuple(f"{text}{without}" for text in one.misses(question, intervals))
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
@@ -288,10 +318,7 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
             break
         if cost >= least and one != state.answer.candidate:
             wanted.append(one)
-    jobs = [
-        [Job(one, question.load, lost, scale=scales.get(lost, {})) for lost in question.scenarios(one)]
-        for one in wanted
-    ]
+    jobs = [under_load(question, one, question.load, scales) for one in wanted]
     does = [Found(one, tuple(each)) for one, each in zip(wanted, grouped(jobs, question), strict=True)]
     good = [
         one
@@ -306,7 +333,7 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
             continue
         best.append(mine)
         front.append(able)
-    sure = [_with_chance(question, one, scales) for one in _spread(front, PARETO_SHOWN)]
+    sure = [with_intervals(question, one, scales) for one in _spread(front, PARETO_SHOWN)]
     return [one for one in sure if one.probability is None or one.probability >= question.file.probability]
 
 
@@ -317,8 +344,17 @@ def _spread(front: list[Found], count: int) -> list[Found]:
     return [front[round(place * (len(front) - 1) / (count - 1))] for place in range(count)]
 
 
-def _with_chance(question: Question, one: Found, scales: Scales) -> Found:
-    return Found(one.candidate, one.outcomes, probability(question, one.candidate, scales))
+def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
+    """A candidate with its intervals, and with them in the reasons why it is not good; unchanged without draws."""
+    if found.summary is not None or not question.draws:
+        return found
+    draws = drawn(question, found.candidate, scales)
+    with_them = replace(found, summary=None if draws is None else draws.summary(question))
+    plain = _reasons(question, found.outcomes)
+    if found.why_not[: len(plain)] != plain:
+        return with_them
+    told = _reasons(question, found.outcomes, with_them.summary)
+    return replace(with_them, why_not=(*told, *found.why_not[len(plain) :]))
 
 
 def _merits(question: Question, one: Found) -> tuple[float, float, float]:
@@ -339,19 +375,16 @@ def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> l
             step = max(cheaper, key=lambda one: _order(question, one))
             tried.append((*found.candidate[:number], step, *found.candidate[number + 1 :]))
     scales = found.scales
-    jobs = [
-        [Job(one, question.load, lost, scale=scales.get(lost, {})) for lost in question.scenarios(one)] for one in tried
-    ]
+    jobs = [under_load(question, one, question.load, scales) for one in tried]
     told = []
     for one, does in zip(tried, grouped(jobs, question), strict=True):
         if one in seen:
             told.append(seen[one])
             continue
-        reasons = (*_reasons(question, does), *memory_misses(question, list(does)))
-        chance = None if reasons else probability(question, one, scales)
-        if not reasons and chance is not None and chance < question.file.probability:
-            reasons = (f"all objectives hold in {100 * chance:.0f} % of the draws only",)
-        told.append(Found(one, tuple(does), chance, why_not=reasons))
+        alone = with_intervals(question, Found(one, tuple(does)), scales)
+        short = memory_misses(question, list(does))
+        reasons = (*_with_reasons(question, alone).why_not, *short)
+        told.append(replace(alone, why_not=reasons))
     return told
 
 
@@ -359,4 +392,4 @@ def strongest(question: Question) -> Found:
     """The strongest of every tier together, which need not be a candidate, and what even that misses."""
     one = tuple(tier.strongest for tier in question.tiers)
     does = outcomes(question, under_load(question, one, question.load))
-    return Found(one, tuple(does), why_not=_reasons(question, does))
+    return with_intervals(question, Found(one, tuple(does), why_not=_reasons(question, does)), {})

@@ -12,8 +12,10 @@ import numpy as np
 from towtank.errors import Fault, ModelError, StudyError
 from towtank.model.stations import servers_of
 from towtank.size.basis import DRAWS, SEED, Basis
+from towtank.size.factors import Factor
 from towtank.size.growth import GivenGrowth, Growing, HistoricGrowth
 from towtank.size.history import read_history
+from towtank.size.interval import Interval
 from towtank.size.load import Load, load_at_horizon, load_faults, load_now
 from towtank.size.machines import Machine, Ratio, catalogue
 from towtank.size.question import Check, Question
@@ -257,6 +259,7 @@ def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> 
                     one.value,
                     "1",
                     f"machine catalogue, scale {file.scale}",
+                    Interval(one.low, one.high),
                 )
             )
     if reasons:
@@ -304,13 +307,27 @@ def _with_draws(question: Question) -> Question:
     draws: list[dict[str, float]] = question.basis.draws(question.file.uncertainty)
     options = [one for tier in question.tiers for one in tier.options if one.machine is not None]
     unsure = sorted({str(one.machine) for one in options if one.speed_high > one.speed_low})
-    if unsure and not draws:
+    corrections = _corrections(question)
+    if (unsure or corrections) and not draws:
         draws = [{} for _ in range(DRAWS)]
     stream = np.random.default_rng(SEED + 1)
     speeds = {name: tuple(float(one) for one in stream.standard_normal(len(draws))) for name in unsure}
-    known = {"demands": question.basis.draws(question.file.uncertainty), "machines": unsure}
+    known = {
+        "demands": question.basis.draws(question.file.uncertainty), "machines": unsure, "percentiles": corrections,
+    }  # fmt: skip
     counted = tuple(name for name, found in known.items() if found)
-    return replace(question, draws=tuple(draws), speed_draws=speeds, counted=counted)
+    return replace(question, draws=tuple(draws), speed_draws=speeds, corrections=corrections, counted=counted)
+
+
+def _corrections(question: Question) -> dict[int, Factor]:
+    """Relative error of the percentiles that are corrected by measured ones, by the number of the check."""
+    fitted, found = question.basis.fitted, {}
+    for number, check in enumerate(question.checks):
+        known = None if fitted is None or check.name is None else fitted.percentiles.get(check.name)
+        if known is not None and check.is_percentile and known[2] > known[1]:
+            value, low, high = known
+            found[number] = Factor(1.0, low / value, high / value)
+    return found
 
 
 def _with_growth(question: Question, growing: Growing | None) -> Question:

@@ -8,7 +8,8 @@ from typing import Any
 
 from towtank.model import SimulationSettings, simulate_models
 from towtank.model.percentiles import EXACT
-from towtank.size.evaluate import Factor, Factors, Job, Outcome, model_of
+from towtank.size.evaluate import Job, Outcome, model_of
+from towtank.size.factors import Factor, Factors
 from towtank.size.question import Question
 from towtank.size.tiers import Candidate
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from towtank.model import solve_models
-from towtank.model.stations import stations_of
 from towtank.size.answer_steps import answer_steps
 from towtank.size.basis import Basis
-from towtank.size.capacity import Bottleneck, bottlenecks, limits
+from towtank.size.capacity import Bottleneck, bottlenecks, limit_interval, limits, some_draws
 from towtank.size.dates import dates
-from towtank.size.documents import answer_document, other_document, rejected_document
+from towtank.size.documents import Estimate, answer_document, other_document, rejected_document
+from towtank.size.interval import Interval, between, interval_document
 from towtank.size.network import Layout, on_layouts
+from towtank.size.question import Question
 from towtank.size.resources import connections, memory_of, pool_size
 from towtank.size.search import Found, Search, neighbours, search, strongest
 from towtank.size.settle import Settled, settle
 from towtank.size.sizing_file import SizingFile
 from towtank.size.steps import Step
+from towtank.size.tiers import Option, Tier
 from towtank.size.trust import no_probability, refuse_a_guess, trust, without_draws
 from towtank.size.what_if_rows import read_questions, rows
 from towtank.treecheck import Checked
@@ -106,6 +110,7 @@ def _head(settled: Settled, found: Search) -> Json:
             "rate_per_s": dict(question.load.rate),
             "think_s": dict(question.load.think_s),
         },
+        "load_interval": _loads(question, {**question.load.users, **question.load.rate}),
         "start": settled.start.isoformat(),
         "start_is": settled.start_is,
         "cost_by": question.cost.by,
@@ -118,7 +123,7 @@ def _head(settled: Settled, found: Search) -> Json:
             "simulated": found.simulations,
         },
         "answer": None,
-        "next_cheaper": rejected_document(question, found),
+        "next_cheaper": rejected_document(question, found, found.answer.scales if found.answer else {}),
         "strongest": None if found.answer else other_document(question, strongest(question)),
         "pareto": [],
         "bottlenecks": [],
@@ -127,21 +132,31 @@ def _head(settled: Settled, found: Search) -> Json:
     }
 
 
+def _loads(question: Question, loads: Mapping[str, float]) -> Json:
+    """Intervals of the load by class, for the growth that is drawn."""
+    grown = between(question.growth_draws) if question.growth_draws else None
+    return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
+
+
 def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bottleneck]) -> Json:
     """What is said of the answer; its steps go after those of the load."""
     question, normal = settled.question, answer.outcomes[0]
     answer_steps(settled, answer)
     memory = _memory(settled, answer)
-    pools = {name: pool_size(question, name, one, normal, settled.steps) for name, one in question.file.pools.items()}
+    pools = {
+        name: pool_size(question, name, one, normal, settled.steps, drawn=answer.drawn)
+        for name, one in question.file.pools.items()
+    }
     open_ones = connections(question, normal)
-    users = sum(question.load.users.values())
+    drawn = answer.drawn
+    known = None if drawn is None else drawn.interval(lambda group: connections(question, group[0]))
+    users, users_or_rate = sum(question.load.users.values()), question.load.total[0]
     values = {"users": users, "open classes": open_ones - users}
-    settled.steps.add(
-        Step("connections", "users + sum X (R + keep_alive) of open classes", values, open_ones, "1", "Little's law")
-    )
-    limit = limits(question, answer.candidate, scales=answer.scales)[0]
+    formula = "users + sum X (R + keep_alive) of open classes"
+    settled.steps.add(Step("connections", formula, values, open_ones, "1", "Little's law", known))
+    limit = _limit(question, answer, next_ones)
     document = answer_document(question, answer, memory, limit)
-    document["one_queue_bound"] = _one_queue(settled, answer)
+    document |= _one_queue(settled, answer)
     ones = sorted([answer, *found.others], key=lambda one: question.cost.of(one.candidate))
     return {
         "answer": document,
@@ -149,19 +164,32 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
         "pareto": [other_document(question, one) for one in ones],
         "bottlenecks": [
             {"station": one.station, "utilization": one.utilization, "load_factor": one.limit,
-             "load": one.limit * question.load.total[0], "lost": one.lost}
+             "load": one.limit * users_or_rate, "lost": one.lost,
+             "utilization_interval": interval_document(one.utilization_interval),
+             "load_interval": interval_document(one.limit_interval and one.limit_interval.times(users_or_rate))}
             for one in next_ones
         ],
         "connections": open_ones,
+        "connections_interval": interval_document(known),
         "pools": {
             name: {"size": one.size, "held": one.work, "first_guess": one.first_guess,
-                   "wait_s": one.wait_s, "wait_at_most_s": one.limit_s, "why_not": one.why_not}
+                   "wait_s": one.wait_s, "wait_at_most_s": one.limit_s, "why_not": one.why_not,
+                   "held_interval": interval_document(one.work_interval),
+                   "wait_interval": interval_document(one.wait_interval)}
             for name, one in pools.items()
         },
     }  # fmt: skip
 
 
-def _memory(settled: Settled, answer: Found) -> dict[str, float]:
+def _limit(question: Question, answer: Found, next_ones: list[Bottleneck]) -> Estimate:
+    """Factor of the load at which the answer misses something: that of its first bottleneck."""
+    if next_ones:
+        return Estimate(next_ones[0].limit, next_ones[0].limit_interval)
+    limit = limits(question, answer.candidate, scales=answer.scales)[0]
+    return Estimate(limit, limit_interval(question, answer.candidate, limit, answer.scales))
+
+
+def _memory(settled: Settled, answer: Found) -> dict[str, Estimate]:
     """Memory of a node of each tier, in the scenario that needs most; its steps are noted. [byte]"""
     question, found = settled.question, {}
     for tier, one in zip(question.tiers, answer.candidate, strict=True):
@@ -169,23 +197,50 @@ def _memory(settled: Settled, answer: Found) -> dict[str, float]:
             continue
         needs = [(memory_of(question, tier, one, each).total, place) for place, each in enumerate(answer.outcomes)]
         _, place = max(needs)
-        found[tier.name] = memory_of(question, tier, one, answer.outcomes[place], settled.steps).total
+        known = _memory_interval(question, answer, (tier, one), place)
+        need = memory_of(question, tier, one, answer.outcomes[place], settled.steps, interval=known).total
+        found[tier.name] = Estimate(need, known)
     return found
 
 
-def _one_queue(settled: Settled, answer: Found) -> dict[str, float] | None:
+def _memory_interval(question: Question, answer: Found, of: tuple[Tier, Option], place: int) -> Interval | None:
+    """Interval of the memory of a node in one scenario; None without draws. [byte]"""
+    if answer.drawn is None:
+        return None
+    return answer.drawn.interval(lambda group: memory_of(question, *of, group[place]).total)
+
+
+def _one_queue(settled: Settled, answer: Found) -> Json:
     """Mean response times if all nodes of a tier had one queue: the best that any balancer could do."""
     question = settled.question
+    unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}
     if all(one.nodes == 1 for one in answer.candidate):
-        return None
+        return unknown
     layouts = {
         name: Layout(1, one.nodes * one.cpus, one.speed)
         for tier, one in zip(question.tiers, answer.candidate, strict=True)
         for name in tier.stations
     }
-    model = on_layouts(question.basis.document, layouts, question.load.changes())
-    told = solve_models([model])[0].get("answer")
-    if told is None:
-        return None
-    assert stations_of(told)
-    return {name: one["response_time_s"] for name, one in told["classes"].items()}
+    numbers = [None, *(some_draws(len(question.draws)) if question.draws else ())]
+    models = [
+        on_layouts(
+            question.basis.document,
+            layouts,
+            question.drawn_load(draw, question.load).changes(),
+            None if draw is None else question.factors(answer.candidate, draw),
+        )
+        for draw in numbers
+    ]
+    first, *drawn = (one.get("answer") for one in solve_models(models))
+    if first is None:
+        return unknown
+    times = {name: one["response_time_s"] for name, one in first["classes"].items()}
+    known = {
+        name: interval_document(between(_response(each, name) for each in drawn) if drawn else None) for name in times
+    }
+    return {"one_queue_bound": times, "one_queue_interval": known}
+
+
+def _response(answer: Json | None, name: str) -> float:
+    """Response time of a class; infinite without a steady state. [s]"""
+    return math.inf if answer is None else float(answer["classes"][name]["response_time_s"])

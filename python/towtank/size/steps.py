@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from towtank.size.interval import Interval, estimate_text, interval_document
+
 
 @dataclass(frozen=True)
 class Step:
@@ -24,8 +26,8 @@ class Step:
         Of the value.
     source : str
         Where the formula or the number comes from.
-    shown : str
-        Rendered value with its interval; empty without one.
+    interval : Interval or None
+        Of the value; None if it is not known, or the value is exact.
     """
 
     step: str
@@ -34,7 +36,7 @@ class Step:
     value: float
     unit: str = "1"
     source: str = ""
-    shown: str = ""
+    interval: Interval | None = None
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -45,7 +47,8 @@ class Step:
             "value": self.value,
             "unit": self.unit,
             "source": self.source,
-            **({"shown": self.shown} if self.shown else {}),
+            "interval": interval_document(self.interval),
+            **({"shown": estimate_text(self.value, self.unit, self.interval)} if self.interval else {}),
         }
 
 

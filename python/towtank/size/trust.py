@@ -80,7 +80,7 @@ def no_probability(question: Question) -> str:
 
 def without_draws(question: Question) -> Question:
     """Return the question without draws, with best estimates only."""
-    return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), counted=())
+    return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
 def trust(settled: Settled, search: Search) -> Json:
@@ -97,16 +97,33 @@ def trust(settled: Settled, search: Search) -> Json:
             "measured": {"source": fitted.source, "users": fitted.users, "throughput_per_s": fitted.throughput},
             "range": "unknown" if asked is None else "inside" if inside else "beyond",
             "times_measured": None if asked is None else asked / fitted.throughput,
+            "times_measured_interval": None if search.answer is None else _times(search.answer, fitted.throughput),
             "held_out_error": fitted.held_out_error,
             "verdict": fitted.verdict,
         }
     else:
         doubts.insert(0, "the model says nothing of a measurement: its numbers are taken as given")
     found["rests_on"] = rests_on(settled)
+    found["no_interval"] = _no_interval(question)
     found["draws"] = len(question.draws)
     found["counted"] = list(question.counted)
     found["doubts"] = doubts
     return found
+
+
+def _no_interval(question: Question) -> str | None:
+    """Reason why no value has an interval; None if values have one."""
+    if question.draws:
+        return None
+    unknown = no_probability(question)
+    return unknown or "the model's demands are given without error"
+
+
+def _times(answer: Found, highest: float) -> Json | None:
+    """Interval of the throughput over the highest one measured."""
+    if answer.drawn is None:
+        return None
+    return answer.drawn.interval(lambda group: sum(group[0].throughput.values())).times(1 / highest).document()
 
 
 def _doubts(question: Question, answer: Found | None, growing: Growing | None) -> list[str]:
@@ -162,6 +179,8 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
     first = answer.outcomes[0]
     if not first.exact:
         told.append("the network has no exact solution: the answer rests on an approximation")
+    if not question.draws:
+        told += dict.fromkeys(text for one in answer.outcomes for text in one.near_limits(question))
     simulated = any(one is not None for one in answer.simulated)
     if first.method and first.method not in (EXACT, CORRECTED) and not simulated:
         told.append(f"percentiles are approximate ({first.method}) and were not simulated")

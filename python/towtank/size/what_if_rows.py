@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from towtank.errors import Fault, ModelError, StudyError
-from towtank.size.capacity import limits
-from towtank.size.evaluate import Job, Outcome, grouped, worst
+from towtank.size.capacity import limit_interval, limits
+from towtank.size.documents import busiest_document, class_document, objectives_document
+from towtank.size.drawn import Drawn, Intervals
+from towtank.size.evaluate import Job, Outcome, grouped, under_load, worst
+from towtank.size.interval import Interval, interval_document, size_text
 from towtank.size.question import Question
 from towtank.size.resources import memory_of
 from towtank.size.search import Found, Scales
 from towtank.size.settle import as_it_is
 from towtank.size.tiers import in_words
 from towtank.size.what_if import ANSWER, RUNS, Change, Variant, read_what_if
-from towtank.units import format_size
 from towtank.yamlfile import Node, fault_at
 
 Json = dict[str, Any]
-BAND = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
@@ -100,61 +100,66 @@ def _row(question: Question, text: str, variant: Variant, scales: Scales) -> Jso
     first, drawn = solved[0], solved[1:]
     hardest = worst(asked, first)
     found = limits(asked, variant.candidate, [None], load=variant.load, scales=scales, demand=variant.demand)[0]
+    carried = limit_interval(asked, variant.candidate, found, scales, load=variant.load, demand=variant.demand)
+    summary = Drawn(tuple(map(tuple, drawn))).summary(asked) if drawn else None
+    intervals = None if summary is None else summary.scenarios[None]
+    at_hardest = None if summary is None else summary.scenarios[hardest.job.lost]
     total, unit = variant.load.total
     return {
         "what_if": text,
         "hardware": variant.hardware,
         "configuration": in_words(asked.tiers, variant.candidate),
         "scenario": hardest.job.lost,
-        "classes": {name: _class(name, first[0], [one[0] for one in drawn]) for name in first[0].throughput},
-        "objectives": _objectives(asked, hardest, [each[first.index(hardest)] for each in drawn]),
-        "busiest": {"station": first[0].busiest, "utilization": first[0].utilization.get(first[0].busiest)},
+        "classes": {name: _class(name, first[0], intervals) for name in first[0].throughput},
+        "objectives": _objectives(asked, hardest, at_hardest),
+        "busiest": busiest_document(first[0], intervals),
         "met": all(one.met(asked) for one in first),
-        "probability": sum(all(one.met(asked) for one in group) for group in drawn) / len(drawn) if drawn else None,
-        "why_not": hardest.misses(asked),
+        "probability": None if summary is None else summary.probability,
+        "probability_interval": interval_document(None if summary is None else summary.probability_interval),
+        "why_not": hardest.misses(asked, at_hardest),
         "load_at_limit": found * total,
+        "load_at_limit_interval": interval_document(carried and carried.times(total)),
         "unit": unit,
-        "notes": [*variant.notes, *_memory_notes(asked, variant, first)],
+        "notes": [
+            *variant.notes,
+            *_memory_notes(asked, variant, first),
+            *([] if drawn else hardest.near_limits(asked)),
+        ],
     }
 
 
-def _objectives(question: Question, one: Outcome, drawn: Sequence[Outcome]) -> list[Json]:
+def _objectives(question: Question, one: Outcome, intervals: Intervals | None) -> list[Json]:
     """Objectives in one scenario, with bands from the draws."""
     return [
         {
-            "objective": check.text,
-            "value": None if one.why_not else one.values[number],
-            "interval": one.interval(number),
-            "shown": one.shown(question, number),
-            "band_95": _band([each.values[number] for each in drawn]),
+            **document,
+            "band_95": _band(None if intervals is None else intervals.values[number]),
             "met": check.ratio(one.values[number]) <= 1,
         }
-        for number, check in enumerate(question.checks)
+        for number, (check, document) in enumerate(
+            zip(question.checks, objectives_document(question, one, intervals), strict=True)
+        )
     ]
 
 
 def _jobs(question: Question, variant: Variant, draw: int | None, scales: Scales) -> list[Job]:
     load = question.drawn_load(draw, variant.load) if variant.grows else variant.load
-    return [
-        Job(variant.candidate, load, lost, draw, demand=variant.demand, scale=scales.get(lost, {}))
-        for lost in question.scenarios(variant.candidate)
-    ]
+    return under_load(question, variant.candidate, load, scales, draw, demand=variant.demand)
 
 
-def _class(name: str, one: Outcome, drawn: Sequence[Outcome]) -> Json:
-    return {
-        "throughput_per_s": one.throughput[name],
-        "throughput_band_95": _band([each.throughput.get(name, np.nan) for each in drawn]),
-        "response_time_s": one.response_s[name],
-        "response_time_band_95": _band([each.response_s.get(name, np.nan) for each in drawn]),
-    }
+def _class(name: str, one: Outcome, intervals: Intervals | None) -> Json:
+    found = class_document(one, name, intervals)
+    throughput, response = (
+        (None, None) if intervals is None else (intervals.throughput.get(name), intervals.response_s.get(name))
+    )
+    return found | {"throughput_band_95": _band(throughput), "response_time_band_95": _band(response)}
 
 
-def _band(values: Sequence[float]) -> list[float] | None:
-    """Between what 95 % of the draws lie; None where there are none, or some have no steady state."""
-    if not values or not np.isfinite(values).all():
+def _band(interval: Interval | None) -> list[float] | None:
+    """The ends of an interval as a list; None without draws, or if so many have no steady state that one is missing."""
+    if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
-    return [float(one) for one in np.quantile(values, BAND)]
+    return [interval.low, interval.high]
 
 
 def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome]) -> list[str]:
@@ -166,5 +171,5 @@ def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome]
         able = [each for each in first if not each.why_not]
         need = max((memory_of(question, tier, one, each).total for each in able), default=0.0)
         enough = "enough" if need <= given else "too little"
-        told.append(f"{format_size(given)} for a node of {tier.name} is {enough}: it needs {format_size(need)}")
+        told.append(f"{size_text(given)} for a node of {tier.name} is {enough}: it needs {size_text(need)}")
     return told

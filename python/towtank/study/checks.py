@@ -11,6 +11,7 @@ from towtank.study.claim_checks import ClaimsCheck
 from towtank.study.claim_metrics import Names
 from towtank.study.design import LOAD_FACTORS
 from towtank.study.model import EachRamp, FindLimit, Load, Stages, StudyFile
+from towtank.study.objective_levels import Levels
 from towtank.study.objectives import STORED, read_objective
 from towtank.study.overrides import apply_to_events, apply_to_system, check_override, overrides_of, parameters_of
 from towtank.study.precise import SteadyUntil
@@ -43,6 +44,8 @@ class StudyCheck:
         Whether they are without faults of their own; only then values of overrides can be judged.
     levels : mapping of str to sequence of str
         Levels of each factor, those of all presets together.
+    loads : Levels
+        Loads of the runs, those of all presets together.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class StudyCheck:
         system_is_right: bool,
         workload_is_right: bool,
         levels: Mapping[str, Sequence[str]],
+        loads: Levels,
     ) -> None:
         self.study = study
         self.tree = tree
@@ -65,6 +69,7 @@ class StudyCheck:
         self.system_is_right = system_is_right
         self.workload_is_right = workload_is_right
         self.levels = levels
+        self.loads = loads
 
     def faults(self) -> list[Fault]:
         """All faults, sorted by place."""
@@ -219,6 +224,9 @@ class StudyCheck:
             if objective.metric in STORED and self.workload is not None and not _keys_of(self.workload, "stored"):
                 message = f"must be about something the workload stores (`stored`), got {objective.metric!r} instead"
                 yield self._at(("objectives", index), message)
+            at_no_load = self.loads.wrong(objective)
+            if at_no_load is not None:
+                yield self._at(("objectives", index), at_no_load)
             known = self._transactions()
             if objective.transaction is not None and known is not None and objective.transaction not in known:
                 near = did_you_mean(objective.transaction, known)

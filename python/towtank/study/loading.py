@@ -13,6 +13,8 @@ from towtank.study.across import across_faults
 from towtank.study.checks import StudyCheck
 from towtank.study.event_checks import event_faults
 from towtank.study.model import StudyFile
+from towtank.study.objective_levels import Levels, at_a_load
+from towtank.study.objectives import read_objective
 from towtank.study.overrides import FIRST_PARTS, apply_to_system, overrides_of
 from towtank.study.study import Study
 from towtank.study.traces import Curve, read_trace
@@ -121,6 +123,7 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
         system_is_right=not system.faults,
         workload_is_right=not workload.faults,
         levels=_levels_anywhere(document, checked.tree),
+        loads=_loads_anywhere(document, study),
     )
     faults += check.faults()
     curve, more = _curve(document, checked.tree, study)
@@ -153,6 +156,18 @@ def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
             known = found.setdefault(name, [])
             texts = [str(level) for level in levels] if isinstance(levels, list | dict) else []
             known.extend(text for text in texts if text not in known)
+    return found
+
+
+def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
+    """Loads of the runs, of this variant, of the file as it stands and of all presets."""
+    found = Levels()
+    found.add(study)
+    if any(at_a_load(read_objective(text)) for text in study.objectives):
+        for name in (None, *_presets(document)):
+            other = validate_tree(_with_preset(document, name), StudyFile).model
+            if other is not None:
+                found.add(other)
     return found
 
 

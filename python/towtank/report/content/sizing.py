@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from towtank.estimates import duration_estimate, rate_estimate
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Callout, Column, Section, Table, paragraph, text
 from towtank.report.source import Json, Results
-from towtank.units import format_duration, format_rate, format_size
+from towtank.size.interval import (
+    duration_text,
+    estimate_text,
+    few_digits,
+    interval_of,
+    number_text,
+    rate_text,
+    share_text,
+    size_text,
+)
 
 
 def build(results: Results) -> Section | None:
@@ -30,8 +38,9 @@ def build(results: Results) -> Section | None:
 
 def _asked(found: Json) -> str:
     load = found["load"]
-    loads = [f"{_count(users)} users of {name}" for name, users in load["users"].items()]
-    loads += [f"{format_rate(rate)} of {name}" for name, rate in load["rate_per_s"].items()]
+    grown = found.get("load_interval", {})
+    loads = [f"{number_text(n, interval_of(grown.get(name)))} users of {name}" for name, n in load["users"].items()]
+    loads += [f"{rate_text(n, interval_of(grown.get(name)))} of {name}" for name, n in load["rate_per_s"].items()]
     limits = [str(one) for one in found["objectives"]]
     limits += [f"{name} used at most {people.share(one)}" for name, one in found["utilization_at_most"].items()]
     lost = ""
@@ -48,16 +57,13 @@ def _answer(found: Json) -> Block:
         top = found["strongest"]
         why = f"The strongest of every tier together, {top['configuration']}: {_why(top)}."
         return Callout("note", "Nothing meets this", (text(told), text(why)))
-    chance = answer["probability"]
     told = (
         "The probability is not known."
-        if chance is None
-        else f"All of it holds with a probability of {people.share(chance)}."
+        if answer["probability"] is None
+        else f"All of it holds with a probability of {_chance(answer)}."
     )
-    carries = (
-        f"It carries {_count(answer['load_at_limit'])} {answer['load_unit']} until something is missed, "
-        f"{100 * answer['headroom']:+.1f} % of the load asked for."
-    )
+    spare = share_text(answer["headroom"], interval_of(answer.get("headroom_interval")))
+    carries = f"It carries {_carried(answer)} until something is missed: {spare} more than the load asked for."
     return Callout("note", str(answer["configuration"]), (text(f"{_cost(found, answer)}. {told} {carries}"),))
 
 
@@ -74,12 +80,43 @@ def _count(value: Any) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
 
 
+def _chance(one: Json) -> str:
+    """A probability with the error of the limited number of draws."""
+    return share_text(one["probability"], interval_of(one.get("probability_interval")))
+
+
+def _carried(one: Json, key: str = "load_at_limit") -> str:
+    """The load at which something is missed; the bisection supports three digits."""
+    known, unit = interval_of(one.get(f"{key}_interval")), one["load_unit"] if "load_unit" in one else one["unit"]
+    if known is None or known.is_point:
+        return f"{few_digits(one[key])} {unit}"
+    return number_text(one[key], known, unit)
+
+
+def _busiest(one: Json) -> str:
+    return f"{one['station']} {share_text(one['utilization'], interval_of(one.get('interval')))}"
+
+
+def _throughput(one: Json) -> str:
+    return rate_text(one["throughput_per_s"], interval_of(one.get("throughput_interval")))
+
+
+def _response(one: Json) -> str:
+    return duration_text(one["response_time_s"], interval_of(one.get("response_time_interval")))
+
+
 def _tiers(found: Json) -> Table:
     rows = []
     for name, one in found["answer"]["tiers"].items():
         unit = "CPU" if one["kind"] == "cpu" else "disk"
-        used = ", ".join(f"{station} {people.share(ratio)}" for station, ratio in one["utilization"].items())
-        memory = people.ABSENT if one["memory_bytes"] is None else format_size(one["memory_bytes"])
+        known = one.get("utilization_interval", {})
+        used = ", ".join(
+            f"{station} {share_text(ratio, interval_of(known.get(station)))}"
+            for station, ratio in one["utilization"].items()
+        )
+        memory = people.ABSENT
+        if one["memory_bytes"] is not None:
+            memory = size_text(one["memory_bytes"], interval_of(one.get("memory_interval")))
         of = people.plural(one["cpus"], unit)
         rows.append(
             (
@@ -113,8 +150,8 @@ def _scenarios(found: Json) -> Table:
                 (
                     label,
                     name,
-                    format_rate(each["throughput_per_s"]),
-                    format_duration(each["response_time_s"]),
+                    _throughput(each),
+                    _response(each),
                     *_objective(one, name),
                 )
             )
@@ -143,7 +180,7 @@ def _value(one: Json) -> str:
         return str(one["shown"])
     if one["value"] is None:
         return "no steady state"
-    return format_rate(one["value"]) if one["objective"].startswith("throughput") else format_duration(one["value"])
+    return rate_text(one["value"]) if one["objective"].startswith("throughput") else duration_text(one["value"])
 
 
 def _next(found: Json) -> list[Block]:
@@ -160,9 +197,9 @@ def _next(found: Json) -> list[Block]:
             else f"After the servers of {found['bottlenecks'][place - 1]['station']} are doubled it is"
         )
         unit = found["answer"]["load_unit"]
-        limits.append(
-            f"{what} {one['station']}, used {people.share(one['utilization'])} at {_count(one['load'])} {unit}."
-        )
+        used = share_text(one["utilization"], interval_of(one.get("utilization_interval")))
+        at = number_text(one["load"], interval_of(one.get("load_interval")), unit)
+        limits.append(f"{what} {one['station']}, used {used} at {at}.")
     return [Bullets(tuple(text(one) for one in (*limits, *items)))] if limits or items else []
 
 
@@ -176,8 +213,8 @@ def _front(found: Json) -> Table:
             str(one["configuration"]),
             _count(one["cost"]),
             "; ".join(_value(each) for each in one["objectives"]) or people.ABSENT,
-            f"{one['busiest']['station']} {people.share(one['busiest']['utilization'])}",
-            people.ABSENT if one["probability"] is None else people.share(one["probability"]),
+            _busiest(one["busiest"]),
+            people.ABSENT if one["probability"] is None else _chance(one),
         )
         for one in found["pareto"]
     )
@@ -196,8 +233,8 @@ def _pools(found: Json) -> list[Block]:
             name,
             str(one["size"] or people.ABSENT),
             str(one["first_guess"]),
-            f"{one['held']:.4g}",
-            format_duration(one["wait_s"]) if one["size"] else str(one["why_not"]),
+            number_text(one["held"], interval_of(one.get("held_interval"))),
+            duration_text(one["wait_s"], interval_of(one.get("wait_interval"))) if one["size"] else str(one["why_not"]),
         )
         for name, one in found["pools"].items()
     )
@@ -220,18 +257,10 @@ def _what_if(found: Json) -> list[Block]:
         if "refused" in one:
             rows.append((one["what_if"], str(one["refused"]), *[people.ABSENT] * 4))
             continue
-        means = "; ".join(
-            _banded(each["response_time_s"], each["response_time_band_95"], format_duration, duration_estimate)
-            for each in one["classes"].values()
-        )
-        rates = "; ".join(
-            _banded(each["throughput_per_s"], each["throughput_band_95"], format_rate, rate_estimate)
-            for each in one["classes"].values()
-        )
-        checks = "; ".join(_banded_check(each) for each in one["objectives"])
-        met = ("yes" if one["met"] else "no") + (
-            "" if one["probability"] is None else f" ({people.share(one['probability'])})"
-        )
+        means = "; ".join(_response(each) for each in one["classes"].values())
+        rates = "; ".join(_throughput(each) for each in one["classes"].values())
+        checks = "; ".join(str(each["shown"]) for each in one["objectives"])
+        met = ("yes" if one["met"] else "no") + ("" if one["probability"] is None else f" ({_chance(one)})")
         of = [f"Of {one['hardware']}, {one['configuration']}"] if "hardware" in one else []
         what = ". ".join([one["what_if"], *of, *one["notes"]])
         rows.append(
@@ -240,7 +269,7 @@ def _what_if(found: Json) -> list[Block]:
                 rates or people.ABSENT,
                 means or people.ABSENT,
                 checks or people.ABSENT,
-                f"{_count(one['load_at_limit'])} {one['unit']}",
+                _carried(one),
                 met,
             )
         )
@@ -250,23 +279,9 @@ def _what_if(found: Json) -> list[Block]:
     )  # fmt: skip
     notes = (
         "Brackets hold what 95 % of the draws give.",
-        "The share after yes or no is that of the draws in which all holds.",
+        "The share after yes or no is that of the draws in which all holds, with the error of their limited number.",
     )
     return [Table("What if", columns, tuple(rows), notes)]
-
-
-def _banded_check(one: Json) -> str:
-    if one["value"] is None:
-        return str(one["shown"])
-    if str(one["objective"]).startswith("throughput"):
-        return _banded(one["value"], one["band_95"], format_rate, rate_estimate)
-    return _banded(one["value"], one["band_95"], format_duration, duration_estimate)
-
-
-def _banded(
-    value: float, band: Any, shape: Callable[[float], str], estimate: Callable[[float, float, float], str]
-) -> str:
-    return estimate(value, *band) if band else shape(value)
 
 
 def _dates(found: Json) -> list[Block]:
@@ -276,9 +291,9 @@ def _dates(found: Json) -> list[Block]:
     rows = tuple(
         (
             str(one["what"]),
-            f"{_count(one['limit'])} {one['unit']}",
+            _carried(one, "limit"),
             str(one["missed_from"] or none),
-            str(one["expected_on"] or none),
+            _expected(one),
         )
         for one in found["dates"]
     )
@@ -290,6 +305,14 @@ def _dates(found: Json) -> list[Block]:
         Column("Expected to be reached on"),
     )
     return [Table("When growth meets the limit", columns, rows)]
+
+
+def _expected(one: Json) -> str:
+    """The day on which a limit is expected to be passed, with the days between which it is with 95 %."""
+    day, known = one["expected_on"] or "not within 20 years", one.get("expected_interval")
+    if known is None or known["low"] == known["high"]:
+        return str(day)
+    return f"{day} [{known['low'] or 'later'}, {known['high'] or 'later'}]"
 
 
 def _steps(found: Json) -> Table:
@@ -305,7 +328,7 @@ def _with(values: Mapping[str, Any]) -> str:
     def told(value: Any) -> str:
         if isinstance(value, Mapping):
             return "{" + _with(value) + "}" if len(value) > 1 else ", ".join(told(one) for one in value.values())
-        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+        return number_text(value)
 
     return ", ".join(f"{name} = {told(value)}" for name, value in values.items())
 
@@ -313,11 +336,7 @@ def _with(values: Mapping[str, Any]) -> str:
 def _step_value(one: Json) -> str:
     if one.get("shown"):
         return str(one["shown"])
-    value, unit = one["value"], one["unit"]
-    shapes = {"byte": format_size, "s": format_duration, "ratio": people.share, "1/s": format_rate}
-    if unit in shapes:
-        return str(shapes[unit](value))
-    return _count(value) if unit == "1" else f"{_count(value)} {unit}"
+    return estimate_text(one["value"], one["unit"])
 
 
 def _trust(found: Json) -> list[Block]:
@@ -328,14 +347,16 @@ def _trust(found: Json) -> list[Block]:
     if measured is not None:
         low, high = measured["users"]
         times = trust.get("times_measured")
-        more = "" if times is None else f"; the load asks for {times:.3g} times the highest throughput"
-        items.append(
-            f"Measured from {low:g} to {high:g} users, up to {format_rate(measured['throughput_per_s'])}{more}."
-        )
+        known = interval_of(trust.get("times_measured_interval"))
+        asked = "" if times is None else number_text(times, known)
+        more = "" if times is None else f"; the load asks for {asked} times the highest throughput"
+        items.append(f"Measured from {low:g} to {high:g} users, up to {rate_text(measured['throughput_per_s'])}{more}.")
     if trust.get("model_why"):
         items.append(f"The model is the {trust['model']}: {trust['model_why']}.")
     if trust["held_out_error"] is not None:
         items.append(f"The highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %.")
+    if trust.get("no_interval"):
+        items.append(f"No interval: {trust['no_interval']}.")
     items += [
         f"{one['part'].capitalize()}: {one['origin']}{', counted in the probability' if one['counted'] else ''}: "
         f"{one['text']}."

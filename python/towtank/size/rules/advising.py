@@ -93,11 +93,15 @@ def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | Non
         return None
     given, refused = _read(rule, known)
     given = with_defaults(rule, given)
-    values = {name: (shown_given(rule, name, value), _origin(known.get(name))) for name, value in given.items()}
+    seen = {name for name, fact in known.items() if fact.place is None}
+    values = {
+        name: (shown_given(rule, name, value, measured=name in seen), _origin(known.get(name)))
+        for name, value in given.items()
+    }
     wanted = rule.judged if rule.follows_when is not None else rule.needed
     missing = [name for name in wanted if name not in given]
     try:
-        found = answer(rule, given)
+        found = answer(rule, given, seen)
     except ModelError as error:
         return Advice(rule, "cannot_be_told", str(error), services, Answer(None, ""), values)
     verdict, why = _verdict(rule, found, missing, refused)

@@ -15,6 +15,10 @@ from towtank.units import DURATION_UNITS, SIZE_UNITS, format_size, shown
 Dimension = tuple[Fraction, Fraction, Fraction]
 _BASE = ("s", "B", "CPW")
 _ZERO = Fraction(0)
+DIGITS = 6
+"""Of a number that was given, or follows from such numbers. [1]"""
+MEASURED_DIGITS = 3
+"""Of a number that was measured without an interval, or follows from one. [1]"""
 NUMBER: Dimension = (_ZERO, _ZERO, _ZERO)
 # Counts that the rules name; all of them are plain numbers.
 COUNTS = frozenset({
@@ -169,17 +173,20 @@ def literal(number: str, unit: str | None) -> tuple[float, Dimension]:
     return float(Fraction(number) * factor), dimension
 
 
-def shown_number(value: float) -> str:
-    """Write a number with six significant digits, whole ones in full.
+def shown_number(value: float, digits: int = DIGITS) -> str:
+    """Write a number with six significant digits if no others are asked for, whole ones in full.
 
     Examples
     --------
     >>> shown_number(8651579392.0), shown_number(335.16000000000003), shown_number(0.29166666)
     ('8651579392', '335.16', '0.291667')
+    >>> shown_number(0.29166666, 3), shown_number(14321.5, 3)
+    ('0.292', '14300')
     """
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
-    return f"{value:.6g}"
+    text = f"{value:.{digits}g}"
+    return text if "e" not in text or abs(value) < 1 else f"{float(text):.0f}"
 
 
 def in_unit(value: float, unit: Unit) -> float:
@@ -188,12 +195,12 @@ def in_unit(value: float, unit: Unit) -> float:
     return float(Fraction(value) / unit.factor) if unit.factor != 1 else value
 
 
-def shown_quantity(value: float | bool, unit: Unit) -> str:
+def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str:
     """Write a value with its unit; sizes in bytes in a larger unit beside it."""
     if unit.is_truth or isinstance(value, bool):
         return "yes" if value else "no"
     number = in_unit(value, unit)
-    text = shown_number(round(number, 9) if abs(number) > 1e-3 else number)
+    text = shown_number(round(number, 9) if abs(number) > 1e-3 else number, digits)
     if unit.text == "1":
         return text
     if unit.text in ("GiB", "MiB", "KiB") and 0 < number < 1:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.errors import ModelError
 from towtank.size.rules.file import RuleEntry, RuleInput
 from towtank.size.rules.language import Tree, names
-from towtank.size.rules.quantities import TRUTH, Unit, parse_quantity, parse_unit, shown_quantity
+from towtank.size.rules.quantities import (
+    DIGITS,
+    MEASURED_DIGITS,
+    TRUTH,
+    Unit,
+    parse_quantity,
+    parse_unit,
+    shown_quantity,
+)
 from towtank.size.rules.working import Value, work_out, written
 
 Given = Value | str
@@ -189,6 +197,7 @@ class _Work:
     values: dict[str, Value]
     texts: dict[str, str]
     found: Answer
+    digits: int = DIGITS
 
     def knows(self, tree: Tree) -> bool:
         return all(name in self.values for name in names(tree))
@@ -197,7 +206,7 @@ class _Work:
         """Work one expression out; it becomes a line of the arithmetic."""
         self.values[name] = work_out(tree, self.values)
         numbers = written(tree, self.texts)
-        self.texts[name] = shown_quantity(self.values[name], unit)
+        self.texts[name] = shown_quantity(self.values[name], unit, self.digits)
         self.found.lines.append(Line(name, written(tree), numbers, self.texts[name]))
 
     def result(self) -> None:
@@ -215,7 +224,7 @@ class _Work:
         rule = self.rule
         unit = parse_unit(rule.entry.value_unit) if rule.entry.value_unit else rule.unit
         self.values[name] = _row(rule, self.given, unit)
-        self.texts[name] = shown_quantity(self.values[name], unit)
+        self.texts[name] = shown_quantity(self.values[name], unit, self.digits)
         picked = ", ".join(f"{key} {self.given[key]}" for key in rule.keys)
         self.found.lines.append(Line(name, f"table by {', '.join(rule.keys)}", picked, self.texts[name]))
 
@@ -231,7 +240,7 @@ class _Work:
             found.follows = bool(self.values[FOLLOWS])
 
 
-def answer(rule: Rule, given: Mapping[str, Given]) -> Answer:
+def answer(rule: Rule, given: Mapping[str, Given], measured: Collection[str] = ()) -> Answer:
     """Work a rule out.
 
     Parameters
@@ -239,6 +248,8 @@ def answer(rule: Rule, given: Mapping[str, Given]) -> Answer:
     rule : Rule
     given : mapping of str to float, bool or str
         In base units, as `Rule.read` gives them; those needed, and any others.
+    measured : collection of str
+        Names of those that were measured: they, and what follows from them, have few digits.
 
     Raises
     ------
@@ -246,8 +257,8 @@ def answer(rule: Rule, given: Mapping[str, Given]) -> Answer:
         Where the numbers have no answer.
     """
     values: dict[str, Value] = {name: value for name, value in given.items() if not isinstance(value, str)}
-    texts = {name: shown_given(rule, name, value) for name, value in given.items()}
-    work = _Work(rule, given, values, texts, Answer(None, ""))
+    texts = {name: shown_given(rule, name, value, measured=name in measured) for name, value in given.items()}
+    work = _Work(rule, given, values, texts, Answer(None, ""), MEASURED_DIGITS if measured else DIGITS)
     if rule.is_workable and all(name in given for name in rule.needed):
         work.result()
     work.judge()
@@ -262,9 +273,10 @@ def _row(rule: Rule, given: Mapping[str, Given], unit: Unit) -> Value:
     raise ModelError(f"the table of {rule.name} has no row for {picked}")
 
 
-def shown_given(rule: Rule, name: str, value: Given) -> str:
-    """A value of an input as people read it."""
-    return value if isinstance(value, str) else shown_quantity(value, rule.units[name])
+def shown_given(rule: Rule, name: str, value: Given, *, measured: bool = False) -> str:
+    """A value of an input as people read it; with few digits if it was measured."""
+    digits = MEASURED_DIGITS if measured else DIGITS
+    return value if isinstance(value, str) else shown_quantity(value, rule.units[name], digits)
 
 
 def result_of_example(rule: Rule, value: Any) -> Value:

@@ -1,0 +1,130 @@
+"""Values of a candidate in every draw of demands, machines, percentiles and growth: probability and intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from towtank.size.evaluate import Job, Outcome, grouped, under_load
+from towtank.size.factors import Factors
+from towtank.size.interval import Interval, between, share_between
+from towtank.size.question import Question
+from towtank.size.tiers import Candidate
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of one scenario of a candidate.
+
+    Attributes
+    ----------
+    values : tuple of Interval
+        Of each check. [s] or [1/s]
+    utilization : dict of str to Interval
+        By station. [ratio]
+    throughput, response_s, present : dict of str to Interval
+        By class; `present` are its transactions in the system. [1/s], [s], [1]
+    """
+
+    values: tuple[Interval, ...]
+    utilization: Mapping[str, Interval]
+    throughput: Mapping[str, Interval]
+    response_s: Mapping[str, Interval]
+    present: Mapping[str, Interval]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A candidate in every draw.
+
+    Attributes
+    ----------
+    groups : tuple of tuple of Outcome
+        By draw, then by scenario.
+    """
+
+    groups: tuple[tuple[Outcome, ...], ...]
+
+    def met(self, question: Question) -> int:
+        """Draws that meet every objective. [1]"""
+        return sum(all(outcome.met(question) for outcome in group) for group in self.groups)
+
+    def summary(self, question: Question) -> Summary:
+        """Probability and intervals, without the outcomes of each draw."""
+        scenarios = zip(*self.groups, strict=True)
+        return Summary(
+            self.met(question), len(self.groups), {each[0].job.lost: intervals_of(each) for each in scenarios}
+        )
+
+    def interval(self, value: Callable[[Sequence[Outcome]], float]) -> Interval:
+        """Interval of anything that follows from the outcomes of all scenarios; infinite without a steady state."""
+        return between(math.inf if any(outcome.why_not for outcome in group) else value(group) for group in self.groups)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Probability and intervals of a candidate.
+
+    Attributes
+    ----------
+    met : int
+        Draws that meet every objective. [1]
+    draws : int
+        All draws. [1]
+    scenarios : dict of (str or None) to Intervals
+        By the tier that has lost nodes.
+    """
+
+    met: int
+    draws: int
+    scenarios: Mapping[str | None, Intervals]
+
+    @property
+    def probability(self) -> float:
+        """Share of the draws that meet every objective. [ratio]"""
+        return self.met / self.draws
+
+    @property
+    def probability_interval(self) -> Interval:
+        """Of the probability, for the limited number of draws. [ratio]"""
+        return share_between(self.met, self.draws)
+
+
+def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None) -> Drawn | None:
+    """Solve a candidate in every draw; None without draws. `scales` are simulation over approximation, by scenario."""
+    if not question.draws:
+        return None
+    return solved_draws(
+        question,
+        [
+            under_load(question, candidate, question.drawn_load(draw, question.load), scales, draw)
+            for draw in range(len(question.draws))
+        ],
+    )
+
+
+def solved_draws(question: Question, groups: Sequence[Sequence[Job]]) -> Drawn:
+    """Solve the jobs of every draw."""
+    return Drawn(tuple(tuple(group) for group in grouped(groups, question)))
+
+
+def intervals_of(outcomes: Sequence[Outcome]) -> Intervals:
+    """Intervals of one scenario from its outcomes in every draw."""
+    steady = next((outcome for outcome in outcomes if not outcome.why_not), outcomes[0])
+    return Intervals(
+        tuple(between(outcome.values[number] for outcome in outcomes) for number in range(len(steady.values))),
+        {name: between(_of(each, each.utilization, name) for each in outcomes) for name in steady.utilization},
+        {name: between(_rate(each, name) for each in outcomes) for name in steady.throughput},
+        {name: between(_of(each, each.response_s, name) for each in outcomes) for name in steady.response_s},
+        {name: between(_of(each, each.present, name) for each in outcomes) for name in steady.present},
+    )
+
+
+def _of(outcome: Outcome, found: Mapping[str, float], name: str) -> float:
+    return math.inf if outcome.why_not else found[name]
+
+
+def _rate(outcome: Outcome, name: str) -> float:
+    """Throughput; without a steady state it has no lower bound."""
+    return -math.inf if outcome.why_not else outcome.throughput[name]

@@ -1,0 +1,77 @@
+"""Factors of percentiles, and what they are in a draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from zlib import crc32
+
+import numpy as np
+from scipy.stats import norm
+
+from towtank.size.basis import SEED
+
+_NORMAL_95 = float(norm.ppf(0.975))
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Ratio of a simulated or measured value to the computed value, with its interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        [ratio]
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def drawn(self, score: float) -> float:
+        """Value at a standard normal score: a log-normal of two pieces through the value and the ends of its interval.
+
+        Examples
+        --------
+        >>> [round(Factor(1.0, 0.5, 4.0).drawn(score), 3) for score in (-1.959964, 0.0, 1.959964)]
+        [0.5, 1.0, 4.0]
+        """
+        if not 0 < self.low <= self.value <= self.high:
+            return self.value
+        ratio = self.high / self.value if score > 0 else self.value / self.low
+        return self.value * math.exp(math.log(ratio) * score / _NORMAL_95)
+
+
+Factors = Mapping[int, Factor]
+"""By the number of the check."""
+
+
+@lru_cache(maxsize=256)
+def _scores(count: int, name: str) -> tuple[float, ...]:
+    """Quantiles of a standard normal variable, evenly spaced in probability, in an order that depends on the name."""
+    order = np.random.default_rng([SEED, crc32(name.encode())]).permutation(count)
+    return tuple(float(score) for score in norm.ppf((order + 0.5) / count))
+
+
+def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], lost: str | None) -> Factors:
+    """Return the factors of one draw.
+
+    Parameters
+    ----------
+    found : Factors
+        Simulated over computed values, in one scenario.
+    corrections : Factors
+        Measured percentiles over those that were corrected; the same error in every scenario.
+    at : (int, int)
+        Number of the draw and number of all draws.
+    lost : str or None
+        The scenario: a simulation has an error of its own in each.
+    """
+    draw, count = at
+    drawn = {n: one.drawn(_scores(count, f"simulation {n} {lost}")[draw]) for n, one in found.items()}
+    for number, correction in corrections.items():
+        score = _scores(count, f"correction {number}")[draw]
+        drawn[number] = drawn.get(number, 1.0) * correction.drawn(score)
+    return {number: Factor(value, value, value) for number, value in drawn.items()}

@@ -1,0 +1,204 @@
+"""Intervals of what a sizing works out, as numbers and as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from towtank.estimates import duration_estimate, number_estimate, rate_estimate, share_estimate, significant
+from towtank.units import format_duration, format_rate, format_size
+
+Json = dict[str, Any]
+ENDS = (0.025, 0.975)
+FEW_DIGITS = 3
+"""Digits of a value whose error is not known. [1]"""
+_NO_WIDTH = 1e-9
+"""Relative width below which an interval is a rounding error: the draws do not change the value. [ratio]"""
+_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
+_WILSON = 1.959964
+# Whole numbers up to here are exact as doubles, and written in full.
+_WHOLE = 1e15
+
+
+@dataclass(frozen=True)
+class Interval:
+    """95 % interval of a value.
+
+    Attributes
+    ----------
+    low, high : float
+        Infinite if so many draws have no steady state.
+    """
+
+    low: float
+    high: float
+
+    def times(self, factor: float) -> Interval:
+        """Interval of a multiple of the value, by a factor of at least 0."""
+        return Interval(self.low * factor, self.high * factor)
+
+    def around(self, value: float) -> Interval:
+        """The interval, widened if it does not hold a value."""
+        return Interval(min(self.low, value), max(self.high, value))
+
+    def document(self) -> Json:
+        """As JSON has it: null for an end that is not finite."""
+        return {"low": _finite(self.low), "high": _finite(self.high)}
+
+    @property
+    def is_point(self) -> bool:
+        """Whether the value is the same in all draws."""
+        width = self.high - self.low
+        return math.isfinite(width) and width <= _NO_WIDTH * max(abs(self.low), abs(self.high))
+
+
+def estimate_text(value: float, unit: str, interval: Interval | None = None) -> str:
+    """Write a value of a step in its unit, with its interval."""
+    if unit == "byte":
+        return size_text(value, interval)
+    if unit == "s":
+        return duration_text(value, interval)
+    if unit == "ratio":
+        return share_text(value, interval)
+    if unit == "1/s":
+        return rate_text(value, interval)
+    return number_text(value, interval, "" if unit == "1" else unit)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def interval_document(interval: Interval | None) -> Json | None:
+    """An interval as JSON has it, null if it is not known."""
+    return None if interval is None else interval.document()
+
+
+def interval_of(found: Json | Sequence[float] | None) -> Interval | None:
+    """Read an interval from a document; documents of earlier versions have a list of two numbers."""
+    if found is None:
+        return None
+    low, high = (found["low"], found["high"]) if isinstance(found, dict) else found
+    return Interval(-math.inf if low is None else float(low), math.inf if high is None else float(high))
+
+
+def between(values: Iterable[float]) -> Interval:
+    """The interval that holds 95 % of the draws; at least one draw."""
+    drawn = np.array(list(values), dtype=float)
+    if np.isfinite(drawn).all():
+        low, high = np.quantile(drawn, ENDS)
+    else:
+        # Infinite draws have no mean with a neighbour.
+        low, high = np.quantile(drawn, ENDS[0], method="lower"), np.quantile(drawn, ENDS[1], method="higher")
+    return Interval(float(low), float(high))
+
+
+def share_between(count: int, of: int) -> Interval:
+    """Wilson interval of a share of draws: the error of their limited number.
+
+    Notes
+    -----
+    (p + z^2 / 2 n -+ z sqrt(p (1 - p) / n + z^2 / 4 n^2)) / (1 + z^2 / n) [1]_. Draws of growth are spread evenly, so
+    that the error is smaller than this.
+
+    References
+    ----------
+    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the
+           American Statistical Association 22(158), 209-212, 1927, doi:10.1080/01621459.1927.10502953.
+
+    Examples
+    --------
+    >>> found = share_between(180, 200)
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.851, 0.934)
+    """
+    share, square = count / of, _WILSON**2
+    middle = share + square / (2 * of)
+    half = _WILSON * math.sqrt(share * (1 - share) / of + square / (4 * of**2))
+    scale = 1 + square / of
+    return Interval(0.0 if not count else (middle - half) / scale, 1.0 if count == of else (middle + half) / scale)
+
+
+def _known(interval: Interval | None) -> Interval | None:
+    return None if interval is None or interval.is_point else interval
+
+
+def duration_text(seconds: float | None, interval: Interval | None = None) -> str:
+    """Write a time with its interval; with three digits if the interval is not known."""
+    if seconds is None or not math.isfinite(seconds):
+        return "no steady state"
+    known = _known(interval)
+    if known is None:
+        return format_duration(significant(seconds, FEW_DIGITS))
+    return duration_estimate(seconds, known.low, known.high)
+
+
+def rate_text(per_second: float | None, interval: Interval | None = None) -> str:
+    """Write a rate with its interval; with three digits if the interval is not known."""
+    if per_second is None:
+        return "no steady state"
+    known = _known(interval)
+    if known is None:
+        return format_rate(per_second if _exact(per_second, interval) else significant(per_second, FEW_DIGITS))
+    return rate_estimate(per_second, known.low, known.high)
+
+
+def _exact(value: float, interval: Interval | None) -> bool:
+    """Whether a value is one that was given: whole, or the same in all draws."""
+    return interval is not None or float(value).is_integer()
+
+
+def share_text(ratio: float | None, interval: Interval | None = None) -> str:
+    """Write a ratio in per cent with its interval; with three digits if the interval is not known."""
+    if ratio is None:
+        return "-"
+    known = _known(interval)
+    if known is None:
+        return f"{few_digits(100 * ratio)} %" if ratio >= 1 else f"{_below_all(100 * ratio)} %"
+    return share_estimate(ratio, known.low, known.high)
+
+
+def _below_all(percent: float) -> str:
+    """Per cent with as many digits as it takes not to show 100 for less than all."""
+    digits = FEW_DIGITS
+    while float(f"{percent:.{digits}g}") >= 100 and digits < 12:
+        digits += 1
+    return f"{percent:.{digits}g}" if percent >= 1e-3 or percent == 0 else f"{percent:.1g}"
+
+
+def number_text(value: float, interval: Interval | None = None, unit: str = "") -> str:
+    """Write a number with its interval; whole numbers in full, others with three digits without an interval."""
+    known = _known(interval)
+    if known is None:
+        shown = f"{value:,.0f}" if _whole(value) else few_digits(value)
+        return f"{shown}{unit and ' '}{unit}"
+    return number_estimate(value, known.low, known.high, unit)
+
+
+def _whole(value: float) -> bool:
+    return float(value).is_integer() and abs(value) < _WHOLE
+
+
+def few_digits(value: float) -> str:
+    """Write a number with three digits.
+
+    Examples
+    --------
+    >>> few_digits(14321.0), few_digits(0.60061), few_digits(271.47)
+    ('14,300', '0.601', '271')
+    """
+    return f"{value:,.3g}" if abs(value) < 1e3 else f"{significant(value, FEW_DIGITS):,.0f}"
+
+
+def size_text(size_bytes: float, interval: Interval | None = None) -> str:
+    """Write a size with its interval, in binary units; with three digits if the interval is not known."""
+    known = _known(interval)
+    if known is None:
+        length, unit = next(((length, unit) for unit, length in _UNITS if size_bytes >= length), (1, "B"))
+        return format_size(significant(size_bytes / length, FEW_DIGITS) * length)
+    length, unit = next(((length, unit) for unit, length in _UNITS if size_bytes >= length), (1, "B"))
+    return number_estimate(size_bytes / length, known.low / length, known.high / length, unit)

@@ -1,0 +1,93 @@
+"""Histories of other shapes: growth that is not exponential is no step, and the highest day of a week is calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from towtank.size.growth import HistoricGrowth
+from towtank.size.history import History
+
+WEEK = np.array([1.0, 0.98, 0.97, 0.96, 0.9, 0.6, 0.52])
+START = date(2026, 1, 5)  # a Monday
+SMOOTH: dict[str, Callable[[Any], Any]] = {
+    "doubles on a line": lambda t: 1 + t,
+    "four times on a line": lambda t: 1 + 3 * t,
+    "bends up to four times": lambda t: 1 + 3 * t * t,
+    "saturates at three times": lambda t: 1 + 2 * (1 - np.exp(-3 * t)),
+    "grows four times in its middle": lambda t: 1 + 3 / (1 + np.exp(-10 * (t - 0.5))),
+    "doubles evenly": lambda t: 2**t,
+}
+
+
+def history(shape: Callable[[Any], Any], weeks: int, seed: int, *, noise: float = 0.03) -> History:
+    """Days of whole weeks with a weekly season, of a shape over the time from 0 to 1."""
+    count = 7 * weeks
+    days = tuple(START + timedelta(days=day) for day in range(count))
+    loads = 300 * shape(np.arange(count) / count) * WEEK[[day.weekday() for day in days]]
+    return History(days, loads * np.exp(noise * np.random.default_rng(seed).standard_normal(count)), "weekly")
+
+
+@pytest.mark.parametrize("shape", list(SMOOTH))
+def test_smooth_growth_is_no_step(shape: str) -> None:
+    """Of 30 histories of 9, 26 and 52 weeks few have a step, though the load doubles and more."""
+    found = [history(SMOOTH[shape], weeks, seed) for weeks in (9, 26, 52) for seed in range(10)]
+    assert sum(bool(each.steps) for each in found) <= 3
+
+
+@pytest.mark.parametrize("shape", ["four times on a line", "bends up to four times", "saturates at three times"])
+def test_growth_that_is_not_even_is_a_doubt_with_both_halves(shape: str) -> None:
+    found = history(SMOOTH[shape], 52, 1)
+    (note,) = [note for note in found.notes if "not even" in note]
+    assert "in the first half of the history" in note
+    assert "the forecast continues the mean of both" in note
+    assert not any("not even" in note for note in history(SMOOTH["doubles evenly"], 52, 1).notes)
+
+
+@pytest.mark.parametrize("before", [1.0, 0.6, 1.3])
+def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
+    """A launch raises the load to 1.5 times at once, beside growth of 50 % or none."""
+    for growth in (1.0, 1.5):
+        for seed in range(5):
+            found = history(lambda t, g=growth: np.where(t < 0.5, before, 1.5) * g**t, 26, seed)
+            assert [abs((step - START).days - 91) <= 1 for step in found.steps] == [True]
+            assert f"{START + timedelta(days=91):%Y-%m}" in found.notes[0]
+
+
+def test_the_highest_load_of_a_week_is_calibrated() -> None:
+    """400 histories of nine weeks, eight weeks ahead: the highest load of the week lies below its quantiles as often.
+
+    Noise of 5 % makes four days of a week that differ by 4 % compete for the highest load.
+    """
+    shares = np.array([0.1, 0.5, 0.9])
+    below = np.zeros(len(shares))
+    for seed in range(400):
+        stream = np.random.default_rng(1000 + seed)
+        found = history(lambda t: np.exp(0.0035 * 63 * t), 9, seed, noise=0.05)
+        growing = HistoricGrowth(found, found.busiest_day())
+        last = (growing.start - START).days + 56
+        week = [last - back for back in range(7)]
+        truth = [
+            300 * np.exp(0.0035 * day) * WEEK[(START + timedelta(days=day)).weekday()]
+            * np.exp(0.05 * stream.standard_normal())
+            for day in week
+        ]  # fmt: skip
+        base = np.exp(found.level([growing.start])[0])
+        below += max(truth) <= base * growing.drawn(56, shares)
+    # Three standard errors of a share of 400 at one half are 0.075.
+    assert below / 400 == pytest.approx(shares, abs=0.075)
+
+
+def test_the_probability_of_a_day_and_the_draws_of_the_growth_agree() -> None:
+    """A load that is drawn with a share is exceeded with one minus that share."""
+    found = history(SMOOTH["doubles evenly"], 12, 3, noise=0.08)
+    growing = HistoricGrowth(found, found.busiest_day())
+    shares = np.linspace(0.05, 0.95, 19)
+    for days in (3, 10, 60, 300):
+        back = growing.chances_above(days, growing.drawn(days, shares))
+        assert back == pytest.approx(1 - shares, abs=2e-3)
+        assert growing.chances_above(days, np.array([growing.factor(days)]))[0] == pytest.approx(0.5, abs=2e-3)

@@ -1,0 +1,220 @@
+"""Intervals of what a sizing works out: against closed forms, in text and in JSON, and in agreement with each other."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sizing import sized, written
+
+from towtank.cli import main
+from towtank.estimates import interval_texts
+from towtank.size.interval import between, duration_text, number_text, rate_text, share_between, share_text, size_text
+
+OPEN = """
+classes:
+  in: {rate: 30 /s}
+stations:
+  app: {servers: 1, discipline: ps, demand: 20 ms}
+"""
+FITTED = """
+fitted:
+  users: [1, 100]
+  throughput: 100 /s
+  verdict: supported
+  percentiles: {in: [0.9, 0.6, 2.5]}
+"""
+ESTIMATE = re.compile(r"(-?[\d.,]+) \[(-?[\d.,]+), (-?[\d.,]+)\]")
+
+
+def ends(found: dict[str, float]) -> tuple[float, float]:
+    return found["low"], found["high"]
+
+
+def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> None:
+    """R = D / (1 - 30 D) and U = 30 D rise with D, a log-normal with mean 20 ms and 5 %: quantiles go over to them."""
+    model = written(tmp_path, "model.yaml", OPEN)
+    found = sized(capsys, model, "--objective", "mean < 80 ms", "--cpus", "app=1", "--uncertainty", "5 %")
+    width = math.sqrt(math.log1p(0.05**2))
+    demands = [0.020 * math.exp(sign * 1.959964 * width - width**2 / 2) for sign in (-1, 1)]
+    (scenario,) = found["answer"]["scenarios"]
+    # 200 draws: the standard error of a quantile of 2.5 % is 0.19 standard deviations, here 1 % of D.
+    assert ends(scenario["utilization_interval"]["app"]) == pytest.approx([30 * d for d in demands], rel=0.03)
+    times = [d / (1 - 30 * d) for d in demands]
+    one = scenario["classes"]["in"]
+    assert ends(one["response_time_interval"]) == pytest.approx(times, rel=0.08)
+    assert ends(one["throughput_interval"]) == pytest.approx((30, 30), rel=1e-9)
+    users = [30 * time for time in times]
+    assert ends(one["users_in_system_interval"]) == pytest.approx(users, rel=0.08)
+    assert ends(scenario["objectives"][0]["interval"]) == ends(one["response_time_interval"])
+    # The limit lambda with D / (1 - lambda D) = 80 ms is 1 / D - 12.5 /s; its interval is that of 25 draws.
+    carried = [1 / d - 12.5 for d in reversed(demands)]
+    assert ends(found["answer"]["load_at_limit_interval"]) == pytest.approx(carried, rel=0.07)
+
+
+def test_without_draws_the_reason_stands_once_and_values_have_three_digits(tmp_path: Path, capsys: Any) -> None:
+    model = written(tmp_path, "model.yaml", OPEN.replace("20 ms", "21 ms"))
+    options = ("--objective", "mean < 80 ms", "--cpus", "app=1", "--what-if", "cpu x1.3")
+    found = sized(capsys, model, *options)
+    assert found["trust"]["no_interval"] == "the model's demands are given without error"
+    assert found["answer"]["objectives"][0]["interval"] is None
+    assert main(["size", model, *options]) == 0
+    text = capsys.readouterr().out
+    assert text.count("no interval: the model's demands are given without error") == 1
+    # 0.021 / (1 - 0.63) = 56.757 ms; U = 63 %.
+    assert "56.8 ms" in text
+    assert "63 %" in text
+    assert not re.search(r"\d{2}\.\d{2,} (ms|%)", text)
+    assert ESTIMATE.search(text) is None
+
+
+def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, capsys: Any) -> None:
+    """p95 is 0.9 [0.6, 2.5] times the one worked out, and nothing else is uncertain: so is its interval."""
+    model = written(tmp_path, "model.yaml", OPEN + FITTED)
+    options = ("--objective", "p95 < 300 ms", "--cpus", "app=1..8", "--probability", "50 %")
+    found = sized(capsys, model, *options)
+    one = found["answer"]["objectives"][0]
+    low, high = ends(one["interval"])
+    # Of 200 draws the quantiles lie half a draw within the ends.
+    assert low / one["value"] == pytest.approx(0.6 / 0.9, rel=0.03)
+    assert high / one["value"] == pytest.approx(2.5 / 0.9, rel=0.03)
+    assert found["trust"]["counted"] == ["percentiles"]
+    surer = sized(capsys, model, *options[:-1], "97 %")
+    assert surer["answer"]["probability"] >= 0.97
+    assert surer["answer"]["cost"] > found["answer"]["cost"]
+
+
+def estimates(document: Any, key: str = "") -> list[tuple[str, float, float, float]]:
+    """Every value of a document with its interval: `x` with `x_interval`, and `value` with `interval`."""
+    found = []
+    for part in document if isinstance(document, list) else []:
+        found += estimates(part, key)
+    for name, part in document.items() if isinstance(document, dict) else ():
+        base = name.removesuffix("_interval")
+        value = next((document[each] for each in (base, f"{base}_s", f"{base}_per_s", f"{base}_bytes")
+                      if each in document and each != name), None)  # fmt: skip
+        if name == "interval" and part:
+            value = document.get("value", document.get("utilization"))
+        if name.endswith("interval") and isinstance(part, dict) and isinstance(value, int | float):
+            found.append((f"{key}.{name}", value, part["low"], part["high"]))
+        else:
+            found += estimates(part, f"{key}.{name}")
+    return found
+
+
+def test_every_value_lies_in_its_interval(tmp_path: Path, capsys: Any) -> None:
+    text = """
+classes:
+  web: {users: 150, think: 2 s}
+stations:
+  app: {servers: 4, discipline: ps, demand: 40 ms}
+  db: {servers: 2, discipline: ps, demand: 25 ms}
+"""
+    sizing = """
+schema: towtank/sizing/1
+load: {growth: 20 % / year, growth_interval: [10 % / year, 30 % / year], horizon: 1 year, start: 2026-01-01}
+objectives: [mean < 300 ms, throughput > 50 /s]
+uncertainty: 10 %
+nodes_lost: 1
+tiers: {app: {cpus: [2, 4, 8], nodes: 2..4}, db: {cpus: 1..8}}
+memory: {app: [{what: sessions, size: 1 MiB, per: user}]}
+pools: {connections: {holds: [db]}}
+what_if: [cpu x1.5, nodes app=5, think 1 s]
+"""
+    model, file = written(tmp_path, "model.yaml", text), written(tmp_path, "sizing.yaml", sizing)
+    found = sized(capsys, model, "--for", file)
+    kinds = estimates(found)
+    assert len(kinds) > 60
+    for name, value, low, high in kinds:
+        assert low is None or low <= value * (1 + 1e-9), (name, value, low, high)
+        assert high is None or value <= high * (1 + 1e-9), (name, value, low, high)
+    assert {name.rpartition(".")[2] for name, *_ in kinds} >= {
+        "interval", "probability_interval", "load_at_limit_interval", "headroom_interval", "memory_interval",
+        "throughput_interval", "response_time_interval", "held_interval", "wait_interval", "connections_interval",
+        "load_interval", "limit_interval",
+    }  # fmt: skip
+    assert main(["size", model, "--for", file, "--explain"]) == 0
+    for shown in ESTIMATE.findall(capsys.readouterr().out):
+        value, low, high = (float(number.replace(",", "")) for number in shown)
+        assert low <= value <= high, shown
+        # Rounded to the digit of its error, an estimate stays as it is.
+        places = [len(number.partition(".")[2]) for number in shown]
+        assert len(set(places)) == 1, shown
+        # At most two digits of the error, or the first one of a value that is smaller.
+        assert places[0] == 0 or places[0] < 2 - math.log10(min((high - low) / 2, 10 * value or math.inf)), shown
+
+
+def test_the_interval_of_dates_holds_the_expected_day(tmp_path: Path, capsys: Any) -> None:
+    model = written(tmp_path, "model.yaml", OPEN)
+    sizing = (
+        "schema: towtank/sizing/1\n"
+        "load: {growth: 20 % / year, growth_interval: [10 % / year, 40 % / year], horizon: 1 year, start: 2026-01-01}\n"
+        "objectives: [mean < 80 ms]\ntiers: {app: {cpus: 1..8}}\n"
+    )
+    found = sized(capsys, model, "--for", written(tmp_path, "sizing.yaml", sizing))
+    for row in found["dates"]:
+        low, high = ends(row["expected_interval"])
+        assert low <= row["expected_on"] <= (high or "9999")
+    # Certain demands carry a certain load: 37.5 /s, or 1.25 times that of today; log 1.25 / log g years.
+    first = found["dates"][0]
+    assert first["limit_interval"]["low"] == pytest.approx(first["limit_interval"]["high"])
+    for growth, day in ((1.4, first["expected_interval"]["low"]), (1.2, first["expected_on"])):
+        days = 365.25 * math.log(1.25) / math.log(growth)
+        assert abs((np.datetime64(day) - np.datetime64("2026-01-01")).astype(int) - days) <= 3
+
+
+def test_an_interval_of_draws_without_a_steady_state_is_unbounded() -> None:
+    found = between([1.0] * 90 + [math.inf] * 10)
+    assert (found.low, found.high) == (1.0, math.inf)
+    assert found.document() == {"low": 1.0, "high": None}
+    assert duration_text(0.176, between([0.12] * 50 + [math.inf] * 50)) == "180 [120, unbounded] ms"
+    assert duration_text(math.inf, found) == "no steady state"
+
+
+def test_values_have_the_digits_of_their_interval() -> None:
+    drawn = between(np.linspace(0.9, 1.1, 201))
+    assert (round(drawn.low, 3), round(drawn.high, 3)) == (0.905, 1.095)
+    assert rate_text(271.47) == "271 /s"
+    assert rate_text(271.47, drawn.times(271.47)) == "271 [246, 297] /s"
+    assert share_text(0.60061, drawn.times(0.60061)) == "60 [54, 66] %"
+    assert share_text(0.99996) == "99.996 %"
+    assert number_text(1234.0) == "1,234"
+    assert number_text(14321.5) == "14,300"
+    assert size_text(2.5 * 2**30, drawn.times(2.5 * 2**30)) == "2.50 [2.26, 2.74] GiB"
+    assert interval_texts(0.176, 0.12, math.inf) == ("0.18", "0.12", "unbounded")
+
+
+def test_the_error_of_a_share_of_draws_is_wilsons() -> None:
+    """R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17, 1998,
+    table I, method 3: 81 of 263 has [0.2553, 0.3662], 0 of 20 has [0, 0.1611]."""
+    found = share_between(81, 263)
+    assert (round(found.low, 4), round(found.high, 4)) == (0.2553, 0.3662)
+    none = share_between(0, 20)
+    assert (none.low, round(none.high, 4)) == (0.0, 0.1611)
+
+
+@pytest.mark.parametrize("limit_ms", [75, 80, 130])
+def test_the_probability_is_that_of_demands_and_growth_together(tmp_path: Path, capsys: Any, limit_ms: int) -> None:
+    """D / (1 - 30 g D) <= L holds for D <= L / (1 + 30 g L): integrated over D with 8 % and g = 1.2 [1.05, 1.5]."""
+    limit = limit_ms / 1000
+    model = written(tmp_path, "model.yaml", OPEN)
+    sizing = (
+        "schema: towtank/sizing/1\n"
+        "load: {growth: 20 % / year, growth_interval: [5 % / year, 50 % / year], horizon: 1 year, start: 2026-01-01}\n"
+        f"objectives: [mean < {limit_ms} ms]\nuncertainty: 8 %\nprobability: 1 %\ntiers: {{app: {{cpus: 1}}}}\n"
+    )
+    found = sized(capsys, model, "--for", written(tmp_path, "sizing.yaml", sizing))
+    one = found["answer"]
+    scores = norm.ppf((np.arange(4000) + 0.5) / 4000)
+    ends = np.where(scores > 0, math.log(1.5 / 1.2), math.log(1.2 / 1.05)) / 1.959964
+    rates = 30 * 1.2 * np.exp(ends * scores)
+    width = math.sqrt(math.log1p(0.08**2))
+    most = np.log(limit / (1 + rates * limit) / 0.020)
+    truth = float(np.mean(norm.cdf((most + width**2 / 2) / width)))
+    # Three standard errors of a share of 200 draws.
+    assert one["probability"] == pytest.approx(truth, abs=3 * math.sqrt(truth * (1 - truth) / 200) + 0.005)
