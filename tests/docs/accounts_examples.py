@@ -75,9 +75,9 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
     ),
     "docs/tutorial/first-study.md": (
         Run(". .venv/bin/activate", (Line(". .venv/bin/activate", shown="the tests run in their own environment"),)),
-        Same("# system.yaml", file="examples/first-study/system.yaml"),
-        Same("# workload.yaml", file="examples/first-study/workload.yaml"),
-        Same("# study.yaml", file="examples/first-study/study.yaml"),
+        Same("# system.yaml", file="examples/first-study/system.yaml", saved="system.yaml"),
+        Same("# workload.yaml", file="examples/first-study/workload.yaml", saved="workload.yaml"),
+        Same("# study.yaml", file="examples/first-study/study.yaml", saved="study.yaml"),
         Run("$ towtank validate study.yaml"),
         Run("$ towtank run study.yaml", (Line("towtank run study.yaml", measures=True, free=TUTORIAL),)),
         Snippet("factors:", kind="study", onto="examples/first-study/study.yaml"),

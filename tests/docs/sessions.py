@@ -118,7 +118,7 @@ class Ended:
 
 @dataclass
 class Session:
-    """A shell in a fresh copy of the examples, with the programs of this tree on its path."""
+    """A shell in a fresh copy of the examples, with the programs of this tree on its path; `here` follows its `cd`."""
 
     folder: Path
     ended: list[Ended] = field(default_factory=list)
@@ -134,7 +134,7 @@ class Session:
             "COLUMNS": "200",
             "NO_COLOR": "1",
         }
-        self.work = self._made("work")
+        self.here = self.work = self._made("work")
         for name in ("examples", "studies"):
             shutil.copytree(ROOT / name, self.work / name)
         for path in (self.work / "examples").rglob("*.*"):
@@ -189,9 +189,11 @@ class Session:
 
     def run(self, command: str, line: Line) -> Ended:
         """Run a command to its end, with the options that shorten it."""
+        place = self.folder / "place"
+        after = f"\nstatus=$?; pwd > {shlex.quote(str(place))}; exit $status"
         done = subprocess.run(
-            ["bash", "-c", self._shorter(command, line) + self.prepare(command)],
-            cwd=self.work,
+            ["bash", "-c", self._shorter(command, line) + self.prepare(command) + after],
+            cwd=self.here,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -199,6 +201,7 @@ class Session:
             text=True,
             check=False,
         )
+        self.here = Path(place.read_text("utf-8").strip())
         self.ended.append(Ended(command, done.returncode, done.stdout))
         return self.ended[-1]
 
@@ -214,7 +217,7 @@ class Session:
         with log.open("wb") as stream:
             started = subprocess.Popen(
                 ["bash", "-c", self._shorter(command, line) + self.prepare(command)],
-                cwd=self.work,
+                cwd=self.here,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
@@ -253,7 +256,7 @@ class Session:
 
     def doubts(self) -> set[str]:
         """Kinds of the doubts that made runs of the last study invalid."""
-        folders = [path.parent for path in self.work.glob("results/*/study-summary.json")]
+        folders = [path.parent for path in self.here.glob("results/*/study-summary.json")]
         newest = max(folders, key=lambda path: path.stat().st_mtime)
         summaries = [json.loads(path.read_text("utf-8")) for path in newest.glob("runs/*/summary.json")]
         return {
