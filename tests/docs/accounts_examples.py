@@ -116,7 +116,10 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
                 Line("content-server serve", serves=True),
             ),
         ),
-        Shown("GET /browser/content/root?objectId=UUID", "requests and answers: tests/content_server compares them"),
+        Shown(
+            "GET /browser/content/root?objectId=UUID",
+            "forms of requests and answers: tests/content_server makes such requests",
+        ),
         Shown("SELECT cmis:objectId", "a query: tests/content_server asks it"),
         Synopsis("content-server populate --data DIR"),
     ),

@@ -106,7 +106,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     "docs/guides/import.md": (
         Synopsis("towtank import"),
         Texts("script.js:26:5"),
-        Shown("10.0.0.7 - -", "a line of a log: tests/workload/importers reads it"),
+        Shown("10.0.0.7 - -", "a line of a log: tests/docs/test_docs_queries.py imports it"),
         Texts("think times: exponential"),
     ),
     "docs/guides/make-things-fail.md": (
