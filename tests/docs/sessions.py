@@ -130,7 +130,6 @@ class Session:
             **os.environ,
             "PATH": f"{self._programs()}{os.pathsep}{os.environ['PATH']}",
             "TOWTANK_STATE": str(self.folder / "state"),
-            "TMPDIR": str(self._made("tmp")),
             "COLUMNS": "200",
             "NO_COLOR": "1",
         }
@@ -198,7 +197,8 @@ class Session:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
         )
         self.here = Path(place.read_text("utf-8").strip())
@@ -250,7 +250,7 @@ class Session:
     def was_disturbed(self, done: Ended) -> bool:
         """Whether a measurement is invalid because of what else the machine did, and for no other reason."""
         if done.command.startswith("towtank run"):
-            return self.doubts() <= DISTURBANCES
+            return bool(self.doubts()) and self.doubts() <= DISTURBANCES
         found = re.search(r"^not valid: (.*)$", done.output, re.MULTILINE)
         return found is not None and all(_DISTURBED.match(reason) for reason in found[1].split("; "))
 
