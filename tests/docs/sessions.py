@@ -251,6 +251,8 @@ class Session:
         """Whether a measurement is invalid because of what else the machine did, and for no other reason."""
         if done.command.startswith("towtank run"):
             return bool(self.doubts()) and self.doubts() <= DISTURBANCES
+        if kinds := set(re.findall(r'"kind": "(\w+)",\s*"level": "invalid"', done.output)):
+            return kinds <= DISTURBANCES  # a document of `--json`
         found = re.search(r"^not valid: (.*)$", done.output, re.MULTILINE)
         return found is not None and all(_DISTURBED.match(reason) for reason in found[1].split("; "))
 
