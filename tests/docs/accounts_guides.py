@@ -149,7 +149,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Run("$ towtank size shop.yaml"),
     ),
     "docs/guides/when-things-go-wrong.md": (
-        Run("towtank run --resume", (Line("towtank run --resume", measures=True),)),
+        Run("towtank run --resume", (Line("towtank run", measures=True), Line("towtank report", measures=True))),
     ),
     "docs/guides/write-a-workload.md": (
         Snippet("schema: towtank/workload/1", kind="workload", saved="first.yaml"),

@@ -249,7 +249,7 @@ class Session:
 
     def was_disturbed(self, done: Ended) -> bool:
         """Whether a measurement is invalid because of what else the machine did, and for no other reason."""
-        if done.command.startswith("towtank run"):
+        if done.command.startswith(("towtank run", "towtank report")):
             return bool(self.doubts()) and self.doubts() <= DISTURBANCES
         if kinds := set(re.findall(r'"kind": "(\w+)",\s*"level": "invalid"', done.output)):
             return kinds <= DISTURBANCES  # a document of `--json`
