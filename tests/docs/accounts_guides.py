@@ -9,7 +9,7 @@ DRIVE = Line("towtank drive", more="--duration 1s", measures=True)
 _OTHERS = "a program of others, with its own options"
 _SHORT_STAGES = "load.stages={ramp_up: 500 ms, settle: 500 ms, steady: 3 s, ramp_down: 500 ms}"
 SHOP = Line("towtank run examples/shop/study.yaml", more="--no-report", sets=(_SHORT_STAGES,), measures=True)
-WRK = Line("wrk", more="-d1s", peer=True)
+WRK = Line("wrk", more="-d1s", needs="wrk")
 AB = Line("ab ", shown="its test lasts 30 s and ends by none of its options sooner")
 
 USERS = "studies/content-users/study.yaml"
@@ -71,14 +71,14 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     "docs/guides/from-k6.md": (
         *_shop("towtank drive"),
         Same("// examples/from-k6/script.js", file="examples/from-k6/script.js"),
-        Run("$ k6 run", (Line("k6", more="--quiet --stage 1s:2", peer=True),)),
+        Run("$ k6 run", (Line("k6", more="--quiet --stage 1s:2", needs="k6"),)),
         Same("# examples/from-k6/workload.yaml", file="examples/from-k6/workload.yaml"),
         *_shop("towtank drive", "towtank run", "towtank export"),
     ),
     "docs/guides/from-locust.md": (
         *_shop("towtank drive"),
         Same("# examples/from-locust/locustfile.py", file="examples/from-locust/locustfile.py"),
-        Run("$ locust", (Line("locust", more="-t 2s", peer=True), DRIVE)),
+        Run("$ locust", (Line("locust", more="-t 2s", needs="locust"), DRIVE)),
         *_shop("towtank drive", "towtank run"),
     ),
     "docs/guides/from-wrk.md": (
@@ -106,7 +106,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     "docs/guides/import.md": (
         Synopsis("towtank import"),
         Texts("script.js:26:5"),
-        Shown("10.0.0.7 - -", "a line of a log: tests/workload/importers reads it"),
+        Shown("10.0.0.7 - -", "a line of a log: tests/docs/test_docs_queries.py imports it"),
         Texts("think times: exponential"),
     ),
     "docs/guides/make-things-fail.md": (
@@ -136,7 +136,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Run("towtank record proxy", (Line("towtank record proxy", more="--listen 127.0.0.1:8899", serves=True),)),
         Run("chromium", (Line("chromium", shown="a window of a browser; tests/record drives one without"),)),
         Texts("shop.example: the client ended"),
-        Run("towtank record browser", (Line("towtank record browser", more="--think 1s"),)),
+        Run("towtank record browser", (Line("towtank record browser", more="--think 1s", needs="chromium"),)),
         Snippet("schema: towtank/browser-script/1", kind="browser-script"),
     ),
     "docs/guides/size-a-system.md": (
@@ -148,7 +148,9 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Snippet("# machines.yaml", kind="machine", saved="machines.yaml"),
         Run("$ towtank size shop.yaml"),
     ),
-    "docs/guides/when-things-go-wrong.md": (Run("towtank run --resume"),),
+    "docs/guides/when-things-go-wrong.md": (
+        Run("towtank run --resume", (Line("towtank run", measures=True), Line("towtank report", measures=True))),
+    ),
     "docs/guides/write-a-workload.md": (
         Snippet("schema: towtank/workload/1", kind="workload", saved="first.yaml"),
         Run("towtank drive first.yaml", (DRIVE,)),

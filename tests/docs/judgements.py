@@ -32,10 +32,11 @@ class Shown(Judgement):
 
 @dataclass(frozen=True)
 class Same(Judgement):
-    """A block that shows a file of the repository; a first line that names the file is not part of it."""
+    """A block that shows a file of the repository, below a line that names the file; `saved` as of `Snippet`."""
 
     file: str
     keeps_first_line: bool = False
+    saved: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,8 @@ class Line:
         Reason why it is neither run nor planned.
     free : tuple of str
         Beginnings of lines of its output that depend on what was measured: no more of them is compared.
-    peer : bool
-        Whether it is a program of others, which is run where it is installed.
+    needs : str
+        A program of others; the command is run where it is installed.
     """
 
     begins: str
@@ -118,7 +119,7 @@ class Line:
     instead: str = ""
     shown: str = ""
     free: tuple[str, ...] = ()
-    peer: bool = False
+    needs: str = ""
 
 
 _PLAIN = Line("")

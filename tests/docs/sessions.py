@@ -118,7 +118,7 @@ class Ended:
 
 @dataclass
 class Session:
-    """A shell in a fresh copy of the examples, with the programs of this tree on its path."""
+    """A shell in a fresh copy of the examples, with the programs of this tree on its path; `here` follows its `cd`."""
 
     folder: Path
     ended: list[Ended] = field(default_factory=list)
@@ -130,11 +130,10 @@ class Session:
             **os.environ,
             "PATH": f"{self._programs()}{os.pathsep}{os.environ['PATH']}",
             "TOWTANK_STATE": str(self.folder / "state"),
-            "TMPDIR": str(self._made("tmp")),
             "COLUMNS": "200",
             "NO_COLOR": "1",
         }
-        self.work = self._made("work")
+        self.here = self.work = self._made("work")
         for name in ("examples", "studies"):
             shutil.copytree(ROOT / name, self.work / name)
         for path in (self.work / "examples").rglob("*.*"):
@@ -189,16 +188,20 @@ class Session:
 
     def run(self, command: str, line: Line) -> Ended:
         """Run a command to its end, with the options that shorten it."""
+        place = self.folder / "place"
+        after = f"\nstatus=$?; pwd > {shlex.quote(str(place))}; exit $status"
         done = subprocess.run(
-            ["bash", "-c", self._shorter(command, line) + self.prepare(command)],
-            cwd=self.work,
+            ["bash", "-c", self._shorter(command, line) + self.prepare(command) + after],
+            cwd=self.here,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
         )
+        self.here = Path(place.read_text("utf-8").strip())
         self.ended.append(Ended(command, done.returncode, done.stdout))
         return self.ended[-1]
 
@@ -214,7 +217,7 @@ class Session:
         with log.open("wb") as stream:
             started = subprocess.Popen(
                 ["bash", "-c", self._shorter(command, line) + self.prepare(command)],
-                cwd=self.work,
+                cwd=self.here,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
@@ -246,14 +249,16 @@ class Session:
 
     def was_disturbed(self, done: Ended) -> bool:
         """Whether a measurement is invalid because of what else the machine did, and for no other reason."""
-        if done.command.startswith("towtank run"):
-            return self.doubts() <= DISTURBANCES
+        if done.command.startswith(("towtank run", "towtank report")):
+            return bool(self.doubts()) and self.doubts() <= DISTURBANCES
+        if kinds := set(re.findall(r'"kind": "(\w+)",\s*"level": "invalid"', done.output)):
+            return kinds <= DISTURBANCES  # a document of `--json`
         found = re.search(r"^not valid: (.*)$", done.output, re.MULTILINE)
         return found is not None and all(_DISTURBED.match(reason) for reason in found[1].split("; "))
 
     def doubts(self) -> set[str]:
         """Kinds of the doubts that made runs of the last study invalid."""
-        folders = [path.parent for path in self.work.glob("results/*/study-summary.json")]
+        folders = [path.parent for path in self.here.glob("results/*/study-summary.json")]
         newest = max(folders, key=lambda path: path.stat().st_mtime)
         summaries = [json.loads(path.read_text("utf-8")) for path in newest.glob("runs/*/summary.json")]
         return {

@@ -6,7 +6,7 @@ import re
 
 _DATE = re.compile(r"\d{4}-?\d{2}-?\d{2}([-T ]?\d{2}:?\d{2}:?\d{2})?")
 _NUMBER = re.compile(r"(?<![A-Za-z_\d])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
-_TIME = re.compile(r"# ?(?:ns|µs|ms|s|min|h)\b")
+_TIME = re.compile(r"# ?(?:ns|µs|us|ms|s|min|h)\b")
 _SIZE = re.compile(r"# ?(?:bytes|[kKMGT]i?B)\b")
 _VERDICT = re.compile(r"\b(?:valid|suspect|invalid)\b")
 _VERDICTS = re.compile(r"# verdict(?:, # verdict)+")

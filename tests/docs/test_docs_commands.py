@@ -17,13 +17,14 @@ from pathlib import Path
 import pytest
 from accounts import ACCOUNTS
 from command_words import faults_of
-from judgements import Line, Output, Run, Snippet
+from judgements import Line, Output, Run, Same, Snippet
 from pages import ROOT, Block, page
 from sessions import ADDRESS, NULL_SERVER, SHOP, Ended, Session, commands
 from shapes import missing
 
 from towtank.conduct.request import StudyRequest
-from towtank.errors import ExitStatus
+from towtank.errors import ExitStatus, TargetError
+from towtank.system.offers import offer_of
 from towtank.system.packages import needed
 
 NIGHTLY = os.environ.get("TOWTANK_PAGES") == "nightly"
@@ -51,7 +52,7 @@ def test_commands_work(name: str, session: Session) -> None:
     if server := server_of(name):
         session.serve(server)
     for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True):
-        if isinstance(judgement, Snippet) and judgement.saved:
+        if isinstance(judgement, Snippet | Same) and judgement.saved:
             keep(block, judgement, session)
         elif isinstance(judgement, Run):
             for command, shown in commands(block.text):
@@ -75,23 +76,24 @@ def server_of(name: str) -> str:
     return SHOP if not starts and (ADDRESS in text or "examples/shop/study.yaml" in text) else ""
 
 
-def keep(block: Block, judgement: Snippet, session: Session) -> None:
+def keep(block: Block, judgement: Snippet | Same, session: Session) -> None:
     """Put a file that the page shows where its commands look for it, with the files that it names."""
-    (session.work / judgement.saved).write_text(session.addressed(block.text), "utf-8")
-    for path in (ROOT / judgement.onto).parent.iterdir() if judgement.onto else ():
-        if not (session.work / path.name).exists():
-            shutil.copy(path, session.work)
+    (session.here / judgement.saved).write_text(session.addressed(block.text), "utf-8")
+    if isinstance(judgement, Snippet) and judgement.onto:
+        for path in (ROOT / judgement.onto).parent.iterdir():
+            if not (session.here / path.name).exists():
+                shutil.copy(path, session.here)
 
 
 def do(block: Block, command: str, line: Line, session: Session) -> None:
     """Run one command, or plan it."""
-    if line.shown or (line.peer and shutil.which(command.split(maxsplit=1)[0]) is None):
+    if line.shown or (line.needs and shutil.which(line.needs) is None):
         return
     if line.planned and not (NIGHTLY and line.nightly):
         plan(command, session)
     elif line.serves:
         session.serve(command, line)
-    elif command.startswith("towtank doctor ") and (lacks := lacking(command, session)):
+    elif command.startswith("towtank doctor ") and (lacks := lacking(subject(command, session))):
         done = session.run(command.replace("--install", ""), line)
         assert done.status == ExitStatus.TARGET
         assert all(name in done.output for name in lacks), f"{block}\n{command}\n{done.output}"
@@ -126,11 +128,10 @@ def compare_part(block: Block, judgement: Output, session: Session) -> None:
     assert missing(block.text, done.output, part=True, disturbed=disturbed) == [], f"{block}\n{done.output}"
 
 
-def lacking(command: str, session: Session) -> list[str]:
-    """Return what the system or study of `towtank doctor` needs and this machine lacks: no test installs anything."""
-    name = shlex.split(command, comments=True)[2]
-    path = session.work / name
-    return [need.kind for need in needed(str(path) if path.exists() else name) if need.found() is None]
+def lacking(name: str) -> list[str]:
+    """Return what a system or a study needs and this machine lacks: no test installs anything."""
+    needs = needed(name)
+    return [offer_of(need).name.replace("_", " ") for need in needs if need.found() is None]
 
 
 def works(done: Ended, line: Line, session: Session) -> bool:
@@ -157,10 +158,24 @@ def plan(command: str, session: Session) -> None:
         else:
             names.append(word)
     assert set(options) <= {"--preset", "--set"}, command
-    path = session.work / names[0]
-    name = str(path) if path.exists() else names[0]
+    name = located(names[0], session)
     preset = options.get("--preset", [None])[0]
-    assert StudyRequest(name, preset, None, None, tuple(options.get("--set", ())), ()).load().design(), command
+    try:
+        assert StudyRequest(name, preset, None, None, tuple(options.get("--set", ())), ()).load().design(), command
+    except TargetError:
+        # The files are right: what the machine lacks is looked for after them.
+        assert lacking(name), command
+
+
+def subject(command: str, session: Session) -> str:
+    """Return the system or study that `towtank doctor` looks at."""
+    return located(shlex.split(command, comments=True)[2], session)
+
+
+def located(name: str, session: Session) -> str:
+    """Return the path of a study in the folder of the session; the name of one that ships."""
+    path = session.here / name
+    return str(path) if path.exists() else name
 
 
 def made_by(command: str) -> str:

@@ -1,7 +1,8 @@
-"""Queries that guides show for other programs give rows when they are asked of what the guide writes."""
+"""A query that a guide shows gives rows; a line of a log that another shows is imported."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -24,3 +25,20 @@ def test_the_query_of_exported_tables_gives_rows(tmp_path: Path) -> None:
     rows = duckdb.sql(query.replace("'exports/", f"'{tmp_path}/exports/")).fetchall()
     assert {run for run, _, _ in rows} == {f"r{number:03}" for number in range(1, 9)}
     assert all(count > 0 for _, _, count in rows)
+
+
+def test_the_line_of_a_log_is_imported_with_its_time(tmp_path: Path) -> None:
+    (block,) = (block for block in page("docs/guides/import.md").blocks if block.first.startswith("10.0.0.7"))
+    log = tmp_path / "access.log"
+    log.write_text(block.text, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "towtank", "import", "accesslog", str(log), "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert "get: /items/" in document["workload"]
+    # The last number of the line: 12,000 µs.
+    assert document["findings"]["sessions"]["duration_mean_s"] == 0.012

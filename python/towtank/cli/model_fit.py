@@ -54,7 +54,7 @@ def command(
 
     given = Given()
     if source is None and curve is not None and curve not in (*_CURVES, _NETWORK):
-        curve, source = None, Path(curve)
+        source, curve = Path(curve), None
     curve = curve or "auto"
     given.one_of("CURVE", curve, (*_CURVES, _NETWORK))
     if source is None:
