@@ -20,6 +20,7 @@ from towtank.analysis.run.summary import _sending_cpus
 from towtank.analysis.statistics import goodness, histograms
 from towtank.analysis.statistics.estimates import NOTHING, Estimate
 from towtank.analysis.unfinished import _drain, failed_by_kind
+from towtank.analysis.windows.stretch import stretch_of, stretches
 
 
 def test_seconds_are_pooled_until_five_arrivals_are_expected() -> None:
@@ -135,3 +136,35 @@ def test_connections_of_all_threads_count_together() -> None:
     ]
     measurement: Any = SimpleNamespace(recording=SimpleNamespace(intervals=intervals))
     assert most_connections(measurement) == 12
+
+
+def stage(name: str, start_s: float, end_s: float, phase: str = "steady", **amounts: Any) -> dict[str, Any]:
+    return {"name": name, "start_s": start_s, "end_s": end_s, "phase": phase, **amounts}
+
+
+def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> None:
+    stages = [
+        stage("ramp", 0, 5, "ramp_up", users=10),
+        stage("a", 5, 15, users=10),
+        stage("b", 15, 20, users=10),
+        stage("c", 20, 30, users=20),
+        # After a pause, the same load begins anew.
+        stage("d", 31, 40, users=20),
+        stage("e", 40, 50, rates_by_group=[0.1, 0.2]),
+    ]
+    found = stretches(stages)
+    assert [(one.stages, one.start_s, one.end_s) for one in found] == [
+        (("a", "b"), 5, 20),
+        (("c",), 20, 30),
+        (("d",), 31, 40),
+        (("e",), 40, 50),
+    ]
+    assert [(one.users, one.rate, one.of) for one in found] == [
+        (10, None, 4), (20, None, 4), (20, None, 4), (None, 0.3, 4),
+    ]  # fmt: skip
+    assert all(one.is_one_of_several for one in found)
+    alone = stretch_of(stages, 2)
+    assert (alone.stages, alone.start_s, alone.end_s, alone.of) == (("b",), 15, 20, 4)
+    # A stage that ramps is no stretch of its own, and the run has one load at least.
+    assert stretch_of(stages[:1], 0).of == 1
+    assert not stretches(stages[:3])[0].is_one_of_several

@@ -8,9 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from towtank.analysis.statistics import lag_one
 from towtank.model.fitting.demand_classes import JUDGING, _class
 from towtank.model.fitting.demand_estimators import ESTIMATORS
-from towtank.model.fitting.shape import _cpus, _ends, _over, _rise, _shortfall
+from towtank.model.fitting.model_file import Station, checked
+from towtank.model.fitting.replicates import block_length
+from towtank.model.fitting.shape import (
+    CPU_TIME,
+    SHARP,
+    SHORTFALL,
+    Evidence,
+    _cpus,
+    _decide,
+    _ends,
+    _over,
+    _rise,
+    _shortfall,
+)
 from towtank.model.transactions import _mixed
 
 
@@ -97,3 +111,61 @@ def test_a_mixture_of_exponential_services_varies_more() -> None:
     assert found is not None
     assert (found["visits"], found["service_time_s"]) == (1.0, 2.0)
     assert found["variation"]["scv"] == pytest.approx(1.5)
+
+
+def evidence(what: str, highest: float, kind: str | None) -> Evidence:
+    return Evidence(what, 0.1, highest, 0.5, kind)
+
+
+@pytest.mark.parametrize(
+    ("found", "rise", "shortfall", "decided"),
+    [
+        ([], None, 0.0, ("unknown", None)),
+        ([], 1.0, 0.0, ("none", None)),
+        ([], 1.0, 2 * SHORTFALL, ("unknown", None)),
+        ([evidence(f"{CPU_TIME} web", 0.1, None)], 1.0, 2 * SHORTFALL, ("contention", None)),
+        ([evidence("utilization of web", 0.95, "cpu")], SHARP, 0.0, ("cpu", "web")),
+        ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 2 * SHORTFALL, ("cpu", "web")),
+        # What is full but costs nothing is no limit yet.
+        ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 0.0, ("none", None)),
+        ([evidence("use of a", 0.9, "cpu"), evidence("use of b", 0.95, "cpu")], SHARP, 0.0, ("cpu", "b")),
+        # The generator discredits all else, even where nothing got worse.
+        ([evidence("use of a", 0.9, "cpu"), evidence("share of g", 0.8, "generator")], 1.0, 0.0, ("generator", "g")),
+    ],
+)
+def test_what_limits_a_curve(
+    found: list[Evidence], rise: float | None, shortfall: float, decided: tuple[str, str | None]
+) -> None:
+    assert _decide(found, rise, shortfall) == decided
+
+
+def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
+    """(sqrt(6) r / (1 - r^2))^(2/3) n^(1/3) in the order of measurement, rounded up, up to a quarter of the series."""
+    stream = np.random.default_rng(4)
+    series = np.zeros(60)
+    for number in range(1, 60):
+        series[number] = 0.6 * series[number - 1] + stream.standard_normal()
+    correlation = lag_one(series)
+    length = (np.sqrt(6) * correlation / (1 - correlation**2)) ** (2 / 3) * 60 ** (1 / 3)
+    order = stream.permutation(60)
+    shuffled: Any = SimpleNamespace(misses=series[order], points=SimpleNamespace(place=order))
+    assert block_length(shuffled) == int(np.ceil(length)) == 4
+    short: Any = SimpleNamespace(misses=series[:29], points=SimpleNamespace(place=np.arange(29)))
+    assert block_length(short) == 1
+    alike: Any = SimpleNamespace(misses=np.arange(40.0), points=SimpleNamespace(place=np.arange(40)))
+    assert block_length(alike) == 10
+    alone: Any = SimpleNamespace(misses=stream.standard_normal(60), points=SimpleNamespace(place=np.arange(60)))
+    assert block_length(alone) == 1
+
+
+def test_the_network_of_a_file_is_checked_with_all_delays() -> None:
+    """One user at 10 ms, with 0.5 s elsewhere and 1 s of thinking: 1 / 1.51 s; two users, exactly: the machine
+    repairman."""
+    points = SimpleNamespace(load=np.array([1.0, 2.0]), throughput=np.array([0.6, 1.4]))
+    candidate: Any = SimpleNamespace(fit=SimpleNamespace(points=points))
+    found = checked(candidate, [Station("cpu", 1, 0.01, "fit")], 0.5, 1.0)
+    one = 1 / 1.51
+    # R(2) = D (1 + Q(1)), Q(1) = X(1) D.
+    two = 2 / (0.01 * (1 + one * 0.01) + 1.5)
+    assert [row["model_throughput"] for row in found] == pytest.approx([one, two], rel=1e-12)
+    assert [row["error"] for row in found] == pytest.approx([one / 0.6 - 1, two / 1.4 - 1], rel=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,15 @@ import pytest
 from scipy import stats
 from sizing import sized, written
 
+from towtank.errors import StudyError
 from towtank.size import quantities
 from towtank.size.growth import HistoricGrowth
-from towtank.size.history import History
+from towtank.size.history import History, read_history
+from towtank.size.kernels import KERNELS
+from towtank.size.question import Question
+from towtank.size.rating_doubts import _company
 from towtank.size.rules.measured import _Metrics, _postgresql, postgresql_size
+from towtank.size.tiers import Option
 
 DAYS = 40
 START = date(2024, 1, 1)
@@ -109,3 +115,60 @@ def test_dearer_ones_are_shown_up_to_one_and_a_half_times_the_cost(tmp_path: Pat
 def test_nodes_of_one_speed_cost_their_cpus(tmp_path: Path, capsys: Any) -> None:
     found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 1 s", "--cpus", "app=2..4")
     assert (found["cost_unit"] if "cost_unit" in found else found["answer"]["cost"]) in ("CPUs", 2)
+
+
+def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() -> None:
+    """3 of 100 s went to other programs and 5 to the hypervisor; what writes files is left out."""
+
+    def turn(kernel: str, own: float, programs: float, stolen: float) -> dict[str, Any]:
+        about = {"total_s": 50.0, "own_s": own, "programs_s": programs, "stolen_s": stolen}
+        return {"kernel": kernel, "conditions": about}
+
+    names = {kernel.area: name for name, kernel in KERNELS.items() if kernel.resource == "cpu"}
+    turns = [turn(names["ciphers"], 40, 42, 5), turn(names["web_serving"], 30, 31, 0), turn(names["files"], 0, 50, 50)]
+    measurement: Any = SimpleNamespace(turns=turns)
+    found = [(str(doubt.kind), doubt.seen, doubt.limit) for doubt in _company(measurement)]
+    assert found == [
+        ("machine_busy", pytest.approx(0.03), 0.02),
+        ("steal_time", pytest.approx(0.05), 0.02),
+    ]
+    assert list(_company(SimpleNamespace(turns=turns[2:]))) == []  # type: ignore[arg-type]
+
+
+def test_draws_of_a_speed_scale_the_demands_of_its_stations() -> None:
+    """Between 1 and 4 with 95 %: the logarithm of the speed has the deviation ln 4 / 2 / 1.96; two of them faster."""
+    fast, plain = Option(1, 2, 2.0, 1.0, 4.0, "fast"), Option(1, 2)
+    question: Any = SimpleNamespace(
+        draws=({"app": 1.5},),
+        speed_draws={"fast": (2.0,)},
+        tiers=[SimpleNamespace(stations=("app", "disk")), SimpleNamespace(stations=("db",))],
+    )
+    factor = np.exp(-2 * np.log(4) / 2 / stats.norm.ppf(0.975))
+    found = Question.factors(question, (fast, plain), 0)
+    assert found == {"app": pytest.approx(1.5 * factor), "disk": pytest.approx(factor)}
+
+
+@pytest.mark.parametrize(
+    ("season", "step", "count", "told"),
+    [
+        ("none", 1, 3, "must have from 4 to 100000 days for a season 'none', got 3"),
+        ("none", 1, 4, None),
+        ("weekly", 1, 9, "must have from 10 to 100000 days for a season 'weekly', got 9"),
+        ("weekly", 1, 10, None),
+        ("weekly", 7, 10, "must have all seven days of a week"),
+        ("yearly", 30, 14, "must have from 15 to 100000 days for a season 'yearly', got 14"),
+        ("yearly", 25, 15, None),
+        ("yearly", 7, 15, "must have days of all twelve months"),
+    ],
+)
+def test_a_history_has_three_days_more_than_parts_of_its_season(
+    tmp_path: Path, season: str, step: int, count: int, told: str | None
+) -> None:
+    days = [START + timedelta(days=step * number) for number in range(count)]
+    path = tmp_path / "h.csv"
+    path.write_text("date,users\n" + "".join(f"{day},{100 + place}\n" for place, day in enumerate(days)), "utf-8")
+    if told is None:
+        assert len(read_history(path, "date", "users", season).days) == count
+        return
+    with pytest.raises(StudyError, match=told):
+        read_history(path, "date", "users", season)
