@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hdrh.histogram import HdrHistogram
 from scipy import stats
 from synthetic_runs import encode_histogram
 
@@ -16,6 +17,7 @@ from towtank.analysis.demand import regression
 from towtank.analysis.doubts import Level
 from towtank.analysis.drive import times_ms
 from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most_connections
+from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.run.summary import _sending_cpus
 from towtank.analysis.statistics import goodness, histograms
 from towtank.analysis.statistics.estimates import NOTHING, Estimate
@@ -168,3 +170,25 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
     # A stage that ramps is no stretch of its own, and the run has one load at least.
     assert stretch_of(stages[:1], 0).of == 1
     assert not stretches(stages[:3])[0].is_one_of_several
+
+
+def test_histograms_of_another_layout_or_damaged_are_counted_and_left_out() -> None:
+    """Two of 1 and 3 ms in the first second and one of 5 ms in the third; of the others one has two digits."""
+    coarse = HdrHistogram(1_000, 3_600_000_000_000, 2)
+    coarse.record_value(7_000_000)
+    encoded = [
+        (0, encode_histogram([1e6, 3e6])),
+        (1, coarse.encode().decode()),
+        (1, "rubbish"),
+        (2, encode_histogram([5e6])),
+    ]
+    timed = TimedHistograms(3, encoded)  # type: ignore[arg-type]
+    assert timed.bad == 2
+    assert list(timed.counts) == [2, 0, 1]
+    assert timed.quantile_by_bin(0.5) == [pytest.approx(0.001, rel=2e-3), None, pytest.approx(0.005, rel=2e-3)]
+    merged = timed.merged(np.array([True, True, True]))
+    assert merged is not None
+    assert (merged.total, merged.maximum_s) == (3, pytest.approx(0.005, rel=2e-3))
+    assert timed.merged(np.array([False, True, False])) is None
+    index = int(merged.indices[0])
+    assert list(timed.below(index)) == [1, 0, 0]
