@@ -8,7 +8,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test test-packages test-anywhere nightly pages check judge lint bench bench-peers lock clean
+.PHONY: help setup demo test test-packages test-anywhere nightly pages plant check judge lint bench bench-peers lock clean
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -36,7 +36,7 @@ check: lint ## before each commit, in minutes: lints, and the tests that start n
 	cargo test --workspace --locked --profile checked --quiet --lib
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(UNITS)
 
-nightly: test test-anywhere judge pages ## all tests with new examples, then again as on other machines and for other users
+nightly: test test-anywhere judge pages plant ## all tests with new examples, again as on other machines and for other users, and planted faults
 	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 $(BIN)/python -m pytest -n 2 \
 		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py
 
@@ -57,6 +57,13 @@ pages: setup ## every command of README, docs, examples and studies as it stands
 judge: setup ## run JMeter, from Maven, beside the imports of its test plans; for the night, not for every change
 	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter
 	TOWTANK_JMETER=$(CURDIR)/$(VENV)/jmeter $(BIN)/python -m pytest tests/workload/importers/judged_by_jmeter.py
+
+# Faults per night in Python and in Rust; each takes some seconds of tests.
+PLANT_PYTHON ?= 100
+PLANT_RUST ?= 30
+plant: setup ## plant single faults into what states numbers, another sample each day, and report what no test notices
+	@status=0; $(BIN)/python scripts/plant --size $(PLANT_PYTHON) || status=1; \
+		$(BIN)/python scripts/plant --rust --size $(PLANT_RUST) || status=1; exit $$status
 
 lint: setup ## formatting, lints, types, schemas up to date
 	cargo fmt --all --check

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hdrh.histogram import HdrHistogram
 from scipy import stats
 from synthetic_runs import encode_histogram
 
@@ -16,10 +17,12 @@ from towtank.analysis.demand import regression
 from towtank.analysis.doubts import Level
 from towtank.analysis.drive import times_ms
 from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most_connections
+from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.run.summary import _sending_cpus
 from towtank.analysis.statistics import goodness, histograms
 from towtank.analysis.statistics.estimates import NOTHING, Estimate
 from towtank.analysis.unfinished import _drain, failed_by_kind
+from towtank.analysis.windows.stretch import stretch_of, stretches
 
 
 def test_seconds_are_pooled_until_five_arrivals_are_expected() -> None:
@@ -135,3 +138,57 @@ def test_connections_of_all_threads_count_together() -> None:
     ]
     measurement: Any = SimpleNamespace(recording=SimpleNamespace(intervals=intervals))
     assert most_connections(measurement) == 12
+
+
+def stage(name: str, start_s: float, end_s: float, phase: str = "steady", **amounts: Any) -> dict[str, Any]:
+    return {"name": name, "start_s": start_s, "end_s": end_s, "phase": phase, **amounts}
+
+
+def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> None:
+    stages = [
+        stage("ramp", 0, 5, "ramp_up", users=10),
+        stage("a", 5, 15, users=10),
+        stage("b", 15, 20, users=10),
+        stage("c", 20, 30, users=20),
+        # After a pause, the same load begins anew.
+        stage("d", 31, 40, users=20),
+        stage("e", 40, 50, rates_by_group=[0.1, 0.2]),
+    ]
+    found = stretches(stages)
+    assert [(one.stages, one.start_s, one.end_s) for one in found] == [
+        (("a", "b"), 5, 20),
+        (("c",), 20, 30),
+        (("d",), 31, 40),
+        (("e",), 40, 50),
+    ]
+    assert [(one.users, one.rate, one.of) for one in found] == [
+        (10, None, 4), (20, None, 4), (20, None, 4), (None, 0.3, 4),
+    ]  # fmt: skip
+    assert all(one.is_one_of_several for one in found)
+    alone = stretch_of(stages, 2)
+    assert (alone.stages, alone.start_s, alone.end_s, alone.of) == (("b",), 15, 20, 4)
+    # A stage that ramps is no stretch of its own, and the run has one load at least.
+    assert stretch_of(stages[:1], 0).of == 1
+    assert not stretches(stages[:3])[0].is_one_of_several
+
+
+def test_histograms_of_another_layout_or_damaged_are_counted_and_left_out() -> None:
+    """Two of 1 and 3 ms in the first second and one of 5 ms in the third; of the others one has two digits."""
+    coarse = HdrHistogram(1_000, 3_600_000_000_000, 2)
+    coarse.record_value(7_000_000)
+    encoded = [
+        (0, encode_histogram([1e6, 3e6])),
+        (1, coarse.encode().decode()),
+        (1, "rubbish"),
+        (2, encode_histogram([5e6])),
+    ]
+    timed = TimedHistograms(3, encoded)  # type: ignore[arg-type]
+    assert timed.bad == 2
+    assert list(timed.counts) == [2, 0, 1]
+    assert timed.quantile_by_bin(0.5) == [pytest.approx(0.001, rel=2e-3), None, pytest.approx(0.005, rel=2e-3)]
+    merged = timed.merged(np.array([True, True, True]))
+    assert merged is not None
+    assert (merged.total, merged.maximum_s) == (3, pytest.approx(0.005, rel=2e-3))
+    assert timed.merged(np.array([False, True, False])) is None
+    index = int(merged.indices[0])
+    assert list(timed.below(index)) == [1, 0, 0]

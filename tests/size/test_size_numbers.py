@@ -12,13 +12,14 @@ import pytest
 from scipy import stats
 from sizing import sized, written
 
+from towtank.errors import StudyError
 from towtank.size import quantities
 from towtank.size.growth import HistoricGrowth
-from towtank.size.history import History
+from towtank.size.history import History, read_history
 from towtank.size.kernels import KERNELS
 from towtank.size.question import Question
 from towtank.size.rating_doubts import _company
-from towtank.size.rules.measured import _Metrics, _postgresql, postgresql_size
+from towtank.size.rules.measured import _content_server, _Metrics, _postgresql, postgresql_size
 from towtank.size.tiers import Option
 
 DAYS = 40
@@ -56,6 +57,28 @@ def test_hits_are_a_share_of_all_requests() -> None:
     assert _Metrics([{"hit": {"per_s": 0.0}, "read": {"per_s": 5.0}}]).ratio("hit", "read") == 0.0
     assert _Metrics([{"hit": {"per_s": 0.0}, "read": {"per_s": 0.0}}]).ratio("hit", "read") is None
     assert _Metrics([{"hit": {"per_s": 1.0}}]).ratio("hit", "read") is None
+
+
+def test_facts_of_a_content_server() -> None:
+    """0.3 of 1.2 CPUs are the database's; of 4 look-ups in a cache 3 hit."""
+    tables = [
+        {
+            'content_server_cache_hits_total{cache="content"}': {"per_s": 3.0},
+            'content_server_cache_misses_total{cache="content"}': {"per_s": 1.0},
+            "sqlite_database_bytes": {"max": 4096},
+            "content_server_queue_length": {"mean": 0.5},
+        }
+    ]
+    tier = {"cpus_used": {"value": 1.2}, "parts": {"database": {"cpus_used": {"value": 0.3}}}}
+    settings = {"threads": 8, "content_cache": "2 MiB", "drop_index": ["name", "date"]}
+    found = _content_server(settings, _Metrics(tables), tier)
+    assert found["database_cpu_share"] == pytest.approx(0.25)
+    assert found["content_cache_hit_ratio"] == pytest.approx(0.75)
+    assert found["handle_cache_hit_ratio"] is None
+    assert (found["content_cache"], found["dropped_indexes"], found["threads"]) == (2 * 2**20, 2, 8)
+    assert (found["database_bytes"], found["queue_length"], found["pool_wait"]) == (4096, 0.5, None)
+    bare = _content_server({"content_cache": 1024}, _Metrics([]), {"cpus_used": {"value": 1.2}})
+    assert (bare["database_cpu_share"], bare["content_cache"], bare["dropped_indexes"]) == (None, 1024, None)
 
 
 def test_settings_of_postgresql_are_in_its_units() -> None:
@@ -145,3 +168,29 @@ def test_draws_of_a_speed_scale_the_demands_of_its_stations() -> None:
     factor = np.exp(-2 * np.log(4) / 2 / stats.norm.ppf(0.975))
     found = Question.factors(question, (fast, plain), 0)
     assert found == {"app": pytest.approx(1.5 * factor), "disk": pytest.approx(factor)}
+
+
+@pytest.mark.parametrize(
+    ("season", "step", "count", "told"),
+    [
+        ("none", 1, 3, "must have from 4 to 100000 days for a season 'none', got 3"),
+        ("none", 1, 4, None),
+        ("weekly", 1, 9, "must have from 10 to 100000 days for a season 'weekly', got 9"),
+        ("weekly", 1, 10, None),
+        ("weekly", 7, 10, "must have all seven days of a week"),
+        ("yearly", 30, 14, "must have from 15 to 100000 days for a season 'yearly', got 14"),
+        ("yearly", 25, 15, None),
+        ("yearly", 7, 15, "must have days of all twelve months"),
+    ],
+)
+def test_a_history_has_three_days_more_than_parts_of_its_season(
+    tmp_path: Path, season: str, step: int, count: int, told: str | None
+) -> None:
+    days = [START + timedelta(days=step * number) for number in range(count)]
+    path = tmp_path / "h.csv"
+    path.write_text("date,users\n" + "".join(f"{day},{100 + place}\n" for place, day in enumerate(days)), "utf-8")
+    if told is None:
+        assert len(read_history(path, "date", "users", season).days) == count
+        return
+    with pytest.raises(StudyError, match=told):
+        read_history(path, "date", "users", season)

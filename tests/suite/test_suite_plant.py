@@ -115,8 +115,8 @@ def test_a_fault_is_noticed_where_a_test_fails(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(SCRIPTS), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert ended.stdout.splitlines() == [
-        "True", "True value * 2 + 1", "True value * 2", "True 2", "True 1",
-        "False value > 0", "False 0", "False 0", "True",
+        "True", "False value > 0", "False 0",
+        "True value * 2 + 1", "True value * 2", "True 2", "True 1", "False 0", "True",
     ]  # fmt: skip
 
 

@@ -225,6 +225,16 @@ mod tests {
         String::from_utf8(out).expect("text")
     }
 
+    /// A user that comes again knows nothing of what it read before it left.
+    #[test]
+    fn a_memory_that_is_cleared_is_as_a_new_one() {
+        let mut memory = Memory::new(2, 1);
+        memory.variables[1] = b"token".to_vec();
+        memory.lists[0] = vec![b"a".to_vec(), b"b".to_vec()];
+        memory.clear();
+        assert_eq!(memory, Memory::new(2, 1));
+    }
+
     #[test]
     fn variables_are_encoded_for_their_place() {
         assert_eq!(render(r#"["a", "b", {"variable": 0}]"#, "ä/ "), "abä/ ");

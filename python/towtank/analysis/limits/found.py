@@ -122,8 +122,6 @@ def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | Non
 
 
 def _estimate(plateaus: list[Plateau], decision: Decision) -> LimitEstimate:
-    if decision.ended in LOWER_BOUNDS and decision.high is None:
-        return LimitEstimate(decision.low, decision.low, None, n=len(plateaus))
     margins = [one.margin for one in plateaus]
     if not any(_missed(one) for one in plateaus if one.level == decision.high):
         margins = [None] * len(plateaus)  # what failed is no objective, so no margin tells of it

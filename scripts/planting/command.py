@@ -1,0 +1,129 @@
+"""The command: draws a sample, judges it, and reports."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import random
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from planting import equivalents, rust, tests
+from planting.judging import Copy
+from planting.places import Place, places
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python" / "towtank"
+WORK = ROOT / "target" / "plant"
+ROOMS = ("analysis", "model", "size")
+# Tests that are run before the others, and at most after them: their number, and their time. [1], [s]
+_NEAR = (20, 10.0)
+_AT_MOST = (150, 120.0)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a fault: `noticed`, `not noticed`, `not executed`; how many tests ran."""
+
+    place: Place
+    outcome: str
+    ran: int
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    print(text, flush=True)
+
+
+def all_places() -> list[Place]:
+    """Return every fault of the rooms."""
+    files = (path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py")))
+    return [place for path in files for place in places(path, PACKAGE)]
+
+
+def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: float) -> list[str]:
+    """Return tests in their order that together keep the limits, at least one; one that takes too long is left out."""
+    chosen: list[str] = []
+    spent = 0.0
+    for name in names:
+        if not chosen or (len(chosen) < tests and spent + seconds[name] <= at_most_s):
+            chosen.append(name)
+            spent += seconds[name]
+    return chosen
+
+
+def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
+    """Plant one fault, and run the tests that execute it, the nearest before the others; then those beside them."""
+    executing, seconds = executed.tests_of(place), executed.seconds
+    if not executing:
+        return Verdict(place, "not executed", 0)
+    near = within(executing, seconds, *_NEAR)
+    ran: list[str] = []
+    for names in (near, executing, executed.beside(executing)):
+        chosen = within([name for name in names if name not in ran], seconds, *_AT_MOST)
+        if chosen and copy.is_noticed(place, chosen, sum(seconds[name] for name in chosen)):
+            return Verdict(place, "noticed", len(ran) + len(chosen))
+        ran += chosen
+    return Verdict(place, "not noticed", len(ran))
+
+
+def check(sample: list[Place], executed: tests.Executed, copy: Copy) -> None:
+    """Run the nearest tests without a fault: where one fails by itself, every fault would count as noticed."""
+    near = {test for place in sample for test in within(executed.tests_of(place), executed.seconds, *_NEAR)}
+    if near and not copy.pass_all(sorted(near), sum(executed.seconds[test] for test in near)):
+        sys.exit("error: a test fails without any fault; run `make test` first")
+
+
+def table(verdicts: list[Verdict]) -> str:
+    """Return the counts by room."""
+    outcomes = ("noticed", "not noticed", "not executed")
+    lines = ["", f"{'room':10}" + "".join(f"{outcome:>14}" for outcome in outcomes)]
+    for room in (*ROOMS, "all"):
+        counted = Counter(each.outcome for each in verdicts if room in ("all", each.place.path.split("/")[0]))
+        if total := counted.total():
+            cells = (f"{counted[outcome]:7} ({counted[outcome] / total:4.0%})" for outcome in outcomes)
+            lines.append(f"{room:10}" + "".join(f"{cell:>14}" for cell in cells))
+    return "\n".join(lines)
+
+
+def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> list[Verdict]:
+    """Judge a sample of the faults of Python, and print each that is not noticed."""
+    pattern = re.compile(options.only)
+    candidates = [place for place in all_places() if pattern.search(f"{place.path}:{place.line}")]
+    candidates = [place for place in candidates if not any(entry.is_of(place) for entry in listed)]
+    sample = random.Random(options.seed).sample(candidates, min(options.size, len(candidates)))
+    say(f"{len(sample)} of {len(candidates)} faults, seed {options.seed}")
+    executed = tests.recorded(PACKAGE, WORK / "recorded", options.keep)
+    copy = Copy(PACKAGE, WORK / "copy")
+    check(sample, executed, copy)
+    verdicts = []
+    for place in sorted(sample, key=lambda place: (place.path, place.line)):
+        verdicts.append(judge(place, executed, copy))
+        if verdicts[-1].outcome != "noticed":
+            say(f"{verdicts[-1].outcome} by {verdicts[-1].ran} tests: {place}")
+    return verdicts
+
+
+def main() -> int:
+    """Return exit status 1 where too many faults were not noticed, or an entry of the list is stale."""
+    parser = argparse.ArgumentParser(description="Plants single faults, and reports what no test notices.")
+    parser.add_argument("--size", type=int, default=100, help="how many faults (default %(default)s)")
+    parser.add_argument("--seed", default=datetime.date.today().isoformat(), help="seed of the sample (today)")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="places whose FILE:LINE matches")
+    parser.add_argument("--keep", action="store_true", help="take the last record of who executes what, though stale")
+    parser.add_argument("--least", type=float, default=0.9, help="ratio to be noticed (default %(default)s)")
+    parser.add_argument("--rust", action="store_true", help="plant into the crate `queueing`, by cargo-mutants")
+    options = parser.parse_args()
+    python, of_rust = equivalents.read()
+    if options.rust:
+        return rust.plant(options.size, options.seed, options.least, of_rust)
+    stale = equivalents.stale(python, PACKAGE)
+    for entry in stale:
+        print(f"stale: {entry.path} has no `{entry.was}` in `{entry.scope}`", file=sys.stderr)
+    verdicts = plant(options, python)
+    say(table(verdicts))
+    noticed = sum(verdict.outcome == "noticed" for verdict in verdicts)
+    return int(bool(stale) or noticed < options.least * len(verdicts))

@@ -1,0 +1,56 @@
+"""Faults that change no answer, each with its reason: `equivalent.yaml`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from planting.places import Place, places
+
+FILE = Path(__file__).with_name("equivalent.yaml")
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """A change without effect. An expression is found by its function and its text, not by its line.
+
+    Attributes
+    ----------
+    path, scope, was, planted : str
+        As of a `Place`. If `planted` is empty, every fault of this expression; if `was` is empty too, every fault of
+        the function.
+    reason : str
+    """
+
+    path: str
+    scope: str
+    was: str
+    planted: str
+    reason: str
+
+    def is_of(self, place: Place) -> bool:
+        """Whether a fault is this one."""
+        same = (self.path, self.scope) == (place.path, place.scope) and self.was in ("", place.was)
+        return same and self.planted in ("", place.planted)
+
+
+def read(file: Path = FILE) -> tuple[list[Equivalent], dict[str, str]]:
+    """Return the equivalents of Python, and the reasons of those of Rust by the name that cargo-mutants gives them."""
+    listed = YAML(typ="safe").load(file.read_text("utf-8"))
+    python = [
+        Equivalent(entry["file"], entry.get("in", ""), entry.get("was", ""), entry.get("planted", ""), entry["reason"])
+        for entry in listed["python"]
+    ]
+    return python, {entry["fault"]: entry["reason"] for entry in listed["rust"]}
+
+
+def stale(equivalents: list[Equivalent], package: Path) -> list[Equivalent]:
+    """Return the entries that no place of the package answers to."""
+    return [
+        entry
+        for entry in equivalents
+        if not (package / entry.path).exists()
+        or not any(entry.is_of(place) for place in places(package / entry.path, package))
+    ]

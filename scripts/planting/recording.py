@@ -1,0 +1,65 @@
+"""Plugin of pytest: which lines of the package each test executes, and how long it takes.
+
+Each process writes a file of its own into the folder of the data: the seconds of each test that passed, and the lines
+by file; under the empty name, the lines that were executed outside of tests, on import. Variables `PLANT_PACKAGE` and
+`PLANT_DATA` name the folders. The process of the test alone is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import coverage
+import pytest
+
+PACKAGE = Path(os.environ["PLANT_PACKAGE"])
+DATA = Path(os.environ["PLANT_DATA"])
+
+
+class Recorder:
+    """Looks at the tests of one process."""
+
+    def __init__(self) -> None:
+        self.coverage = coverage.Coverage(data_file=None, include=[f"{PACKAGE}/*"], config_file=False)
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.failed: set[str] = set()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        self.coverage.switch_context(item.nodeid)
+        try:
+            return (yield)
+        finally:
+            self.coverage.switch_context("")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.duration
+        if report.outcome != "passed":
+            self.failed.add(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        self.coverage.stop()
+        by_test: dict[str, dict[str, list[int]]] = defaultdict(dict)
+        data = self.coverage.get_data()
+        for name in data.measured_files():
+            for line, contexts in data.contexts_by_lineno(name).items():
+                for context in contexts:
+                    by_test[context].setdefault(str(Path(name).relative_to(PACKAGE)), []).append(line)
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        kept = {"": 0.0} | {test: seconds for test, seconds in self.seconds.items() if test not in self.failed}
+        found = {test: {"seconds": seconds, "lines": by_test.get(test, {})} for test, seconds in kept.items()}
+        DATA.mkdir(parents=True, exist_ok=True)
+        (DATA / f"{worker}-{os.getpid()}.json").write_text(json.dumps(found))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start before the tests are collected; with several workers the first process runs no test."""
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", 0):
+        recorder = Recorder()
+        recorder.coverage.start()
+        config.pluginmanager.register(recorder)

@@ -1,0 +1,76 @@
+"""Faults in Rust, by cargo-mutants: a sample of its list, one build and test run of the crate for each."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "target" / "tools"
+CRATE = "towtank-queueing"
+# A fault may make a solver run on; the tests of the crate take seconds.
+_TIMEOUT_S = 120
+# In the regular expressions of Rust an escaped blank is a fault.
+_SPECIAL = re.compile(r"([.^$*+?{}\[\]\\|()])")
+
+
+def installed() -> str:
+    """Return the path of cargo-mutants; it is built once into `target/tools`."""
+    program = shutil.which("cargo-mutants", path=f"{TOOLS / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    if program is not None:
+        return program
+    subprocess.run(["cargo", "install", "cargo-mutants", "--locked", "--quiet", "--root", TOOLS], check=True)
+    return str(TOOLS / "bin" / "cargo-mutants")
+
+
+def exactly(name: str) -> str:
+    """Return the regular expression of one name."""
+    return "^" + _SPECIAL.sub(r"\\\1", name) + "$"
+
+
+def without_place(name: str) -> str:
+    """Return the name of a fault by file and function: `crates/queueing/src/amva.rs: replace - with + in solve`."""
+    return re.sub(r":\d+:\d+:", ":", name)
+
+
+def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
+    """Plant a sample, and return exit status 1 where too many were not noticed, or an entry of the list is stale."""
+    program = installed()
+    command = [program, "mutants", "--package", CRATE, "--dir", str(ROOT)]
+    told = subprocess.run([*command, "--list"], check=True, capture_output=True, text=True).stdout
+    names = told.splitlines()
+    stale = set(listed) - {without_place(name) for name in names}
+    for name in sorted(stale):
+        print(f"stale: there is no fault {name}", file=sys.stderr)
+    names = [name for name in names if without_place(name) not in listed]
+    sample = random.Random(seed).sample(names, min(size, len(names)))
+    print(f"{len(sample)} of {len(names)} faults, seed {seed}", flush=True)
+    output = ROOT / "target" / "plant"
+    output.mkdir(parents=True, exist_ok=True)
+    chosen = [argument for name in sample for argument in ("--re", exactly(name))]
+    settings = ["--timeout", str(_TIMEOUT_S), "--profile", "checked", "--no-times", "--output", str(output)]
+    # Status 2 and 3 say that some were not noticed, or ran on; what became of each stands in a file.
+    status = subprocess.run([*command, *settings, *chosen], check=False).returncode
+    if status not in (0, 2, 3):
+        return status
+    return report(output / "mutants.out" / "outcomes.json", least) or int(bool(stale))
+
+
+def report(outcomes: Path, least: float) -> int:
+    """Print what was not noticed, and the rate; return 1 where it is below the least."""
+    found: dict[str, list[str]] = {}
+    for outcome in json.loads(outcomes.read_text("utf-8"))["outcomes"]:
+        if outcome["scenario"] != "Baseline":
+            found.setdefault(outcome["summary"], []).append(outcome["scenario"]["Mutant"]["name"])
+    for name in found.get("MissedMutant", []):
+        print(f"not noticed: {name}")
+    noticed = sum(len(found.get(summary, [])) for summary in ("CaughtMutant", "Timeout"))
+    judged = noticed + len(found.get("MissedMutant", []))
+    print(f"{noticed} of {judged} noticed; {len(found.get('Unviable', []))} cannot be built")
+    return int(noticed < least * judged)
