@@ -218,3 +218,17 @@ def test_the_probability_is_that_of_demands_and_growth_together(tmp_path: Path, 
     truth = float(np.mean(norm.cdf((most + width**2 / 2) / width)))
     # Three standard errors of a share of 200 draws.
     assert one["probability"] == pytest.approx(truth, abs=3 * math.sqrt(truth * (1 - truth) / 200) + 0.005)
+
+
+def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> None:
+    """15 % less a year: the answer must carry 30 /s today, and not only 25.5 /s in a year."""
+    model = written(tmp_path, "model.yaml", OPEN)
+    for interval in ("", ", growth_interval: [-25 % / year, -5 % / year]"):
+        load = f"load: {{growth: -15 % / year{interval}, horizon: 1 year, start: 2026-01-01}}\n"
+        text = f"schema: towtank/sizing/1\n{load}objectives: [mean < 48 ms]\ntiers: {{app: {{cpus: [1, 2]}}}}\n"
+        found = sized(capsys, model, "--for", written(tmp_path, "sizing.yaml", text))
+        # 0.02 / (1 - 0.02 x 30) = 50 ms today, 0.02 / (1 - 0.02 x 25.5) = 40.8 ms in a year, with one CPU.
+        assert found["answer"]["configuration"] == "app 2 CPUs"
+        assert found["load"]["rate_per_s"]["in"] == pytest.approx(30)
+        assert found["dates"][1]["missed_from"] is None
+        assert any(step["step"] == "load until the horizon" for step in found["steps"])
