@@ -14,7 +14,16 @@ from sizing import sized, written
 
 from towtank.cli import main
 from towtank.estimates import interval_texts
-from towtank.size.interval import between, duration_text, number_text, rate_text, share_between, share_text, size_text
+from towtank.size.interval import (
+    Interval,
+    between,
+    duration_text,
+    number_text,
+    rate_text,
+    share_between,
+    share_text,
+    size_text,
+)
 
 OPEN = """
 classes:
@@ -183,6 +192,7 @@ def test_values_have_the_digits_of_their_interval() -> None:
     assert rate_text(271.47, drawn.times(271.47)) == "271 [246, 297] /s"
     assert share_text(0.60061, drawn.times(0.60061)) == "60 [54, 66] %"
     assert share_text(0.99996) == "99.996 %"
+    assert share_text(0.999999, Interval(0.9998, 1.0)) == "above 99.9 %"
     assert number_text(1234.0) == "1,234"
     assert number_text(14321.5) == "14,300"
     assert size_text(2.5 * 2**30, drawn.times(2.5 * 2**30)) == "2.50 [2.26, 2.74] GiB"
