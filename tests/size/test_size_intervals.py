@@ -14,7 +14,16 @@ from sizing import sized, written
 
 from towtank.cli import main
 from towtank.estimates import interval_texts
-from towtank.size.interval import between, duration_text, number_text, rate_text, share_between, share_text, size_text
+from towtank.size.interval import (
+    Interval,
+    between,
+    duration_text,
+    number_text,
+    rate_text,
+    share_between,
+    share_text,
+    size_text,
+)
 
 OPEN = """
 classes:
@@ -183,6 +192,7 @@ def test_values_have_the_digits_of_their_interval() -> None:
     assert rate_text(271.47, drawn.times(271.47)) == "271 [246, 297] /s"
     assert share_text(0.60061, drawn.times(0.60061)) == "60 [54, 66] %"
     assert share_text(0.99996) == "99.996 %"
+    assert share_text(0.999999, Interval(0.9998, 1.0)) == "above 99.9 %"
     assert number_text(1234.0) == "1,234"
     assert number_text(14321.5) == "14,300"
     assert size_text(2.5 * 2**30, drawn.times(2.5 * 2**30)) == "2.50 [2.26, 2.74] GiB"
@@ -218,3 +228,17 @@ def test_the_probability_is_that_of_demands_and_growth_together(tmp_path: Path, 
     truth = float(np.mean(norm.cdf((most + width**2 / 2) / width)))
     # Three standard errors of a share of 200 draws.
     assert one["probability"] == pytest.approx(truth, abs=3 * math.sqrt(truth * (1 - truth) / 200) + 0.005)
+
+
+def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> None:
+    """15 % less a year: the answer must carry 30 /s today, and not only 25.5 /s in a year."""
+    model = written(tmp_path, "model.yaml", OPEN)
+    for interval in ("", ", growth_interval: [-25 % / year, -5 % / year]"):
+        load = f"load: {{growth: -15 % / year{interval}, horizon: 1 year, start: 2026-01-01}}\n"
+        text = f"schema: towtank/sizing/1\n{load}objectives: [mean < 48 ms]\ntiers: {{app: {{cpus: [1, 2]}}}}\n"
+        found = sized(capsys, model, "--for", written(tmp_path, "sizing.yaml", text))
+        # 0.02 / (1 - 0.02 x 30) = 50 ms today, 0.02 / (1 - 0.02 x 25.5) = 40.8 ms in a year, with one CPU.
+        assert found["answer"]["configuration"] == "app 2 CPUs"
+        assert found["load"]["rate_per_s"]["in"] == pytest.approx(30)
+        assert found["dates"][1]["missed_from"] is None
+        assert any(step["step"] == "load until the horizon" for step in found["steps"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -9,7 +10,7 @@ from rich.table import Table
 
 from towtank.cli.fit_table import estimated_times, refused_predictions
 from towtank.estimates import duration_estimate, number_estimate
-from towtank.units import format_duration
+from towtank.size.interval import Interval, duration_text, few_digits, share_text
 
 Json = dict[str, Any]
 
@@ -72,7 +73,7 @@ def _transactions(document: Json) -> Table:
         demands = [each["demands_s"][name] for each in stations.values()]
         table.add_row(
             name,
-            f"{100 * one['share']:.1f} %",
+            share_text(one["share"]),
             f"{one['requests']:.3g}",
             *(duration(each["value"], each["low"], each["high"]) for each in demands),
             duration(*(one["elsewhere_s"][key] for key in ("value", "low", "high"))),
@@ -89,11 +90,11 @@ def _levels(document: Json) -> Table:
         used = [row["utilization"][name] for name in names]
         table.add_row(
             f"{row['load']:g}",
-            f"{row['throughput']:.4g}",
-            f"{row['fitted_throughput']:.4g}",
-            format_duration(row["response_s"]),
-            format_duration(row["fitted_response_s"]),
-            *(f"{100 * one['measured']:.1f} %, {100 * one['fitted']:.1f} %" for one in used),
+            few_digits(row["throughput"]),
+            few_digits(row["fitted_throughput"]),
+            duration_text(row["response_s"]),
+            duration_text(row["fitted_response_s"]),
+            *(f"{share_text(one['measured'])}, {share_text(one['fitted'])}" for one in used),
         )
     return table
 
@@ -108,13 +109,13 @@ def _held_out(held: Json) -> Table:
         used = [row["utilization"][name] for name in names]
         table.add_row(
             f"{row['load']:g}",
-            f"{row['measured_throughput']:.4g}",
+            few_digits(row["measured_throughput"]),
             _rate(row["predicted_throughput"], *row["throughput_band_95"]),
             f"{100 * row['error']:+.2g} %",
-            format_duration(row["measured_response_s"]),
+            duration_text(row["measured_response_s"]),
             duration(row["predicted_response_s"], *row["response_band_95"]),
             f"{100 * row['response_error']:+.2g} %",
-            *(f"{100 * one['measured']:.1f} %, {100 * one['predicted']:.1f} %" for one in used),
+            *(f"{share_text(one['measured'])}, {_share(one['predicted'], one['band_95'])}" for one in used),
         )
     return table
 
@@ -128,7 +129,7 @@ def _held_out_classes(held: Json) -> Table:
         table.add_row(
             name,
             f"{one['count']:.0f}",
-            "-" if measured is None else format_duration(measured),
+            "-" if measured is None else duration_text(measured),
             duration(one["predicted_response_s"], *one["band_95"]),
             "-" if one["error"] is None else f"{100 * one['error']:+.2g} %",
         )
@@ -147,15 +148,21 @@ def _predictions(document: Json) -> Table:
             row["range"],
             _rate(rate["median"], *rate["band_95"]),
             duration(time["median"], *time["band_95"]),
-            *(f"{100 * row['utilization'][name]['median']:.1f} %" for name in names),
+            *(_share(row["utilization"][name]["median"], row["utilization"][name]["band_95"]) for name in names),
         )
     return table
 
 
 def duration(value: float, low: float | None, high: float | None) -> str:
     """A time with its interval, if it has one."""
-    return format_duration(value) if low is None or high is None else duration_estimate(value, low, high)
+    return duration_text(value) if low is None or high is None else duration_estimate(value, low, high)
 
 
 def _rate(value: float, low: float | None, high: float | None) -> str:
-    return f"{value:.4g}" if low is None or high is None else number_estimate(value, low, high)
+    return few_digits(value) if low is None or high is None else number_estimate(value, low, high)
+
+
+def _share(ratio: float, band: Sequence[float | None]) -> str:
+    """A ratio in per cent with its band, if it has one."""
+    low, high = band
+    return share_text(ratio) if low is None or high is None else share_text(ratio, Interval(low, high))

@@ -51,12 +51,13 @@ def _row(
     question = settled.question
     load = settled.now.times(question.file.load.peak)
     shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
-    draws = some_draws(len(question.draws)) if shares is None else range(len(question.draws))
+    all_draws = as_probability and bool(question.draws)
+    draws = range(len(question.draws)) if all_draws else some_draws(len(question.draws))
     best, *drawn = limits(question, candidate, [None, *draws], load=load, scales=scales, boost=boost)
     found = drawn if question.draws else [best]
     chance = round(1 - question.file.probability, 12)
     # The load carried may lie anywhere within the last step of the bisection.
-    carried = found if shares is None else [limit * (1 + LIMIT_PRECISION) for limit in found]
+    carried = [limit * (1 + LIMIT_PRECISION) for limit in found] if as_probability else found
     when = reached(settled.growing, settled.start, carried, chance, shares, best=best)
     total, unit = load.total
     return {

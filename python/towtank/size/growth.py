@@ -222,6 +222,21 @@ class HistoricGrowth:
         return math.exp(middle + low), math.exp(middle + high)
 
 
+def _times_until(days: float) -> tuple[float, float, float]:
+    """Today, after a week, and the horizon: at one of them a load that grows or shrinks is highest. [d]"""
+    return 0.0, min(7.0, days), days
+
+
+def highest_factor(growing: Growing, days: float) -> float:
+    """Highest expected load from today until the horizon, over that of today; at least that of today. [1]"""
+    return max(growing.factor(time) for time in _times_until(days))
+
+
+def highest_drawn(growing: Growing, days: float, shares: Floats) -> Floats:
+    """Quantiles of the highest load from today until the horizon, over that of today. [1]"""
+    return np.asarray(np.max([growing.drawn(time, shares) for time in _times_until(days)], axis=0), dtype=float)
+
+
 @dataclass(frozen=True)
 class Reached:
     """When a load passes a limit.

@@ -20,6 +20,8 @@ _NO_WIDTH = 1e-9
 """Relative width below which an interval is a rounding error: the draws do not change the value. [ratio]"""
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
 _WILSON = 1.959964
+# Share above which an interval that ends at all has no digits that matter.
+_ALMOST_ALL = 0.999
 # Whole numbers up to here are exact as doubles, and written in full.
 _WHOLE = 1e15
 
@@ -159,6 +161,8 @@ def share_text(ratio: float | None, interval: Interval | None = None) -> str:
     known = _known(interval)
     if known is None:
         return f"{few_digits(100 * ratio)} %" if ratio >= 1 else f"{_below_all(100 * ratio)} %"
+    if known.low > _ALMOST_ALL and known.high <= 1:
+        return f"above {100 * _ALMOST_ALL:g} %"
     return share_estimate(ratio, known.low, known.high)
 
 

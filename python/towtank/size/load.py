@@ -11,7 +11,7 @@ import numpy as np
 
 from towtank.errors import Fault
 from towtank.size.basis import Basis
-from towtank.size.growth import Growing, HistoricGrowth
+from towtank.size.growth import Growing, HistoricGrowth, highest_drawn, highest_factor
 from towtank.size.interval import ENDS, Interval
 from towtank.size.network import Changes
 from towtank.size.quantities import YEAR_D
@@ -136,12 +136,12 @@ def _grown_interval(growing: Growing, days: float, total: float) -> Interval | N
     """Interval of a load after some days; None if growth is certain."""
     if growing.certain:
         return None
-    low, high = growing.drawn(days, np.array(ENDS))
+    low, high = highest_drawn(growing, days, np.array(ENDS))
     return Interval(float(low) * total, float(high) * total)
 
 
 def _grown(steps: Steps, growing: Growing, days: float, load: tuple[float, str]) -> float:
-    """Factor of the load after some days, with its step."""
+    """Factor of the highest load within some days, with its steps."""
     total, unit = load
     grown = growing.factor(days)
     if isinstance(growing, HistoricGrowth):
@@ -151,9 +151,19 @@ def _grown(steps: Steps, growing: Growing, days: float, load: tuple[float, str])
     else:
         values, formula = {"g": growing.yearly, "years": days / YEAR_D, "N": total}, "N g^years"
         source = growing.source
+    highest = highest_factor(growing, days)
     interval = _grown_interval(growing, days, total)
-    steps.add(Step("load at the horizon", formula, values, total * grown, unit, source, interval))
-    return grown
+    steps.add(
+        Step(
+            "load at the horizon", formula, values, total * grown, unit, source, interval if highest == grown else None
+        )
+    )
+    if highest > grown:
+        # It must be enough until the horizon, and not only then.
+        values = {"N": total, "f": highest}
+        source = "the load shrinks: the highest one until the horizon"
+        steps.add(Step("load until the horizon", "N f", values, total * highest, unit, source, interval))
+    return highest
 
 
 def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing | None) -> Load:

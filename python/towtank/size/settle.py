@@ -13,7 +13,7 @@ from towtank.errors import Fault, ModelError, StudyError
 from towtank.model.stations import servers_of
 from towtank.size.basis import DRAWS, SEED, Basis
 from towtank.size.factors import Factor
-from towtank.size.growth import GivenGrowth, Growing, HistoricGrowth
+from towtank.size.growth import GivenGrowth, Growing, HistoricGrowth, highest_drawn, highest_factor
 from towtank.size.history import read_history
 from towtank.size.interval import Interval
 from towtank.size.load import Load, load_at_horizon, load_faults, load_now
@@ -342,7 +342,9 @@ def _with_growth(question: Question, growing: Growing | None) -> Question:
         question,
         draws=draws,
         growth_shares=tuple(float(share) for share in shares),
-        growth_draws=tuple(float(factor) / question.growth for factor in growing.drawn(horizon, shares)),
+        growth_draws=tuple(
+            float(factor) / highest_factor(growing, horizon) for factor in highest_drawn(growing, horizon, shares)
+        ),
         counted=(*question.counted, "growth"),
     )
 

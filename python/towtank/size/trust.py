@@ -104,19 +104,20 @@ def trust(settled: Settled, search: Search) -> Json:
     else:
         doubts.insert(0, "the model says nothing of a measurement: its numbers are taken as given")
     found["rests_on"] = rests_on(settled)
-    found["no_interval"] = _no_interval(question)
+    found["no_interval"] = _no_interval(question, search.answer)
     found["draws"] = len(question.draws)
     found["counted"] = list(question.counted)
     found["doubts"] = doubts
     return found
 
 
-def _no_interval(question: Question) -> str | None:
+def _no_interval(question: Question, answer: Found | None) -> str | None:
     """Reason why no value has an interval; None if values have one."""
     if question.draws:
         return None
-    unknown = no_probability(question)
-    return unknown or "the model's demands are given without error"
+    reason = no_probability(question) or "the model's demands are given without error"
+    simulated = answer is not None and any(one is not None for one in answer.simulated)
+    return f"{reason}; brackets hold the error of the simulation only" if simulated else reason
 
 
 def _times(answer: Found, highest: float) -> Json | None:

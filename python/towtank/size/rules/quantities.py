@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from towtank.estimates import significant
 from towtank.units import DURATION_UNITS, SIZE_UNITS, format_size, shown
 
 Dimension = tuple[Fraction, Fraction, Fraction]
@@ -204,7 +205,7 @@ def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str
     if unit.text == "1":
         return text
     if unit.text in ("GiB", "MiB", "KiB") and 0 < number < 1:
-        return format_size(value)
+        return format_size(significant(value, digits))
     if unit.text == "B" and abs(value) >= 1024:
         return f"{text} B ({format_size(value)})"
     return f"{text} {_singular(unit.text) if text == '1' else unit.text.replace('{', '').replace('}', '')}"
