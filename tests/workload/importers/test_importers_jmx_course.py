@@ -79,6 +79,35 @@ def test_a_flow_control_that_stops_is_noted(import_text: Importer) -> None:
     ]
 
 
+def data_set(file: str, names: str) -> str:
+    return element("CSVDataSet", filename=file, variableNames=names)
+
+
+def test_what_is_done_once_and_the_first_round_have_the_same_row(import_text: Importer, tmp_path: Path) -> None:
+    (tmp_path / "u.csv").write_text("ann\nbob\n", encoding="utf-8")
+    once = element("OnceOnlyController", request("/login/${u}"))
+    found = import_text("jmx", group(data_set("u.csv", "u") + once + request("/x/${u}")))
+    steps = found.workload["transactions"]
+    assert [next(iter(step)) for step in steps["g_once"]] == ["draw", "get"]
+    assert [next(iter(step)) for step in steps["g"]] == ["get", "draw"]
+    assert not found.noted("rows of 'G'")
+    found = import_text(
+        "jmx", group(data_set("u.csv", "u") + once + request("/x/${u}"), on_sample_error="startnextloop")
+    )
+    assert found.noted("rows of 'G'")
+    found = import_text("jmx", group(data_set("u.csv", "u") + once + request("/x")))
+    assert [next(iter(step)) for step in found.workload["transactions"]["g"]] == ["get"]
+
+
+def test_a_data_set_inside_a_loop_deals_a_row_for_each_round_of_it(import_text: Importer, tmp_path: Path) -> None:
+    (tmp_path / "u.csv").write_text("ann\nbob\n", encoding="utf-8")
+    loop = element("LoopController", data_set("u.csv", "u") + request("/x/${u}"), LoopController__loops="2")
+    found = import_text("jmx", group(loop + request("/y")))
+    first, second = found.workload["transactions"]["g"]
+    assert [next(iter(step)) for step in first["steps"]] == ["draw", "get"]
+    assert second["get"] == "/y"
+
+
 def cookie(name: str, **properties: str) -> str:
     given = {"value": "v1", "domain": "a", "path": "/", **properties}
     inner = "".join(f'<stringProp name="Cookie.{key}">{text}</stringProp>' for key, text in given.items())
