@@ -6,6 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
+# Generated files of each kind of import that `make judge` compares.
+PLANS ?= 20
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help setup demo test test-packages test-anywhere nightly check judge lint bench bench-peers docs lock clean
@@ -36,6 +38,7 @@ check: lint ## before each commit, in minutes: lints, and the tests that start n
 	cargo test --workspace --locked --profile checked --quiet --lib
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(UNITS)
 
+nightly: PLANS = 200
 nightly: test test-anywhere judge ## all tests with new examples, then again as on other machines and for other users
 	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 $(BIN)/python -m pytest -n 2 \
 		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py
@@ -51,9 +54,11 @@ test-packages: ## as root: install what some tests need, of scripts/packages.txt
 test-anywhere: setup ## the suite as on other machines and for other users; VARIATION="NAME NAME+NAME ..." chooses, EVERYTHING=1 runs all of it
 	$(BIN)/python scripts/test_anywhere.py $(VARIATION) $(if $(EVERYTHING),--everything)
 
-judge: setup ## run JMeter, from Maven, beside the imports of its test plans; for the night, not for every change
+judge: setup ## run JMeter (from Maven) and k6 (built by Go) beside imports of their files; PLANS=20 generated ones each
 	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter
-	TOWTANK_JMETER=$(CURDIR)/$(VENV)/jmeter $(BIN)/python -m pytest tests/workload/importers/judged_by_jmeter.py
+	scripts/import-keys --k6 $(CURDIR)/$(VENV)/k6
+	TOWTANK_JMETER=$(CURDIR)/$(VENV)/jmeter TOWTANK_K6=$(CURDIR)/$(VENV)/k6 TOWTANK_PLANS=$(PLANS) \
+		$(BIN)/python -m pytest tests/workload/importers/judged_by_*.py tests/workload/importers/test_importers_judged_by_*.py
 
 lint: setup ## formatting, lints, types, schemas up to date
 	cargo fmt --all --check

@@ -66,11 +66,18 @@ class Calls:
         self.draft = draft
         self.source = source
         self.writer = Writer(draft)
-        self.expressions = Expressions(self.writer, self.call, self.drawn)
+        self.expressions = Expressions(self.writer, self.call, self.drawn, self.ends)
         self.requests = Requests(draft, self.writer)
         self.out: list[Step] = []
         self.pages: list[str] = []
         self.depth = 0
+        # The step made last, how many were made, and how deep they stand in loops.
+        self.last: Step | None = None
+        self.made = 0
+        self.loops = 0
+        # Tests that leave a function where the round ends in a workload: the node, depth of the function, steps made.
+        self._leaving: list[tuple[Node, int]] = []
+        self.left: list[tuple[Node, int]] = []
         self.inside_group = False
         self.tables: dict[int, Table | None] = {}
         self.body: Callable[[Node, Environment], Any] = lambda *_: None
@@ -152,6 +159,7 @@ class Calls:
 
     def _known(self, name: str, node: Node, arguments: Node | None, environment: Environment) -> Any:  # noqa: PLR0911 - one line per function
         """Calls of what k6 and JavaScript have."""
+        name = name.removeprefix("k6.")
         module, _, method = name.rpartition(".")
         if name == "http.url":
             return self.value(arguments, environment)
@@ -177,8 +185,50 @@ class Calls:
             return Unknown("is the answer to a request that was left out")
         # k6 goes on after a failed request and after a failed check.
         step["on_failure"] = "go_on"
-        self.out.append(step)
+        self._add(step)
         return Answer(step)
+
+    def _add(self, step: Step) -> None:
+        self.out.append(step)
+        self.last = step
+        self.made += 1
+
+    def checked(self, step: Step) -> Checked:
+        """The value of a test of an answer."""
+        return Checked((step,), prompt=step is self.last)
+
+    def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
+        """Let requests end the round where they fail, as the script does after its test.
+
+        Parameters
+        ----------
+        checked : Checked
+            The requests.
+        node : Node
+            The test.
+        thrown : bool
+            Whether k6 ends the round, too; otherwise it leaves the function in which the test stands.
+        """
+        for step in checked.steps:
+            step.pop("on_failure", None)
+        if not checked.prompt or checked.steps[-1] is not self.last:
+            why = "stands behind other steps: here a request that fails ends the round before them"
+            self.note(node, shown(node), why)
+        if not thrown and self.depth > 1:
+            self._leaving.append((node, self.depth))
+
+    def _leave(self) -> None:
+        """Remember what was left by a function that ends here."""
+        while self._leaving and self._leaving[-1][1] == self.depth:
+            self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
+
+    def settle(self) -> None:
+        """Note tests that leave a function only, if anything is done after it."""
+        for node, made in self.left:
+            if made < self.made:
+                why = "leaves its function only in k6; here a request that fails ends the round, with what follows"
+                self.note(node, shown(node), why)
+        self.left.clear()
 
     def _pure(self, name: str, node: Node, values: list[Any]) -> Any:  # noqa: PLR0911 - one line per function
         """Functions without steps."""
@@ -207,7 +257,9 @@ class Calls:
         if name == "encodeURIComponent" and values:
             return self._encoded(first, node)
         if name in {"encoding.b64encode", "b64encode"} and isinstance(first, str):
-            return base64.b64encode(first.encode()).decode()
+            return _base64(first, values[1] if len(values) > 1 else "std") or Unknown(
+                f"{shown(node)} is not understood"
+            )
         return self._files(name, node, first)
 
     def _encoded(self, value: Any, node: Node) -> Any:
@@ -296,6 +348,7 @@ class Calls:
                 return self.body(body, environment)
             return self.value(body, environment)
         finally:
+            self._leave()
             self.depth -= 1
 
     def bind(self, pattern: Node, value: Any, environment: Environment) -> None:
@@ -337,7 +390,7 @@ class Calls:
                 self.note(pair, what, f"cannot be checked: {reason}")
         if not answer.step.get("check"):
             answer.step.pop("check", None)
-        return Checked(answer.step)
+        return self.checked(answer.step)
 
     def _test(self, test: Function, answer: Answer) -> dict[str, Any]:
         """One test as a check of its own, so that one that fails leaves nothing behind."""
@@ -412,16 +465,26 @@ class Calls:
     def _sleep(self, node: Node, values: list[Any]) -> Any:
         pause = values[0] if values else None
         if isinstance(pause, int | float) and not isinstance(pause, bool) and 0 <= pause < 1e9:
-            self.out += [think(seconds(pause))] if pause > 0 else []
+            if pause > 0:
+                self._add(think(seconds(pause)))
         elif isinstance(pause, Random) and 0 <= pause.low <= pause.high < 1e9:
             high = pause.high - 1 if pause.whole else pause.high
-            self.out.append(think({"uniform": {"min": seconds(pause.low), "max": seconds(max(high, pause.low))}}))
+            self._add(think({"uniform": {"min": seconds(pause.low), "max": seconds(max(high, pause.low))}}))
             if pause.whole:
                 self.note(node, shown(node), "any time between the two is drawn, not whole seconds only")
         else:
             self.note(node, shown(node), "its time is not known before the run: 1 s is taken")
-            self.out.append(think("1 s"))
+            self._add(think("1 s"))
         return None
+
+
+def _base64(text: str, variant: Any) -> str | None:
+    """A text in the variant of base64 that k6 names; None for any other."""
+    if variant not in {"std", "rawstd", "url", "rawurl"}:
+        return None
+    encode = base64.urlsafe_b64encode if variant.endswith("url") else base64.b64encode
+    encoded = encode(text.encode()).decode()
+    return encoded.rstrip("=") if variant.startswith("raw") else encoded
 
 
 def _of_number(name: str, value: float | Random, node: Node) -> Any:
