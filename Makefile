@@ -58,7 +58,7 @@ judge: setup ## run JMeter (from Maven) and k6 (built by Go) beside imports of t
 	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter
 	scripts/import-keys --k6 $(CURDIR)/$(VENV)/k6
 	TOWTANK_JMETER=$(CURDIR)/$(VENV)/jmeter TOWTANK_K6=$(CURDIR)/$(VENV)/k6 TOWTANK_PLANS=$(PLANS) \
-		$(BIN)/python -m pytest tests/workload/importers/judged_by_*.py tests/workload/importers/test_importers_judged_by_*.py
+		$(BIN)/python -m pytest tests/workload/importers/judged_by_*.py tests/workload/importers/test_importers_judged_by_*.py tests/workload/importers/test_importers_generated.py
 
 lint: setup ## formatting, lints, types, schemas up to date
 	cargo fmt --all --check

@@ -47,6 +47,14 @@ def sent(path: str, inside: str, method: str) -> str:
     )
 
 
+def variables(value: str) -> str:
+    inner = '<stringProp name="Argument.name">v</stringProp><stringProp name="Argument.metadata">=</stringProp>'
+    inner += f'<stringProp name="Argument.value">{value}</stringProp>'
+    entry = f'<elementProp name="v" elementType="Argument">{inner}</elementProp>'
+    collection = f'<collectionProp name="Arguments.arguments">{entry}</collectionProp>'
+    return f'<Arguments testname="U">{collection}</Arguments><hashTree/>'
+
+
 def data_set(file: str) -> str:
     """A data set of a file whose first line names its columns."""
     inner = f'<stringProp name="filename">{file}</stringProp><stringProp name="delimiter">,</stringProp>'
@@ -128,6 +136,9 @@ PLANS = {
         + at("/use/${t}")
     ),
     "controllers": group(element("LoopController", at("/in"), LoopController__loops="3") + at("/out")),
+    "variables of one name": group(
+        variables("1") + at("/x/${v}") + element("GenericController", variables("3") + at("/y/${v}"))
+    ),
     "rows of a data set": group(data_set("FOLDER/h.csv") + at("/x/${user}/${pw}")),
     "rows of a login that is done once": group(
         data_set("FOLDER/h.csv") + element("OnceOnlyController", at("/login/${user}")) + at("/x/${user}")

@@ -79,6 +79,23 @@ def test_a_flow_control_that_stops_is_noted(import_text: Importer) -> None:
     ]
 
 
+def variables(**values: str) -> str:
+    inner = "".join(
+        f'<elementProp name="{name}" elementType="Argument"><stringProp name="Argument.name">{name}</stringProp>'
+        f'<stringProp name="Argument.value">{value}</stringProp></elementProp>'
+        for name, value in values.items()
+    )
+    collection = f'<collectionProp name="Arguments.arguments">{inner}</collectionProp>'
+    return f'<Arguments testname="U">{collection}</Arguments><hashTree/>'
+
+
+def test_of_variables_of_one_name_the_last_one_counts(import_text: Importer) -> None:
+    inner = element("GenericController", variables(v="3") + request("/y/${v}"))
+    found = import_text("jmx", group(variables(v="1", w="2") + request("/x/${v}/${w}") + inner))
+    assert found.workload["parameters"] == {"v": "3", "w": "2"}
+    assert [step["get"] for step in found.requests()] == ["/x/${parameters.v}/${parameters.w}", "/y/${parameters.v}"]
+
+
 def data_set(file: str, names: str) -> str:
     return element("CSVDataSet", filename=file, variableNames=names)
 

@@ -156,6 +156,25 @@ def test_lengths_of_lists(test: str, check: dict[str, Any] | None, script: Calla
     assert bool(found.noted("check x")) == (check is None)
 
 
+@pytest.mark.parametrize(
+    ("call", "check"),
+    [
+        ("check(r.json(), { token: (d) => d.token === 'abc' })", {"json": {"$.token": "abc"}}),
+        ("check(r.json('list'), { some: (d) => d.length > 0 })", {"json": {"$.list[0]": None}}),
+        ("check(r.status, { good: (s) => s === 201 })", {"status": 201}),
+        ("check(r, tests)", {"status": 201, "contains": ["x"]}),
+        ("check(r, missing)", None),
+    ],
+)
+def test_checks_of_parts_of_an_answer_and_tests_with_a_name(
+    call: str, check: dict[str, Any] | None, script: Callable[..., Any]
+) -> None:
+    before = "const tests = { good: (r) => r.status === 201, 'has x': (r) => r.body.includes('x') };"
+    found = script(f"const r = http.get('http://a/'); {call};", before)
+    assert found.requests()[0].get("check") == check
+    assert bool(found.noted("check(")) == (check is None)
+
+
 def test_a_length_of_a_list_as_a_value(script: Callable[..., Any]) -> None:
     found = script("const n = http.get('http://a/').json('a').length;\nhttp.get(`http://a/${n}`);")
     assert found.requests()[0]["extract"] == {"n": {"json": "$.a[*]", "pick": "count"}}

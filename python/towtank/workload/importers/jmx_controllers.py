@@ -90,7 +90,7 @@ class Controllers:
             pool = add_pool(item, self.draft, self.texts, self.folder)
             self.pools += [pool] if pool is not None else []
         elif item.tag == "Arguments":
-            self.variables(item)
+            pass  # those of all places hold from the start, and were read before
         elif item.tag.endswith("Timer"):
             scope.timers.append(item)
         elif item.tag.endswith("Assertion"):
@@ -113,11 +113,11 @@ class Controllers:
             self.requests.cookies.declared.append(item)
 
     def variables(self, item: Item) -> None:
-        """User-defined variables."""
+        """User-defined variables; of several of one name the last one counts, wherever it stands (JMeter 5.5)."""
         for each in item.collection("Arguments.arguments"):
             name, value = text_of(each, "Argument.name").strip(), text_of(each, "Argument.value")
             if name:
-                self.texts.constants.setdefault(name, value)
+                self.texts.constants[name] = value
 
     def _counter(self, item: Item) -> None:
         """A counter is the number of the transaction."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from tree_sitter import Node
 from towtank.workload.importers.draft import Draft, Step, page, seconds, think, unique
 from towtank.workload.importers.k6_checks import Checks, NotSayable, merge
 from towtank.workload.importers.k6_expressions import Expressions
+from towtank.workload.importers.k6_functions import OF_NUMBERS, base64_of, of_number
 from towtank.workload.importers.k6_requests import Requests
 from towtank.workload.importers.k6_syntax import Source, json_of, named, shown, text_of
 from towtank.workload.importers.k6_values import (
@@ -42,13 +41,6 @@ _CALLS_AT_MOST = 30
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
 _RANDOM_TEXT_AT_MOST = 2**20
-# Functions of JavaScript that make a number of one: halves are rounded up.
-_OF_NUMBERS: dict[str, Callable[[float], float]] = {
-    **dict.fromkeys(("Number", "parseFloat"), lambda number: number),
-    **dict.fromkeys(("parseInt", "Math.trunc"), int),
-    **{"Math.floor": math.floor, "Math.ceil": math.ceil, "Math.abs": abs},
-    "Math.round": lambda number: math.floor(number + 0.5),
-}
 
 
 class Calls:
@@ -236,8 +228,8 @@ class Calls:
         numbers = [each for each in values if isinstance(each, int | float)]
         if name == "Math.random":
             return Random(0.0, 1.0)
-        if name in _OF_NUMBERS and isinstance(first, int | float | Random):
-            return _of_number(name, first, node)
+        if name in OF_NUMBERS and isinstance(first, int | float | Random):
+            return of_number(name, first, node)
         if name == "randomIntBetween" and len(numbers) == 2:
             return Random(numbers[0], numbers[1] + 1, whole=True)
         if name == "randomString" and numbers and 1 <= numbers[0] <= _RANDOM_TEXT_AT_MOST:
@@ -257,7 +249,7 @@ class Calls:
         if name == "encodeURIComponent" and values:
             return self._encoded(first, node)
         if name in {"encoding.b64encode", "b64encode"} and isinstance(first, str):
-            return _base64(first, values[1] if len(values) > 1 else "std") or Unknown(
+            return base64_of(first, values[1] if len(values) > 1 else "std") or Unknown(
                 f"{shown(node)} is not understood"
             )
         return self._files(name, node, first)
@@ -371,34 +363,44 @@ class Calls:
 
     def _check(self, node: Node, arguments: list[Node], environment: Environment) -> Any:
         """`check(answer, {...})`: checks of the request; what cannot be said is told test by test."""
-        answer = self.value(arguments[0], environment) if arguments else None
-        tests = arguments[1] if len(arguments) > 1 else None
-        if isinstance(answer, Part):
-            answer = Answer(answer.step)
-        if not isinstance(answer, Answer) or tests is None or tests.type != "object":
+        subject: Any = self.value(arguments[0], environment) if arguments else None
+        answer = Answer(subject.step) if isinstance(subject, Part) else subject
+        tests = self._tests(arguments[1] if len(arguments) > 1 else None, environment)
+        if not isinstance(answer, Answer) or tests is None:
             self.note(node, shown(node), "is no check of the answer to a request: left out")
             return True
-        for pair in named(tests):
-            test = self.value(pair.child_by_field_name("value"), environment)
-            what = f"check {text_of(pair.child_by_field_name('key')) or shown(pair)}"
+        for place, name, test in tests:
+            what = f"check {name}"
             if not isinstance(test, Function):
-                self.note(pair, what, "is no function: left out")
+                self.note(place, what, "is no function: left out")
                 continue
             try:
-                merge(answer.step.setdefault("check", {}), self._test(test, answer))
+                merge(answer.step.setdefault("check", {}), self._test(test, subject))
             except (NotSayable, ValueError) as reason:
-                self.note(pair, what, f"cannot be checked: {reason}")
+                self.note(place, what, f"cannot be checked: {reason}")
         if not answer.step.get("check"):
             answer.step.pop("check", None)
         return self.checked(answer.step)
 
-    def _test(self, test: Function, answer: Answer) -> dict[str, Any]:
+    def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
+        """Tests with their places and names; None where they are not known."""
+        if node is not None and node.type == "object":
+            pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
+            return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]
+        known = self.value(node, environment)
+        return (
+            [(node, name, test) for name, test in known.items()]
+            if node is not None and isinstance(known, dict)
+            else None
+        )
+
+    def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
         """One test as a check of its own, so that one that fails leaves nothing behind."""
         environment = test.environment.new_child()
         parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")
         names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)
         if names:
-            environment[text_of(names[0])] = answer
+            environment[text_of(names[0])] = subject
         body = test.node.child_by_field_name("body")
         if body is not None and body.type == "statement_block":
             statements = named(body)
@@ -476,24 +478,3 @@ class Calls:
             self.note(node, shown(node), "its time is not known before the run: 1 s is taken")
             self._add(think("1 s"))
         return None
-
-
-def _base64(text: str, variant: Any) -> str | None:
-    """A text in the variant of base64 that k6 names; None for any other."""
-    if variant not in {"std", "rawstd", "url", "rawurl"}:
-        return None
-    encode = base64.urlsafe_b64encode if variant.endswith("url") else base64.b64encode
-    encoded = encode(text.encode()).decode()
-    return encoded.rstrip("=") if variant.startswith("raw") else encoded
-
-
-def _of_number(name: str, value: float | Random, node: Node) -> Any:
-    """A number made of another one by a function of JavaScript."""
-    if isinstance(value, Random):
-        if name in {"Math.floor", "Math.trunc", "parseInt"}:
-            return Random(int(value.low), int(value.high), whole=True)
-        return Unknown(f"{shown(node)} has no counterpart in a workload")
-    try:
-        return _OF_NUMBERS[name](value)
-    except (OverflowError, ValueError):
-        return Unknown(f"{shown(node)} is no number")
