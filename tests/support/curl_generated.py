@@ -90,4 +90,6 @@ def _form(draw: Random) -> list[str]:
 
 
 def _query(draw: Random) -> list[str]:
-    return draw.choice((["-G", *_data(draw)], ["--url-query", shlex.quote(f"n={draw.choice(_VALUES)}")]))
+    # curl refuses a URL with a space in it, which it would make of `-G` with one.
+    fields = [word.replace("two words", "two+words") for word in _data(draw)]
+    return draw.choice((["-G", *fields], ["--url-query", shlex.quote(f"n={draw.choice(_VALUES)}")]))

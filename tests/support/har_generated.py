@@ -21,6 +21,8 @@ _PATHS = (
     "/",
 )
 _TEXTS = ("1", "two words", "a+b", "a&b=c", "x/y", "ä", "", "${no}")
+# Programs differ in whether they encode the values of `params`: these are the same in both ways.
+_PLAIN = ("1", "two words", "x/y", "ä", "")
 _HEADERS = (("X-One", "a b"), ("X-Two", "2"), ("X-Two", "again"), ("Accept-Language", "de"), ("X-Empty", ""))
 
 
@@ -64,5 +66,5 @@ def _body(draw: Random) -> dict[str, Any] | None:
     media = "application/x-www-form-urlencoded"
     if kind == "form":
         return {"mimeType": media, "text": draw.choice(("a=1&b=two+words", "a=1&a=2", "a=%C3%A4&b", "a="))}
-    pairs = [{"name": name, "value": draw.choice(_TEXTS)} for name in draw.sample("pqp", draw.randint(1, 3))]
+    pairs = [{"name": name, "value": draw.choice(_PLAIN)} for name in draw.sample("pqp", draw.randint(1, 3))]
     return {"mimeType": media, "params": pairs}
