@@ -6,6 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
+# Generated files of each kind of import that `make judge` compares.
+PLANS ?= 20
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help setup demo test test-packages test-anywhere nightly pages plant check judge lint bench bench-peers lock clean
@@ -36,6 +38,7 @@ check: lint ## before each commit, in minutes: lints, and the tests that start n
 	cargo test --workspace --locked --profile checked --quiet --lib
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(UNITS)
 
+nightly: PLANS = 200
 nightly: test test-anywhere judge pages plant ## all tests with new examples, again as on other machines and for other users, and planted faults
 	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 $(BIN)/python -m pytest -n 2 \
 		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py
@@ -54,9 +57,11 @@ test-anywhere: setup ## the suite as on other machines and for other users; VARI
 pages: setup ## every command of README, docs, examples and studies as it stands; some two hours, as root, on a quiet machine
 	TOWTANK_PAGES=nightly $(BIN)/python -m pytest tests/docs/test_docs_commands.py
 
-judge: setup ## run JMeter, from Maven, beside the imports of its test plans; for the night, not for every change
+judge: setup ## run JMeter (from Maven) and k6 (built by Go) beside imports of their files; PLANS=20 generated ones each
 	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter
-	TOWTANK_JMETER=$(CURDIR)/$(VENV)/jmeter $(BIN)/python -m pytest tests/workload/importers/judged_by_jmeter.py
+	scripts/import-keys --k6 $(CURDIR)/$(VENV)/k6
+	TOWTANK_JMETER=$(CURDIR)/$(VENV)/jmeter TOWTANK_K6=$(CURDIR)/$(VENV)/k6 TOWTANK_PLANS=$(PLANS) \
+		$(BIN)/python -m pytest tests/workload/importers/judged_by_*.py tests/workload/importers/test_importers_judged_by_*.py tests/workload/importers/test_importers_generated.py
 
 # Faults per night in Python and in Rust; each takes some seconds of tests.
 PLANT_PYTHON ?= 100

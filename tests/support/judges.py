@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -50,10 +51,13 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
 
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            log.add(_shown(self.command, self.path, self.headers.items(), body))
+            log.add(
+                shown(self.command, self.path.encode("latin-1").decode("utf-8", "replace"), self.headers.items(), body)
+            )
             data = b'{"token": "abc", "id": 7}'
             self.send_response((statuses or {}).get(urlsplit(self.path).path, 200))
             self.send_header("Content-Type", "application/json")
+            self.send_header("X-Id", "h7")
             self.send_header("Set-Cookie", "session=1; Path=/")
             for name, value in _COOKIES.items():
                 if self.path.startswith(f"/{name}/"):
@@ -80,9 +84,10 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
         thread.join()
 
 
-def _shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
+def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
     """A request as far as two tools should agree on it; a header that comes twice counts as one."""
-    split = urlsplit(url)
+    # Whether a percent sign is followed by small or capital letters is the same.
+    split = urlsplit(re.sub("%[0-9a-f]{2}", lambda found: found[0].upper(), url))
     given: dict[str, str] = {}
     for name, value in headers:
         low = name.lower()
@@ -93,7 +98,7 @@ def _shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: byte
     text = body.decode("utf-8", "replace")
     content: Any = text
     if media == "application/json" and text:
-        content = json.loads(text)
+        content = _json(text)
     elif media == "application/x-www-form-urlencoded":
         content = parse_qsl(text, keep_blank_values=True) or text
     elif media == "multipart/form-data":
@@ -105,12 +110,23 @@ def _shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: byte
     }
 
 
-def driven(form: str, file: Path, log: Log, duration: str = "4s") -> list[dict[str, Any]]:
-    """Requests of Towtank when it imports a file and drives it with one user for a short time."""
+def _json(text: str) -> Any:
+    """The value of a JSON text, with all pairs of its mappings; the text itself where it is none."""
+    try:
+        return json.loads(
+            text, object_pairs_hook=lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else pairs
+        )
+    except ValueError:
+        return text
+
+
+def driven(form: str, file: Path, log: Log, duration: str = "4s", users: int = 1) -> list[dict[str, Any]]:
+    """Requests of Towtank when it imports a file and drives it for a short time."""
     out = file.with_name("imported.yaml")
     _towtank("import", form, str(file), "--out", str(out), "--force")
     log.taken()
-    _towtank("drive", str(out), "--address", log.address, "--users", "1", "--duration", duration)
+    log.times.clear()
+    _towtank("drive", str(out), "--address", log.address, "--users", str(users), "--duration", duration)
     return log.taken()
 
 

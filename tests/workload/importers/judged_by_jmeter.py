@@ -25,7 +25,9 @@ def run(text: str, log: Log, folder: Path, duration: str) -> tuple[list[dict[str
     """What JMeter asks for, and the same number of requests of Towtank."""
     file = folder / "plan.jmx"
     host, port = log.address.split(":")
-    file.write_text(whole(text, LOOPS).replace("HOST", host).replace("PORT", port), encoding="utf-8")
+    (folder / "h.csv").write_text("user,pw\nann,1\nbob,2\ncy,3\ndi,4\n", encoding="utf-8")
+    text = whole(text, LOOPS).replace("HOST", host).replace("PORT", port).replace("FOLDER", str(folder))
+    file.write_text(text, encoding="utf-8")
     java = ["java", "-Xmx256m", f"-Djmeter.home={JMETER}", "-cp", f"{JMETER}/libraries/*"]
     words = ["-n", "-t", str(file), "-l", str(folder / "out.jtl"), "-j", str(folder / "jmeter.log")]
     subprocess.run([*java, "org.apache.jmeter.NewDriver", *words], check=True, capture_output=True, cwd=folder)
@@ -43,6 +45,22 @@ def sent(path: str, inside: str, method: str) -> str:
         .replace(">a</stringProp>", ">HOST</stringProp>", 1)
         .replace("</HTTPSamplerProxy>", '<stringProp name="HTTPSampler.port">PORT</stringProp></HTTPSamplerProxy>')
     )
+
+
+def variables(value: str) -> str:
+    inner = '<stringProp name="Argument.name">v</stringProp><stringProp name="Argument.metadata">=</stringProp>'
+    inner += f'<stringProp name="Argument.value">{value}</stringProp>'
+    entry = f'<elementProp name="v" elementType="Argument">{inner}</elementProp>'
+    collection = f'<collectionProp name="Arguments.arguments">{entry}</collectionProp>'
+    return f'<Arguments testname="U">{collection}</Arguments><hashTree/>'
+
+
+def data_set(file: str) -> str:
+    """A data set of a file whose first line names its columns."""
+    inner = f'<stringProp name="filename">{file}</stringProp><stringProp name="delimiter">,</stringProp>'
+    inner += '<boolProp name="recycle">true</boolProp><stringProp name="shareMode">shareMode.all</stringProp>'
+    head = '<CSVDataSet guiclass="TestBeanGUI" testclass="CSVDataSet" testname="rows">'
+    return f"{head}{inner}</CSVDataSet><hashTree/>"
 
 
 def defaults(path: str) -> str:
@@ -118,6 +136,46 @@ PLANS = {
         + at("/use/${t}")
     ),
     "controllers": group(element("LoopController", at("/in"), LoopController__loops="3") + at("/out")),
+    "variables of one name": group(
+        variables("1") + at("/x/${v}") + element("GenericController", variables("3") + at("/y/${v}"))
+    ),
+    "rows of a data set": group(data_set("FOLDER/h.csv") + at("/x/${user}/${pw}")),
+    "rows of a login that is done once": group(
+        data_set("FOLDER/h.csv") + element("OnceOnlyController", at("/login/${user}")) + at("/x/${user}")
+    ),
+    "rows inside a loop": group(
+        element("LoopController", data_set("FOLDER/h.csv") + at("/x/${user}"), LoopController__loops="2")
+    ),
+    "a value of a header": group(
+        at(
+            "/token",
+            element(
+                "RegexExtractor",
+                RegexExtractor__refname="t",
+                RegexExtractor__regex="X-Id: (.+)",
+                RegexExtractor__useHeaders="true",
+                RegexExtractor__template="$1$",
+                RegexExtractor__match_number="1",
+                RegexExtractor__default="none",
+            ),
+        )
+        + at("/use/${t}")
+    ),
+    "defaults of properties": group(at("/x/${__P(some,dv)}/${__property(other,,od)}/${__P(none)}")),
+    "a counter of each user": group(
+        element(
+            "CounterConfig",
+            CounterConfig__name="c",
+            CounterConfig__start="1",
+            CounterConfig__incr="1",
+            CounterConfig__per_user="true",
+        )
+        + at("/x/${c}")
+    ),
+    "a loop that a failure ends": group(
+        element("LoopController", at("/a") + at("/bad") + at("/b"), LoopController__loops="2") + at("/c"),
+        on_sample_error="startnextloop",
+    ),
     "once only": group(element("OnceOnlyController", at("/once")) + at("/each")),
 }
 # More of them at night: each takes ten seconds.

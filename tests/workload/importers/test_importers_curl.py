@@ -176,6 +176,76 @@ def test_messages_name_what_is_not_carried(line: str, what: str, import_text: Im
     assert import_text("curl", line + "\n").noted(what) == [1]
 
 
+def paths(found: Any) -> list[str]:
+    return [step["get"] for step in found.requests()]
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("'http://a/{one,two}/x'", ["/one/x", "/two/x"]),
+        ("'http://a/[8-10]?q=1'", ["/8", "/9", "/10"]),
+        ("'http://a/[08-10:2]'", ["/08", "/10"]),
+        ("'http://a/[a-c]/{x}'", ["/a/x", "/b/x", "/c/x"]),
+        (r"'http://a/\[x\]'", ["/[x]"]),
+        ("-g 'http://a/{x,y}'", ["/{x,y}"]),
+        ('"http://a/${name}/{x,y}"', ["/${parameters.name}/x", "/${parameters.name}/y"]),
+        ("http://a/a/../b/./c/..", ["/b/"]),
+        ("--path-as-is http://a/a/../b", ["/a/../b"]),
+    ],
+)
+def test_urls_are_those_that_curl_makes(url: str, expected: list[str], import_text: Importer) -> None:
+    assert paths(import_text("curl", f"curl {url}\n")) == expected
+
+
+def test_ranges_above_the_bound_are_noted(import_text: Importer) -> None:
+    found = import_text("curl", "curl 'http://a/[1-999999999]'\n")
+    assert len(found.requests()) == 100
+    assert found.noted("URL 'http://a/[1-999999999]'") == [1]
+
+
+def test_what_is_done_only_after_a_failure_is_noted(import_text: Importer) -> None:
+    found = import_text("curl", "curl http://a/1 && curl http://a/2 ||\n  curl http://a/3\ncurl http://a/4 | jq .a\n")
+    assert paths(found) == ["/1", "/2", "/4"]
+    assert found.noted("|| curl") == [2]
+    assert found.noted("command 'jq .a'") == [3]
+
+
+@pytest.mark.parametrize(("second", "said"), [("", [1]), ("--connect-timeout 2 ", []), ("--connect-timeout 1 ", [1])])
+def test_a_time_for_connections_holds_for_all_lines(second: str, said: list[int], import_text: Importer) -> None:
+    found = import_text("curl", f"curl --connect-timeout 2 http://a/1\ncurl {second}http://a/2\n")
+    assert found.workload["defaults"]["connect_timeout"] == "2 s"
+    assert found.noted("option --connect-timeout") == said
+
+
+@pytest.mark.parametrize("token", ["--oauth2-bearer t", "-H 'Authorization: Bearer t'"])
+def test_a_token_goes_over_other_logins(token: str, import_text: Importer) -> None:
+    found = import_text("curl", f"curl -u ann:x {token} http://bob:y@a/1\n")
+    assert found.requests() == [{"get": "/1", "headers": {"Authorization": "Bearer t"}}]
+
+
+def test_fields_of_a_query_stand_before_the_fragment(import_text: Importer) -> None:
+    found = import_text("curl", "curl -G -d q=1 --url-query r=2 'http://a/1?p=0#part'\n")
+    assert found.requests() == [{"get": "/1", "query": {"p": "0", "q": "1", "r": "2"}}]
+
+
+def test_a_range_of_a_body_is_noted(import_text: Importer) -> None:
+    found = import_text("curl", "curl -r 0-9 -d a=1 http://a/1\n")
+    assert found.requests() == [{"post": "/1", "form": {"a": "1"}}]
+    assert found.noted("option -r (--range)") == [1]
+
+
+def test_headers_that_curl_does_not_send(import_text: Importer) -> None:
+    assert import_text("curl", "curl -A '' -e ';auto' http://a/\n").requests() == [{"get": "/"}]
+    (step,) = import_text("curl", "curl -e 'http://b;auto' http://a/\n").requests()
+    assert step["headers"] == {"Referer": "http://b"}
+
+
+def test_json_with_a_key_twice_stays_as_it_is(import_text: Importer) -> None:
+    (step,) = import_text("curl", """curl --json '{"n":1,"n":2}' http://a/\n""").requests()
+    assert step["body"] == '{"n":1,"n":2}'
+
+
 def _value(name: str) -> str:
     values = {
         "request": "PUT",
@@ -198,9 +268,11 @@ def test_every_option_is_accounted_for(name: str, import_notes: Importer) -> Non
         return
     value = f"'{_value(bare)}'" if KEYS[name]["value"] else ""
     for option in filter(None, (name, KEYS[name]["short"])):
-        base = import_notes("curl", "curl -d x=1 http://a/x\n")
+        body = "" if bare == "range" else "-d x=1"
+        url = {"globoff": "http://a/{x,y}", "path-as-is": "http://a/../x"}.get(bare, "http://a/x")
+        base = import_notes("curl", f"curl {body} {url}\n")
         more = "http://a/y" if bare == "next" else ""
-        found = import_notes("curl", f"curl -d x=1 http://a/x {option} {value} {more}\n")
+        found = import_notes("curl", f"curl {body} {url} {option} {value} {more}\n")
         named = [what for _, what, _ in found.notes() if option in what]
         assert bool(named) == (entry.fate is Fate.NOTED)
         assert named or found.text != base.text

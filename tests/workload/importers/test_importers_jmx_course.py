@@ -79,6 +79,52 @@ def test_a_flow_control_that_stops_is_noted(import_text: Importer) -> None:
     ]
 
 
+def variables(**values: str) -> str:
+    inner = "".join(
+        f'<elementProp name="{name}" elementType="Argument"><stringProp name="Argument.name">{name}</stringProp>'
+        f'<stringProp name="Argument.value">{value}</stringProp></elementProp>'
+        for name, value in values.items()
+    )
+    collection = f'<collectionProp name="Arguments.arguments">{inner}</collectionProp>'
+    return f'<Arguments testname="U">{collection}</Arguments><hashTree/>'
+
+
+def test_of_variables_of_one_name_the_last_one_counts(import_text: Importer) -> None:
+    inner = element("GenericController", variables(v="3") + request("/y/${v}"))
+    found = import_text("jmx", group(variables(v="1", w="2") + request("/x/${v}/${w}") + inner))
+    assert found.workload["parameters"] == {"v": "3", "w": "2"}
+    assert [step["get"] for step in found.requests()] == ["/x/${parameters.v}/${parameters.w}", "/y/${parameters.v}"]
+
+
+def data_set(file: str, names: str) -> str:
+    return element("CSVDataSet", filename=file, variableNames=names)
+
+
+def test_what_is_done_once_and_the_first_round_have_the_same_row(import_text: Importer, tmp_path: Path) -> None:
+    (tmp_path / "u.csv").write_text("ann\nbob\n", encoding="utf-8")
+    once = element("OnceOnlyController", request("/login/${u}"))
+    found = import_text("jmx", group(data_set("u.csv", "u") + once + request("/x/${u}")))
+    steps = found.workload["transactions"]
+    assert [next(iter(step)) for step in steps["g_once"]] == ["draw", "get"]
+    assert [next(iter(step)) for step in steps["g"]] == ["get", "draw"]
+    assert not found.noted("rows of 'G'")
+    found = import_text(
+        "jmx", group(data_set("u.csv", "u") + once + request("/x/${u}"), on_sample_error="startnextloop")
+    )
+    assert found.noted("rows of 'G'")
+    found = import_text("jmx", group(data_set("u.csv", "u") + once + request("/x")))
+    assert [next(iter(step)) for step in found.workload["transactions"]["g"]] == ["get"]
+
+
+def test_a_data_set_inside_a_loop_deals_a_row_for_each_round_of_it(import_text: Importer, tmp_path: Path) -> None:
+    (tmp_path / "u.csv").write_text("ann\nbob\n", encoding="utf-8")
+    loop = element("LoopController", data_set("u.csv", "u") + request("/x/${u}"), LoopController__loops="2")
+    found = import_text("jmx", group(loop + request("/y")))
+    first, second = found.workload["transactions"]["g"]
+    assert [next(iter(step)) for step in first["steps"]] == ["draw", "get"]
+    assert second["get"] == "/y"
+
+
 def cookie(name: str, **properties: str) -> str:
     given = {"value": "v1", "domain": "a", "path": "/", **properties}
     inner = "".join(f'<stringProp name="Cookie.{key}">{text}</stringProp>' for key, text in given.items())

@@ -13,7 +13,8 @@ from towtank.workload.importers.accounting import Fate
 from towtank.workload.importers.k6_table import OPTIONS
 
 Importer = Callable[..., Any]
-KEYS = json.loads((Path(__file__).parents[2] / "data/imports/keys/k6.json").read_text("utf-8"))["interfaces"]
+LISTS = json.loads((Path(__file__).parents[2] / "data/imports/keys/k6.json").read_text("utf-8"))
+KEYS = LISTS["interfaces"]
 HEAD = "import http from 'k6/http';\nimport exec from 'k6/execution';\nimport { check, sleep, fail } from 'k6';\n"
 
 
@@ -120,6 +121,12 @@ def test_shares_are_written_with_the_digits_they_have(script: Callable[..., Any]
     }
 
 
+def test_a_number_of_iterations_is_noted(script: Callable[..., Any]) -> None:
+    found = script("http.get('http://a/x');", "export const options = {\n  vus: 2,\n  iterations: 20,\n};")
+    assert found.noted("iterations") == [6]
+    assert found.draft.findings["load"] == [{"scenario": "default", "executor": "", "vus": 2, "iterations": 20}]
+
+
 def test_idioms_of_scripts(script: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "names.csv").write_text("name\nann\nbob\n", encoding="utf-8")
     found = script(
@@ -147,6 +154,25 @@ def test_lengths_of_lists(test: str, check: dict[str, Any] | None, script: Calla
     found = script(f"check(http.get('http://a/'), {{ x: r => r.json('products').length {test} }});")
     assert found.requests()[0].get("check") == check
     assert bool(found.noted("check x")) == (check is None)
+
+
+@pytest.mark.parametrize(
+    ("call", "check"),
+    [
+        ("check(r.json(), { token: (d) => d.token === 'abc' })", {"json": {"$.token": "abc"}}),
+        ("check(r.json('list'), { some: (d) => d.length > 0 })", {"json": {"$.list[0]": None}}),
+        ("check(r.status, { good: (s) => s === 201 })", {"status": 201}),
+        ("check(r, tests)", {"status": 201, "contains": ["x"]}),
+        ("check(r, missing)", None),
+    ],
+)
+def test_checks_of_parts_of_an_answer_and_tests_with_a_name(
+    call: str, check: dict[str, Any] | None, script: Callable[..., Any]
+) -> None:
+    before = "const tests = { good: (r) => r.status === 201, 'has x': (r) => r.body.includes('x') };"
+    found = script(f"const r = http.get('http://a/'); {call};", before)
+    assert found.requests()[0].get("check") == check
+    assert bool(found.noted("check(")) == (check is None)
 
 
 def test_a_length_of_a_list_as_a_value(script: Callable[..., Any]) -> None:
@@ -231,9 +257,9 @@ def test_cookies_of_a_request_are_its_header(script: Callable[..., Any]) -> None
     params = "{cookies: {a: '1', b: {value: 'x y', replace: true}, c: Math.random}, headers: {cookie: 'h=0'}}"
     found = script(f"http.get('http://a/', {params});")
     assert found.requests()[0]["headers"] == {"cookie": 'h=0; a=1; b="x y"'}
-    assert found.noted("cookie 'b'")
+    assert found.noted("cookie 'a'")
     assert found.noted("cookie 'c'")
-    assert not found.noted("cookie 'a'")
+    assert not found.noted("cookie 'b'")
 
 
 @pytest.mark.parametrize(("last", "said"), [(1_000_000, False), (1_000_001, True)])
@@ -293,3 +319,66 @@ def test_every_option_is_accounted_for(kind: str, import_notes: Importer) -> Non
             )
         silent += [] if changed else [name]
     assert silent == []
+
+
+_FUNCTIONS = [(module, name) for module, names in LISTS["functions"].items() for name in names]
+# What a call needs to be carried, where it is; others have two texts.
+_ARGUMENTS = {
+    "check": "r, { ok: (r) => r.status === 201 }",
+    "group": "'page', () => { http.get('http://a/g'); }",
+    "sleep": "2",
+    "batch": "['http://a/b']",
+    "SharedArray": "'rows', () => ['x', 'y']",
+    "b64encode": "'a'",
+    **dict.fromkeys(("get", "head", "post", "put", "patch", "del"), "'http://a/c'"),
+    "request": "'PUT', 'http://a/c'",
+}
+# Their values are names of a user or its round, or stand in other calls.
+_VALUES_ONLY = {"scenario": "exec.scenario.iterationInTest", "vu": "exec.vu.idInTest", "url": "http.url`http://a/c`"}
+
+
+@pytest.mark.parametrize("style", ["{ NAME }", "* as m", "m"])
+@pytest.mark.parametrize(("module", "name"), _FUNCTIONS)
+def test_every_function_is_accounted_for(module: str, name: str, style: str, import_notes: Importer) -> None:
+    """A function of k6's own modules changes the workload, or is named by a note."""
+    entry = OPTIONS["functions"][name]
+    call = name if style == "{ NAME }" else f"m.{name}"
+    new = "new " if name[0].isupper() else ""
+    made = f"{new}{call}({_ARGUMENTS.get(name, chr(39) * 2)})"
+    value = _VALUES_ONLY.get(name, made)
+    if name == "SharedArray":
+        value = f"{made}[Math.floor(Math.random() * 2)]"
+    used = f"http.get('http://a/' + {value});" if entry.fate is Fate.CARRIED else f"{made};"
+    if name in {"check", "group", "sleep", "fail", "batch", "get", "head", "post", "put", "patch", "del", "request"}:
+        used = f"{made};" if name != "fail" else f"if (r.status !== 200) {call}('no');"
+    if name == "file":
+        used = f"http.post('http://a/', {{ f: {call}(open('x.bin'), 'x.bin') }});"
+    head = f"{HEAD}import {style.replace('NAME', name)} from '{module}';\n"
+    body = "export default function () {{ const r = http.get('http://a/'); {} }}"
+    base, found = import_notes("k6", head + body.format("")), import_notes("k6", head + body.format(used))
+    noted = [what for _, what, _ in set(found.notes()) - set(base.notes()) if name in what]
+    if entry.fate is Fate.NOTED:
+        assert noted or (style == "{ NAME }" and name == "open" and base.noted(f"module {module}"))
+    else:
+        assert found.text != base.text
+
+
+@pytest.mark.parametrize("name", KEYS["Response"])
+@pytest.mark.parametrize("use", ["http.get(`http://a/${r.NAME}`);", "check(r, { x: (r) => r.NAME === 'b' });"])
+def test_every_part_of_an_answer_is_accounted_for(name: str, use: str, import_notes: Importer) -> None:
+    body = HEAD + "export default function () { const r = http.get('http://a/'); USE }"
+    base = import_notes("k6", body.replace("USE", ""))
+    found = import_notes("k6", body.replace("USE", use.replace("NAME", name)))
+    assert found.text != base.text or set(found.notes()) != set(base.notes())
+
+
+@pytest.mark.parametrize(
+    ("variant", "text"),
+    [("", "YT8+"), (", 'url'", "YT8-"), (", 'rawurl'", "YT8-"), (", 'odd'", None)],
+)
+def test_variants_of_base64(variant: str, text: str | None, script: Callable[..., Any]) -> None:
+    found = script(
+        f"http.get('http://a/'); http.get(`http://a/x?v=${{encodeURIComponent(encoding.b64encode('a?>'{variant}))}}`);",
+        "import encoding from 'k6/encoding';",
+    )
+    assert [step["query"]["v"] for step in found.requests()[1:]] == ([text] if text else [])

@@ -272,3 +272,20 @@ def test_ways_to_sign_in_that_are_not_taken_are_noted(import_text: Importer) -> 
         "left out: components.securitySchemes has none of this name",
     ]
     assert found.noted("POST /x: security")
+
+
+def test_headers_that_are_no_parameters_are_noted(import_text: Importer) -> None:
+    text = """openapi: 3.1.0
+paths:
+  /a:
+    post:
+      parameters: [{name: Accept, in: header, required: true, schema: {type: string}}]
+      requestBody:
+        content:
+          application/x-www-form-urlencoded: {example: {many: [a, b], plain: c}}
+"""
+    found = import_text("openapi", text)
+    assert found.requests() == [{"post": "/a", "name": "POST /a", "form": {"many": '["a", "b"]', "plain": "c"}}]
+    assert found.noted("POST /a: header Accept") == [5]
+    assert found.noted("POST /a: field many") == [8]
+    assert not found.noted("POST /a: field plain")

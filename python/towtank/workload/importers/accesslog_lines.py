@@ -163,7 +163,7 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
         return True
     parts = _ESCAPED.sub(_percent, match.group("request")).split()
     if len(parts) not in {2, 3} or not parts[1].startswith(("/", "http://", "https://")):
-        notes.add((number, match.start("request") + 1), "request", "is none of HTTP: dropped")
+        notes.add((number, match.start("request") + 1), "request", "asks for no path over HTTP: dropped")
         return False
     response_time, ends = _response_time(match.group("rest"))
     _note_fields(number, match, notes, timed=response_time is not None)

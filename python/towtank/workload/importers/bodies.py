@@ -46,10 +46,18 @@ def form_of(text: str) -> dict[str, str] | None:
 def _json(text: str) -> Any:
     """The value of a JSON text with its texts as templates; None where it is none, or must stand as it is."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         return None
     return escaped(value) if isinstance(value, dict | list) and _plain(value, _JSON_DEPTH) else None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; one that has a key twice is none that a mapping could hold."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("has a key twice")
+    return fields
 
 
 def _plain(value: Any, depth: int) -> bool:

@@ -11,6 +11,7 @@ from towtank.errors import Fault, StudyError
 from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.bodies import body_keys
 from towtank.workload.importers.curl_table import OPTIONS, SHORT, SWITCHES, VALUED
+from towtank.workload.importers.curl_urls import URLS_AT_MOST, resolved, urls_of
 from towtank.workload.importers.curl_words import Splitter, Word
 from towtank.workload.importers.draft import (
     METHODS,
@@ -49,10 +50,13 @@ class Call:
     form: list[tuple[str, Word]] = field(default_factory=list)
     user: Word | None = None
     upload: Word | None = None
+    range: Word | None = None
     timeout: float | None = None
+    connect: float | None = None
     as_query: bool = False
     head: bool = False
     removed: set[str] = field(default_factory=set)
+    switches: set[str] = field(default_factory=set)
 
 
 def read(path: Path, options: Options) -> Draft:
@@ -63,6 +67,9 @@ def read(path: Path, options: Options) -> Draft:
     commands = splitter.split()
     for place in splitter.substitutions:
         draft.notes.add(place, "command inside the command line", "not run: kept as text, put the value in its place")
+    for command in filter(None, splitter.otherwise):
+        why = "is done only where the command before it fails: left out"
+        draft.notes.add((command[0].line, command[0].column), f"|| {command[0].text[:40]}", why)
     steps = [step for command in commands for step in reader.steps(command)]
     if reader.faults and not steps:
         raise StudyError(reader.faults)
@@ -81,6 +88,7 @@ def read(path: Path, options: Options) -> Draft:
         draft.defaults["headers"] = common
     draft.transactions = {"commands": steps}
     draft.groups = {"users": {"loop": {"think": "1 s", "mix": {"commands": 100}}}}
+    reader.connect()
     if reader.endless:
         why = "curl waits without end where a line has no --max-time; users here wait 30 s for an answer"
         draft.notes.add((1, 0), "timeouts", why)
@@ -97,6 +105,8 @@ class _Reader:
         self.faults: list[Fault] = []
         # Whether a request waits for its answer without end.
         self.endless = False
+        # Times that requests wait for a connection, None for those that do not say, and where each comes first.
+        self.connects: dict[float | None, tuple[int, int]] = {}
 
     def fault(self, word: Word, where: str, message: str) -> None:
         self.faults.append(Fault(self.draft.source, word.line, word.column, where, message))
@@ -111,7 +121,8 @@ class _Reader:
             words = words[1:]  # NAME=value in front of a command
         program = Path(words[0].text).name if words else ""
         if program not in {"curl", "curl.exe"}:
-            self.note(first, f"command {first.text[:40]!r}", "is not curl")
+            shown = " ".join(word.text for word in (words or [first]))
+            self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
             return []
         known = self._parameters(words)
         return [_replaced(step, known) for part in _parts(words[1:]) for step in self._calls(first, part)]
@@ -123,10 +134,28 @@ class _Reader:
         if not call.urls:
             self.fault(first, "curl", "must have a URL, got none")
         try:
-            return [self._step(call, url) for url in call.urls] if len(self.faults) == faults else []
+            urls = [(word, url) for word in call.urls for url in self._urls(word, call)]
+            return [self._step(call, url) for _, url in urls] if len(self.faults) == faults else []
         except ValueError as error:
             self.fault(call.urls[0], "curl", str(error))
             return []
+
+    def connect(self) -> None:
+        """Write how long connections may take: a workload has one time for all of its requests."""
+        given = [limit for limit in self.connects if limit is not None]
+        if given:
+            self.draft.defaults["connect_timeout"] = seconds(max(given))
+        if given and len(self.connects) > 1:
+            why = f"is {max(given):g} s for all requests here"
+            self.draft.notes.add(self.connects[max(given)], "option --connect-timeout", why)
+
+    def _urls(self, word: Word, call: Call) -> list[str]:
+        """URLs of a word, of which curl makes one request each."""
+        urls, more = ([word.text], False) if "globoff" in call.switches else urls_of(word)
+        if more:
+            self.note(word, f"URL {word.text[:60]!r}", f"stands for more: the first {URLS_AT_MOST} are requested")
+        urls = [(url if "://" in url else f"http://{url}").partition("#")[0] for url in urls]
+        return urls if "path-as-is" in call.switches else [resolved(url) for url in urls]
 
     def _parameters(self, words: list[Word]) -> dict[str, str]:
         """Make parameters of the variables of the shell; what stands for each as text, and as a place."""
@@ -177,6 +206,8 @@ class _Reader:
             self._valued(name, word, value, call)
         elif name in {"get", "head"}:
             call.as_query, call.head = call.as_query or name == "get", call.head or name == "head"
+        elif name in {"globoff", "path-as-is"}:
+            call.switches.add(name)
         else:
             self._settle(name, word)
 
@@ -197,12 +228,14 @@ class _Reader:
         elif name == "header":
             self._header(word, value, call)
         elif name in {"user-agent", "referer"}:
-            call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), value.text, place))
+            # After `;auto` curl makes it of a redirect; an empty one takes the header away.
+            text = value.text.removesuffix(";auto") if name == "referer" else value.text
+            if text:
+                call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), text, place))
         elif name == "oauth2-bearer":
             call.headers.append(("Authorization", f"Bearer {value.text}", place))
         elif name == "range":
-            # curl adds the dash that a range must have.
-            call.headers.append(("Range", f"bytes={value.text}{'' if '-' in value.text else '-'}", place))
+            call.range = value
         elif name in _DATA:
             call.data.append((name, value))
         elif name in {"form", "form-string"}:
@@ -245,17 +278,17 @@ class _Reader:
         elif name == "max-time":
             call.timeout = limit
         else:
-            self.draft.defaults["connect_timeout"] = seconds(limit)
+            call.connect = limit
 
-    def _step(self, call: Call, url: Word) -> Step:
-        text = url.text if "://" in url.text else f"http://{url.text}"
+    def _step(self, call: Call, text: str) -> Step:
         target = self.draft.target(address_of(text))
         login = user_info(text)
         if any(name == "json" for name, _ in call.data) and not call.as_query:
             given = {name.lower() for name, _, _ in call.headers} | call.removed
             call.headers += [("Accept", "application/json", call.place)] if "accept" not in given else []
         self.endless = self.endless or call.timeout is None
-        carried = carry(call.headers, self.draft.notes, recorded=False)
+        self.connects.setdefault(call.connect, call.place)
+        carried = carry([*call.headers, *self._range(call)], self.draft.notes, recorded=False)
         body = {} if call.as_query else self._body(call, carried.headers)
         if call.as_query and call.data:
             text += ("&" if urlsplit(text).query else "?") + self._joined(call)
@@ -276,10 +309,21 @@ class _Reader:
             target=target,
             query={key: literal(value) for key, value in query or []},
             headers=carried.headers,
-            auth=self._auth(call, carried.basic) or login,
+            # A bearer token goes over any other login.
+            auth=None if carried.bearer is not None else self._auth(call, carried.basic) or login,
             **body,
             timeout=seconds(call.timeout) if call.timeout else None,
         )
+
+    def _range(self, call: Call) -> list[tuple[str, str, tuple[int, int]]]:
+        """The header Range; curl adds the dash that a range must have."""
+        word = call.range
+        if word is None:
+            return []
+        if call.form or call.upload or (call.data and not call.as_query):
+            self.note(word, "option -r (--range)", "curl says it in Content-Range of the body: left out")
+            return []
+        return [("Range", f"bytes={word.text}{'' if '-' in word.text else '-'}", (word.line, word.column))]
 
     @staticmethod
     def _method(call: Call, has_body: bool) -> str:

@@ -57,9 +57,11 @@ class Splitter:
         self.commands: list[list[Word]] = [[]]
         self.word: Word | None = None
         self.substitutions: list[tuple[int, int]] = []
+        # Commands behind `||`.
+        self.otherwise: list[list[Word]] = []
 
     def split(self) -> list[list[Word]]:
-        """All commands that have words.
+        """All commands that have words, but for those behind `||`, which are in `otherwise`.
 
         Raises
         ------
@@ -69,7 +71,7 @@ class Splitter:
         while self.at < len(self.text):
             self._step(self.text[self.at])
         self._end_word()
-        return [command for command in self.commands if command]
+        return [command for command in self.commands if command and not any(command is each for each in self.otherwise)]
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, from 1."""
@@ -83,8 +85,11 @@ class Splitter:
             self.at += 1
         elif char in "\n;&|":
             self._end_word()
-            self.commands.append([])
-            self.at += 1
+            if char != "\n" or self.commands[-1]:  # a line may end behind `||`
+                self.commands.append([])
+            if char == following == "|":
+                self.otherwise.append(self.commands[-1])
+            self.at += 2 if char == following != "\n" else 1
         elif char in "<>":
             self._redirect()
         elif char == "#" and self.word is None:

@@ -235,7 +235,7 @@ def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
         Decoded.
     """
     parts = urlsplit(url)
-    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._{}")
+    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._{}[]")
     path = path if path.startswith("/") else f"/{path}"
     if not parts.query:
         return path, []

@@ -108,7 +108,7 @@ class _Plan:
         controllers.requests.paced = {}
         controllers.requests.cookies.begin()
         self._on_error(item)
-        steps = controllers.steps(item.below, scope, top=True)
+        steps = controllers.whole(item.below, scope, top=True)
         if not any(_requests(step) for step in steps):
             controllers.leave_out(item, "has no requests that can be carried over: left out")
             return
@@ -117,7 +117,8 @@ class _Plan:
             once = [unique(f"{name}_once", self.draft.transactions)]
             self.draft.transactions[once[0]] = self._whole(controllers.once, item)
         transaction = unique(name, self.draft.transactions)
-        self.draft.transactions[transaction] = self._whole(steps, item)
+        drawn = self._drawn(controllers.once)
+        self.draft.transactions[transaction] = self._whole(steps, item, drawn)
         users = self._load(item, name)
         lengths = [pacing(each, users, self.draft, texts) for each in controllers.requests.paced.values()]
         length = next((each for each in lengths if each is not None), None)
@@ -137,17 +138,32 @@ class _Plan:
             why = "a failed request ends the round, and the user begins the next one; JMeter stops the thread or test"
             self.draft.notes.add(item.place, what, why)
 
-    def _whole(self, steps: list[Step], item: Item) -> list[Step]:
-        """A transaction: rows are drawn at its start, and what is read before it is set begins empty."""
+    def _drawn(self, steps: list[Step]) -> list[str]:
+        """Pools of the group of which steps read a row."""
         written = json.dumps(steps)
-        head: list[Step] = [{"draw": pool} for pool in sorted(self.texts.pools) if f"${{{pool}." in written]
+        return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
+
+    def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
+        """A transaction: rows are drawn at its start, and what is read before it is set begins empty.
+
+        The first round has the row of what is done once, if that has `drawn` one: the next is drawn at the end.
+        """
+        written = json.dumps(steps)
+        pools = self._drawn(steps)
+        head: list[Step] = [{"draw": pool} for pool in pools if pool not in (drawn or [])]
+        tail: list[Step] = [{"draw": pool} for pool in pools if pool in (drawn or [])]
+        if tail and self.controllers.requests.on_failure is None:
+            why = (
+                "are drawn at the end of a round, as the first is that of what is done once: a failed round draws none"
+            )
+            self.draft.notes.add(item.place, f"rows of {item.name!r}", why)
         variables = {identifier(name, "value"): name for name in sorted(self.texts.early)}
         early = {v: name for v, name in variables.items() if re.search(rf'\$\{{{v}[|}}]|: "{v}"', written)}
         if early:
             why = f"{', '.join(early.values())}: read before they are set; they begin empty in every transaction"
             self.draft.notes.add(item.place, f"variables of {item.name!r}", why)
             head.append({"set": dict.fromkeys(early, "")})
-        return [*head, *steps]
+        return [*head, *steps, *tail]
 
     def _load(self, item: Item, name: str) -> float:
         """Users, ramp and duration belong into the load of a study; returns the users."""

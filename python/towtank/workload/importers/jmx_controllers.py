@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -49,6 +50,9 @@ class Controllers:
         self.requests = Requests(draft, texts, folder)
         self.pages: list[str] = []
         self.once: list[Step] = []
+        # Pools whose data sets stand in the part that is being read; those of parts inside a group.
+        self.pools: list[str] = []
+        self.inner: set[str] = set()
 
     def note(self, item: Item, why: str) -> None:
         """Note something about an element."""
@@ -83,9 +87,10 @@ class Controllers:
         elif item.tag == "CounterConfig":
             self._counter(item)
         elif item.tag == "CSVDataSet":
-            add_pool(item, self.draft, self.texts, self.folder)
+            pool = add_pool(item, self.draft, self.texts, self.folder)
+            self.pools += [pool] if pool is not None else []
         elif item.tag == "Arguments":
-            self.variables(item)
+            pass  # those of all places hold from the start, and were read before
         elif item.tag.endswith("Timer"):
             scope.timers.append(item)
         elif item.tag.endswith("Assertion"):
@@ -108,11 +113,11 @@ class Controllers:
             self.requests.cookies.declared.append(item)
 
     def variables(self, item: Item) -> None:
-        """User-defined variables."""
+        """User-defined variables; of several of one name the last one counts, wherever it stands (JMeter 5.5)."""
         for each in item.collection("Arguments.arguments"):
             name, value = text_of(each, "Argument.name").strip(), text_of(each, "Argument.value")
             if name:
-                self.texts.constants.setdefault(name, value)
+                self.texts.constants[name] = value
 
     def _counter(self, item: Item) -> None:
         """A counter is the number of the transaction."""
@@ -137,7 +142,16 @@ class Controllers:
         self.leave_out(item, why)
 
     def steps(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Steps of a part of the plan; at the `top` there may be pages."""
+        """Steps of a part inside a group; its data sets deal a row when it begins (TestCompiler of JMeter 5.5)."""
+        outside, self.pools = self.pools, []
+        steps = self.whole(below, outer, top=top)
+        here, self.pools = self.pools, outside
+        self.inner |= set(here)
+        written = json.dumps(steps)
+        return [*({"draw": pool} for pool in here if f"${{{pool}." in written), *steps]
+
+    def whole(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
+        """Steps of a group, or of a part of it; at the `top` there may be pages."""
         scope, work = self.enter(below, outer)
         steps: list[Step] = []
         for item in work:

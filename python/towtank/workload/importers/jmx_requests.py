@@ -134,6 +134,9 @@ class Requests:
             extract.update(self.elements.extract(extractor))
         if extract:
             step["extract"] = extract
+        if extract and self.on_failure is not None:
+            why = "JMeter looks for them in failed answers, too; here those of a request that fails are their default"
+            self.draft.notes.add(sampler.place, "extracted values", why)
         return [*steps, step]
 
     def _note_options(self, sampler: Item, scope: Scope) -> None:

@@ -69,7 +69,19 @@ def _read(draft: Draft, source: Source) -> None:
         if name in script.exported:
             why = "is left out: it is done once for the whole test, not by users"
             draft.notes.add(source.place(script.exported[name].node), f"{name}()", why)
+    _say_of_values(draft)
     _tidy(draft)
+
+
+def _say_of_values(draft: Draft) -> None:
+    """Note what becomes of values of answers that fail, where the round goes on."""
+    steps = [step for transaction in draft.transactions.values() for step in _requests(transaction)]
+    if any(step.get("extract") and step.get("on_failure") == "go_on" for step in steps):
+        why = (
+            "k6 takes them out of failed answers, too, and writes `undefined` where there are none; "
+            "here those of a request that fails are empty"
+        )
+        draft.notes.add((1, 0), "values of answers", why)
 
 
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:

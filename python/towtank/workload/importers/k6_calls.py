@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from tree_sitter import Node
 from towtank.workload.importers.draft import Draft, Step, page, seconds, think, unique
 from towtank.workload.importers.k6_checks import Checks, NotSayable, merge
 from towtank.workload.importers.k6_expressions import Expressions
+from towtank.workload.importers.k6_functions import OF_NUMBERS, base64_of, of_number
 from towtank.workload.importers.k6_requests import Requests
 from towtank.workload.importers.k6_syntax import Source, json_of, named, shown, text_of
 from towtank.workload.importers.k6_values import (
@@ -42,13 +41,6 @@ _CALLS_AT_MOST = 30
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
 _RANDOM_TEXT_AT_MOST = 2**20
-# Functions of JavaScript that make a number of one: halves are rounded up.
-_OF_NUMBERS: dict[str, Callable[[float], float]] = {
-    **dict.fromkeys(("Number", "parseFloat"), lambda number: number),
-    **dict.fromkeys(("parseInt", "Math.trunc"), int),
-    **{"Math.floor": math.floor, "Math.ceil": math.ceil, "Math.abs": abs},
-    "Math.round": lambda number: math.floor(number + 0.5),
-}
 
 
 class Calls:
@@ -66,11 +58,18 @@ class Calls:
         self.draft = draft
         self.source = source
         self.writer = Writer(draft)
-        self.expressions = Expressions(self.writer, self.call, self.drawn)
+        self.expressions = Expressions(self.writer, self.call, self.drawn, self.ends)
         self.requests = Requests(draft, self.writer)
         self.out: list[Step] = []
         self.pages: list[str] = []
         self.depth = 0
+        # The step made last, how many were made, and how deep they stand in loops.
+        self.last: Step | None = None
+        self.made = 0
+        self.loops = 0
+        # Tests that leave a function where the round ends in a workload: the node, depth of the function, steps made.
+        self._leaving: list[tuple[Node, int]] = []
+        self.left: list[tuple[Node, int]] = []
         self.inside_group = False
         self.tables: dict[int, Table | None] = {}
         self.body: Callable[[Node, Environment], Any] = lambda *_: None
@@ -152,6 +151,7 @@ class Calls:
 
     def _known(self, name: str, node: Node, arguments: Node | None, environment: Environment) -> Any:  # noqa: PLR0911 - one line per function
         """Calls of what k6 and JavaScript have."""
+        name = name.removeprefix("k6.")
         module, _, method = name.rpartition(".")
         if name == "http.url":
             return self.value(arguments, environment)
@@ -177,8 +177,50 @@ class Calls:
             return Unknown("is the answer to a request that was left out")
         # k6 goes on after a failed request and after a failed check.
         step["on_failure"] = "go_on"
-        self.out.append(step)
+        self._add(step)
         return Answer(step)
+
+    def _add(self, step: Step) -> None:
+        self.out.append(step)
+        self.last = step
+        self.made += 1
+
+    def checked(self, step: Step) -> Checked:
+        """The value of a test of an answer."""
+        return Checked((step,), prompt=step is self.last)
+
+    def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
+        """Let requests end the round where they fail, as the script does after its test.
+
+        Parameters
+        ----------
+        checked : Checked
+            The requests.
+        node : Node
+            The test.
+        thrown : bool
+            Whether k6 ends the round, too; otherwise it leaves the function in which the test stands.
+        """
+        for step in checked.steps:
+            step.pop("on_failure", None)
+        if not checked.prompt or checked.steps[-1] is not self.last:
+            why = "stands behind other steps: here a request that fails ends the round before them"
+            self.note(node, shown(node), why)
+        if not thrown and self.depth > 1:
+            self._leaving.append((node, self.depth))
+
+    def _leave(self) -> None:
+        """Remember what was left by a function that ends here."""
+        while self._leaving and self._leaving[-1][1] == self.depth:
+            self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
+
+    def settle(self) -> None:
+        """Note tests that leave a function only, if anything is done after it."""
+        for node, made in self.left:
+            if made < self.made:
+                why = "leaves its function only in k6; here a request that fails ends the round, with what follows"
+                self.note(node, shown(node), why)
+        self.left.clear()
 
     def _pure(self, name: str, node: Node, values: list[Any]) -> Any:  # noqa: PLR0911 - one line per function
         """Functions without steps."""
@@ -186,8 +228,8 @@ class Calls:
         numbers = [each for each in values if isinstance(each, int | float)]
         if name == "Math.random":
             return Random(0.0, 1.0)
-        if name in _OF_NUMBERS and isinstance(first, int | float | Random):
-            return _of_number(name, first, node)
+        if name in OF_NUMBERS and isinstance(first, int | float | Random):
+            return of_number(name, first, node)
         if name == "randomIntBetween" and len(numbers) == 2:
             return Random(numbers[0], numbers[1] + 1, whole=True)
         if name == "randomString" and numbers and 1 <= numbers[0] <= _RANDOM_TEXT_AT_MOST:
@@ -207,7 +249,9 @@ class Calls:
         if name == "encodeURIComponent" and values:
             return self._encoded(first, node)
         if name in {"encoding.b64encode", "b64encode"} and isinstance(first, str):
-            return base64.b64encode(first.encode()).decode()
+            return base64_of(first, values[1] if len(values) > 1 else "std") or Unknown(
+                f"{shown(node)} is not understood"
+            )
         return self._files(name, node, first)
 
     def _encoded(self, value: Any, node: Node) -> Any:
@@ -296,6 +340,7 @@ class Calls:
                 return self.body(body, environment)
             return self.value(body, environment)
         finally:
+            self._leave()
             self.depth -= 1
 
     def bind(self, pattern: Node, value: Any, environment: Environment) -> None:
@@ -318,34 +363,44 @@ class Calls:
 
     def _check(self, node: Node, arguments: list[Node], environment: Environment) -> Any:
         """`check(answer, {...})`: checks of the request; what cannot be said is told test by test."""
-        answer = self.value(arguments[0], environment) if arguments else None
-        tests = arguments[1] if len(arguments) > 1 else None
-        if isinstance(answer, Part):
-            answer = Answer(answer.step)
-        if not isinstance(answer, Answer) or tests is None or tests.type != "object":
+        subject: Any = self.value(arguments[0], environment) if arguments else None
+        answer = Answer(subject.step) if isinstance(subject, Part) else subject
+        tests = self._tests(arguments[1] if len(arguments) > 1 else None, environment)
+        if not isinstance(answer, Answer) or tests is None:
             self.note(node, shown(node), "is no check of the answer to a request: left out")
             return True
-        for pair in named(tests):
-            test = self.value(pair.child_by_field_name("value"), environment)
-            what = f"check {text_of(pair.child_by_field_name('key')) or shown(pair)}"
+        for place, name, test in tests:
+            what = f"check {name}"
             if not isinstance(test, Function):
-                self.note(pair, what, "is no function: left out")
+                self.note(place, what, "is no function: left out")
                 continue
             try:
-                merge(answer.step.setdefault("check", {}), self._test(test, answer))
+                merge(answer.step.setdefault("check", {}), self._test(test, subject))
             except (NotSayable, ValueError) as reason:
-                self.note(pair, what, f"cannot be checked: {reason}")
+                self.note(place, what, f"cannot be checked: {reason}")
         if not answer.step.get("check"):
             answer.step.pop("check", None)
-        return Checked(answer.step)
+        return self.checked(answer.step)
 
-    def _test(self, test: Function, answer: Answer) -> dict[str, Any]:
+    def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
+        """Tests with their places and names; None where they are not known."""
+        if node is not None and node.type == "object":
+            pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
+            return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]
+        known = self.value(node, environment)
+        return (
+            [(node, name, test) for name, test in known.items()]
+            if node is not None and isinstance(known, dict)
+            else None
+        )
+
+    def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
         """One test as a check of its own, so that one that fails leaves nothing behind."""
         environment = test.environment.new_child()
         parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")
         names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)
         if names:
-            environment[text_of(names[0])] = answer
+            environment[text_of(names[0])] = subject
         body = test.node.child_by_field_name("body")
         if body is not None and body.type == "statement_block":
             statements = named(body)
@@ -412,25 +467,14 @@ class Calls:
     def _sleep(self, node: Node, values: list[Any]) -> Any:
         pause = values[0] if values else None
         if isinstance(pause, int | float) and not isinstance(pause, bool) and 0 <= pause < 1e9:
-            self.out += [think(seconds(pause))] if pause > 0 else []
+            if pause > 0:
+                self._add(think(seconds(pause)))
         elif isinstance(pause, Random) and 0 <= pause.low <= pause.high < 1e9:
             high = pause.high - 1 if pause.whole else pause.high
-            self.out.append(think({"uniform": {"min": seconds(pause.low), "max": seconds(max(high, pause.low))}}))
+            self._add(think({"uniform": {"min": seconds(pause.low), "max": seconds(max(high, pause.low))}}))
             if pause.whole:
                 self.note(node, shown(node), "any time between the two is drawn, not whole seconds only")
         else:
             self.note(node, shown(node), "its time is not known before the run: 1 s is taken")
-            self.out.append(think("1 s"))
+            self._add(think("1 s"))
         return None
-
-
-def _of_number(name: str, value: float | Random, node: Node) -> Any:
-    """A number made of another one by a function of JavaScript."""
-    if isinstance(value, Random):
-        if name in {"Math.floor", "Math.trunc", "parseInt"}:
-            return Random(int(value.low), int(value.high), whole=True)
-        return Unknown(f"{shown(node)} has no counterpart in a workload")
-    try:
-        return _OF_NUMBERS[name](value)
-    except (OverflowError, ValueError):
-        return Unknown(f"{shown(node)} is no number")

@@ -13,6 +13,13 @@ from towtank.workload.importers.k6_values import Answer, Part
 
 _EQUAL = frozenset({"===", "=="})
 _UNEQUAL = frozenset({"!==", "!="})
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+# Statuses below or from a bound on; the lower half of a range is left to the other half, which says the class.
+_CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
+    ("<", 300): {"status": "2xx"},
+    ("<", 400): {"status": ["2xx", "3xx"]},
+    (">=", 200): {},
+}
 
 
 class NotSayable(Exception):  # noqa: N818 - it is no error of the program
@@ -87,10 +94,8 @@ class Checks:
             raise NotSayable(shown(node))
         if subject.kind == "status" and same and isinstance(value, int):
             merge(check, {"status": value})
-        elif subject.kind == "status" and not negated and operator in {"<", "<="} and value in {299, 300, 399, 400}:
-            merge(check, {"status": ["2xx", "3xx"] if value >= 399 else "2xx"})
-        elif subject.kind == "status" and not negated and operator in {">", ">="} and value in {199, 200}:
-            pass  # half of a range whose other half says the class
+        elif subject.kind == "status" and (limit := _limit(operator, value, negated=negated)) in _CLASSES:
+            merge(check, _CLASSES[limit])
         elif subject.kind == "json" and same and self.write(value) is not None and value is not None:
             merge(check, {"json": {expressions.json_path(subject.path): self.write(value)}})
         elif subject.kind == "json" and not same and operator in _UNEQUAL and value in {None, ""} and not negated:
@@ -167,6 +172,14 @@ class Checks:
             merge(check, {"json": {expressions.json_path(subject.path): None}})
         elif not (isinstance(subject, Answer) or subject is True) or negated:
             raise NotSayable(shown(node))
+
+
+def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | None:
+    """A bound of whole numbers as `<` or `>=`; None where it is none."""
+    sign = _OPPOSITE.get(operator, "") if negated else operator
+    if sign not in _OPPOSITE or not isinstance(value, int):
+        return None
+    return ("<", value + (sign == "<=")) if sign.startswith("<") else (">=", value + (sign == ">"))
 
 
 def _element(path: str, sign: str, length: int, node: Node) -> str:

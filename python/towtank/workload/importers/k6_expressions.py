@@ -10,7 +10,7 @@ from typing import Any
 from tree_sitter import Node
 
 from towtank.workload.importers.draft import identifier, literal
-from towtank.workload.importers.k6_syntax import named, number_of, shown, text_of, unescaped
+from towtank.workload.importers.k6_syntax import named, number_of, shown, text_of, throws, unescaped
 from towtank.workload.importers.k6_values import (
     Answer,
     Checked,
@@ -83,12 +83,17 @@ class Expressions:
         Value of a call; it may add steps.
     draw : callable
         Value of an element of data chosen at the run; it adds a step.
+    ends : callable
+        Makes requests end the round where they fail.
     """
 
-    def __init__(self, writer: Writer, call: Call, draw: Callable[[Any, Any, Node], Any]) -> None:
+    def __init__(
+        self, writer: Writer, call: Call, draw: Callable[[Any, Any, Node], Any], ends: Callable[..., None]
+    ) -> None:
         self.writer = writer
         self.call = call
         self.drawn = draw
+        self.ends = ends
         self._kinds: dict[str, Callable[[Node, Environment], Any]] = {
             "string": self._string,
             "template_string": self._template,
@@ -263,17 +268,32 @@ class Expressions:
             return self.drawn(holder, index, node)
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not known")
 
-    def _binary(self, node: Node, environment: Environment) -> Any:  # noqa: PLR0911 - one line per kind
+    def _binary(self, node: Node, environment: Environment) -> Any:
         sign = text_of(node.child_by_field_name("operator"))
         left = self.value(node.child_by_field_name("left"), environment)
         if sign in {"||", "??"}:
             return self._otherwise(left, node.child_by_field_name("right"), environment)
-        right = self.value(node.child_by_field_name("right"), environment)
+        if sign == "&&":
+            return self._both(left, node, environment)
+        return self.combined(sign, left, self.value(node.child_by_field_name("right"), environment), node)
+
+    def _both(self, left: Any, node: Node, environment: Environment) -> Any:
+        """`left && right`, whose right side is evaluated only where the left one holds."""
+        right = node.child_by_field_name("right")
+        if isinstance(left, Checked):
+            other = self.value(right, environment)
+            if isinstance(other, Checked):
+                return Checked((*left.steps, *other.steps), left.prompt and other.prompt)
+            return Unknown(f"{text_of(right)[:60]} is done only where a check holds")
+        if left is None or isinstance(left, bool | int | float | str):
+            return self.value(right, environment) if left else left
+        return left if isinstance(left, Unknown) else Unknown(f"{shown(node)} is not known before the run")
+
+    def combined(self, sign: str, left: Any, right: Any, node: Node) -> Any:
+        """The value of two others with an operator between them."""
         for side in (left, right):
             if isinstance(side, Unknown):
                 return side
-        if sign == "&&":
-            return right if left else left
         numbers = isinstance(left, int | float) and isinstance(right, int | float)
         if sign in _COMPARISONS and (numbers or (isinstance(left, str) and isinstance(right, str))):
             return _COMPARISONS[sign](left, right)
@@ -300,8 +320,8 @@ class Expressions:
     def _otherwise(self, left: Any, right: Node | None, environment: Environment) -> Any:
         """`__ENV.NAME || 'value'` is a parameter with this value."""
         if isinstance(left, Checked):
-            if text_of(right).startswith("fail("):
-                left.step.pop("on_failure", None)
+            if throws(right):
+                self.ends(left, right, thrown=True)
                 return left
             return Unknown(f"{text_of(right)[:60]} is done only where a check fails")
         if isinstance(left, Text) and left.template.startswith("${parameters."):

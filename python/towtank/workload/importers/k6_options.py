@@ -15,6 +15,7 @@ _THRESHOLD = re.compile(r"(p\((\d+(?:\.\d+)?)\)|avg|med|max|min|rate)\s*(<=?|>=?
 _METRICS = {"avg": "mean", "med": "p50", "max": "max", "min": "min"}
 _PERCENTILES = frozenset({"50", "90", "95", "99", "99.9"})
 _TAG = re.compile(r"([\w]+)\{\s*name:\s*['\"]?([^'\"}]+?)['\"]?\s*\}")
+_NOT_COUNTED = "a number of iterations is not counted: users go on until the load ends"
 Place = tuple[int, int]
 
 
@@ -67,6 +68,8 @@ def read_options(
         why = "users, stages and rates belong into the load of the study; the finding `load` of --json has them"
         draft.notes.add(place, "options", why)
     _thresholds(options.get("thresholds"), place, draft)
+    if "iterations" in options:
+        draft.notes.add(places.get(("iterations",), place), "iterations", _NOT_COUNTED)
     for key, value in options.items():
         ledger.settle("options", key, json_text(value), places.get((key,), place))
     _defaults(options, place, draft)
@@ -84,8 +87,7 @@ def _scenario(
         why = f"starts after {scenario['startTime']}: in a workload all groups start together"
         ledger.note(places.get(("startTime",), at), f"scenario {name}: startTime", why)
     if "iterations" in scenario or kind.endswith("iterations"):
-        why = "a number of iterations is not counted: users go on until the load ends"
-        ledger.note(places.get(("iterations",), at), f"scenario {name}: iterations", why)
+        ledger.note(places.get(("iterations",), at), f"scenario {name}: iterations", _NOT_COUNTED)
 
 
 def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:

@@ -143,8 +143,8 @@ class Requests:
             if text is None:
                 self.draft.notes.add(place, what, "its value is not known before the run: left out")
                 continue
-            if isinstance(entry, dict) and entry.get("replace") is not False and "replace" in entry:
-                why = "is sent beside one of its name that the server has set; k6 sends it instead"
+            if not (isinstance(entry, dict) and entry.get("replace") is True):
+                why = "takes the place of one of its name that the server has set; k6 sends both"
                 self.draft.notes.add(place, what, why)
             # Go's net/http quotes values with a space or a comma.
             pairs.append(f'{name}="{text}"' if re.search("[ ,]", _PLACE.sub("", text)) else f"{name}={text}")
@@ -161,12 +161,16 @@ class Requests:
         if isinstance(body, Json):
             keys = self._json(self._known(body.value, "value", place), media, place)
         elif isinstance(body, dict):
-            keys = self._fields(self._known(body, "field", place), place)
+            keys = self._fields(self._known(body, "field", place), headers, place)
         elif isinstance(body, str):
             keys = body_keys(body, media) if media else {"body": literal(body)}
         else:
             text = self.writer.text(body)
             keys = {"body": text} if text is not None else None
+        if given is None and body != "" and keys is not None and "body" in keys and not isinstance(body, dict | Json):
+            self.draft.notes.add(
+                place, "header Content-Type", "k6 sends texts without it; the workload says text/plain"
+            )
         if keys is None:
             self.draft.notes.add(place, "body", "is not known before the run: 1 KiB of text is sent in its place")
             return {"body": "${random.text(1024)}"}
@@ -204,12 +208,22 @@ class Requests:
             self.draft.notes.add(place, "header Content-Type", why)
         return {"json": written[0]}
 
-    def _fields(self, fields: dict[str, Any], place: Place) -> dict[str, Any] | None:
-        """A form; with a file in it, a multipart body."""
+    def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
+        """A form, whose fields k6 sends in the order of their names; with a file in it, a multipart body."""
         files = {name: value for name, value in fields.items() if isinstance(value, File)}
-        texts = {name: self.writer.text(value) for name, value in fields.items() if name not in files}
-        if None in texts.values():
+        pairs = [
+            (name, self._field(each))
+            for name, value in sorted(fields.items())
+            if name not in files
+            for each in (value if isinstance(value, list) and not files else [value])
+        ]
+        if None in [text for _, text in pairs]:
             return None
+        texts = {name: text for name, text in pairs if text is not None}
+        if not files and len(texts) < len(pairs):
+            if not any(name.lower() == "content-type" for name in headers):
+                headers["Content-Type"] = "application/x-www-form-urlencoded"
+            return {"body": "&".join(f"{quote(name, safe='')}={_in_form(text or '')}" for name, text in pairs)}
         if not files:
             return {"form": texts}
         parts: dict[str, Any] = dict(texts)
@@ -218,6 +232,10 @@ class Requests:
             self.draft.notes.add(place, f"file {file.path}", why)
             parts[name] = {"generated": {"size": "10 KiB"}, "filename": literal(file.path.rpartition("/")[2] or "file")}
         return {"multipart": parts}
+
+    def _field(self, value: Any) -> str | None:
+        """A field of a form as k6 writes it: nothing is `<nil>` of Go."""
+        return "<nil>" if value is None else self.writer.text(value)
 
     def _name(self, params: dict[str, Any], place: Place) -> str | None:
         """The tag `name`, with which k6 puts requests together; other tags and options are told."""
@@ -266,6 +284,15 @@ def duration(value: Any) -> float | None:
     if not isinstance(value, str) or not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", value):
         return None
     return sum(float(number) * units[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value))
+
+
+def _in_form(template: str) -> str:
+    """A template as it stands in the text of a form: its texts encoded, its places encoded by the engine."""
+    pieces = _PLACE.split(template.replace("$${", "$\0{"))
+    return "".join(
+        f"{piece[:-1]}|url}}" if piece.startswith("${") else quote(piece.replace("$\0{", "${"), safe="")
+        for piece in pieces
+    )
 
 
 def _each(template: str, change: Any) -> str:

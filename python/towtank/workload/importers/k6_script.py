@@ -7,29 +7,22 @@ from typing import Any
 
 from tree_sitter import Node
 
-from towtank.units import exact_share
 from towtank.workload.importers.draft import ROUNDS_AT_MOST, Draft, Step
 from towtank.workload.importers.k6_calls import Calls
-from towtank.workload.importers.k6_checks import Checks, NotSayable, merge
+from towtank.workload.importers.k6_conditions import Conditions, Returned, statements_of
 from towtank.workload.importers.k6_syntax import Source, named, shown, text_of
-from towtank.workload.importers.k6_values import Checked, Environment, Function, Namespace, Part, Random, Unknown
-
-
-class _Returned(Exception):  # noqa: N818 - it is no error of the program
-    """A function of the script returns."""
-
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self.value = value
-
+from towtank.workload.importers.k6_values import Environment, Function, Namespace, Part, Unknown
 
 # Elements of a list that a loop is written out for. [1]
 _ELEMENTS_AT_MOST = 100
 # Steps of one script; loops that are written out inside others could make any number. [1]
 _STEPS_AT_MOST = 20_000
 _IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
-# Modules whose functions are known by the names they are imported under.
-_MODULES = ("k6", "k6/http", "k6/data", "k6/encoding", "k6/crypto", "k6/execution", "k6/metrics")
+# Modules whose functions are known, and what stands before their names.
+_MODULES = {
+    **{"k6": "k6", "k6/data": "k6", "k6/http": "http", "k6/encoding": "encoding"},
+    **{"k6/crypto": "crypto", "k6/execution": "exec", "k6/metrics": "metrics"},
+}
 
 
 class Script:
@@ -57,7 +50,7 @@ class Script:
             "expression_statement": self._expression,
             "lexical_declaration": self._declaration,
             "variable_declaration": self._declaration,
-            "if_statement": self._if,
+            "if_statement": Conditions(self).follow,
             "for_statement": self._for,
             "for_in_statement": self._for_of,
             "try_statement": self._try,
@@ -93,24 +86,24 @@ class Script:
         parameters = named(function.node.child_by_field_name("parameters"))
         values = [Unknown("what setup() returns is not known before the run") for _ in parameters]
         self.calls.run(function, values, function.node)
+        self.calls.settle()
         self.globals.maps[0].update(before)
         return self.calls.out
 
     def _import(self, node: Node) -> None:
         module = text_of(node.child_by_field_name("source")).strip("'\"")
-        for clause in named(node)[:1]:
-            for child in named(clause):
-                if child.type == "identifier":
-                    name = {"k6/http": "http", "k6/encoding": "encoding", "k6/crypto": "crypto"}.get(module)
-                    name = name or ("papaparse" if "papaparse" in module else text_of(child))
-                    self.globals[text_of(child)] = Namespace(name)
-                elif child.type == "named_imports":
-                    for each in named(child):
-                        imported = text_of(each.child_by_field_name("name"))
-                        known = text_of(each.child_by_field_name("alias")) or imported
-                        self.globals[known] = Namespace(f"http.{imported}" if module == "k6/http" else imported)
-                elif child.type == "namespace_import":
-                    self.globals[text_of(named(child)[0])] = Namespace("http" if module == "k6/http" else "module")
+        prefix = _MODULES.get(module, "papaparse" if "papaparse" in module else "")
+        for child in [child for clause in named(node)[:1] for child in named(clause)]:
+            if child.type == "identifier":
+                self.globals[text_of(child)] = Namespace(prefix or text_of(child))
+            elif child.type == "named_imports":
+                for each in named(child):
+                    imported = text_of(each.child_by_field_name("name"))
+                    known = text_of(each.child_by_field_name("alias")) or imported
+                    inside = f"{prefix}." if prefix in {"http", "exec"} else ""
+                    self.globals[known] = Namespace(inside + imported)
+            elif child.type == "namespace_import":
+                self.globals[text_of(named(child)[0])] = Namespace(prefix or "module")
         if module not in _MODULES and "jslib.k6.io" not in module:
             self.calls.note(node, f"module {module}", "is not read: what comes from it is not known")
 
@@ -118,12 +111,12 @@ class Script:
         """A function's body: the value of the return that it comes to."""
         try:
             self.statements(named(node), environment)
-        except _Returned as returned:
+        except Returned as returned:
             return returned.value
         return None
 
     def _return(self, node: Node, environment: Environment) -> None:
-        raise _Returned(self.calls.value(named(node)[0], environment) if named(node) else None)
+        raise Returned(self.calls.value(named(node)[0], environment) if named(node) else None)
 
     def statements(self, nodes: list[Node], environment: Environment) -> None:
         """Go through statements; those that are not understood are named and left out."""
@@ -132,13 +125,13 @@ class Script:
                 continue
             kind = self._kinds.get(node.type)
             if kind is None:
-                self._leave_out(node, f"{node.type.replace('_', ' ')} is not understood: left out", environment)
+                self.leave_out(node, f"{node.type.replace('_', ' ')} is not understood: left out", environment)
             elif len(self.calls.out) > _STEPS_AT_MOST:
-                self._leave_out(node, f"more than {_STEPS_AT_MOST} steps: left out", environment)
+                self.leave_out(node, f"more than {_STEPS_AT_MOST} steps: left out", environment)
             else:
                 kind(node, environment)
 
-    def _leave_out(self, node: Node, why: str, environment: Environment) -> None:
+    def leave_out(self, node: Node, why: str, environment: Environment) -> None:
         """Note a part that is left out; what it would have set is not known after it."""
         self.calls.note(node, shown(node), why)
         waiting = [node]
@@ -173,7 +166,7 @@ class Script:
         else:
             value = self.calls.value(inner, environment)
             if isinstance(value, Unknown):
-                self._leave_out(inner, f"left out: {value.why}", environment)
+                self.leave_out(inner, f"left out: {value.why}", environment)
 
     def _assign(self, left: Node, right: Node | None, environment: Environment, node: Node) -> None:
         self.calls.writer.hint = text_of(left) if left.type == "identifier" else ""
@@ -218,14 +211,14 @@ class Script:
                 if isinstance(environment.get(name), Function):
                     self.exported[name] = environment[name]
 
-    def _inside(self, node: Node | None, environment: Environment) -> list[Step]:
+    def inside(self, node: Node | None, environment: Environment) -> list[Step]:
         """Steps of a block that stands inside another step."""
         outer, self.calls.out = self.calls.out, []
         grouped, self.calls.inside_group = self.calls.inside_group, True
         before = [dict(scope) for scope in environment.maps]
         try:
-            self.statements(_statements(node), environment)
-        except _Returned:
+            self.statements(statements_of(node), environment)
+        except Returned:
             why = "returns in some rounds only: what follows it is done in all of them"
             self.calls.note(node or self.source.root, shown(node or self.source.root), why)
         for scope, known in zip(environment.maps, before, strict=True):
@@ -234,152 +227,6 @@ class Script:
                     scope[name] = Unknown(f"{name} is set in a condition or a loop, so that it is not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
         return steps
-
-    def _if(self, node: Node, environment: Environment) -> None:
-        condition = named(node.child_by_field_name("condition"))[0]
-        consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        share = self._chance(condition, environment)
-        if share is not None:
-            self._branch(share, consequence, alternative, environment)
-            return
-        if self._first_round(condition, environment):
-            self._once(node, consequence, alternative, environment)
-            return
-        if self._tested(node, condition, environment):
-            return
-        negated = condition.type == "unary_expression" and text_of(condition.child_by_field_name("operator")) == "!"
-        subject = condition.child_by_field_name("argument") if negated else condition
-        value = self.calls.value(subject, environment)
-        if isinstance(value, Part) and value.kind in {"json", "header"}:
-            self._filled(value, negated, consequence, alternative, environment)
-        elif value is None or isinstance(value, bool | int | float | str):
-            taken = consequence if bool(value) != negated else alternative
-            self.statements(_statements(taken), environment)
-        else:
-            self._leave_out(node, "its condition is not known before the run: left out", environment)
-
-    def _first_round(self, condition: Node, environment: Environment) -> bool:
-        """Whether a condition holds in the first round of a user only: `!token`, `__ITER === 0`."""
-        if condition.type == "binary_expression":
-            left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
-            sign = text_of(condition.child_by_field_name("operator"))
-            value = self.calls.value(right, environment)
-            if sign not in {"==", "==="} or left is None:
-                return False
-            if value == 0 and not isinstance(value, bool):
-                return text_of(left) in {"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"}
-            subject = left if value is None else None
-        elif condition.type == "unary_expression" and text_of(condition.child_by_field_name("operator")) == "!":
-            subject = condition.child_by_field_name("argument")
-        else:
-            return False
-        # A variable outside of functions keeps its value from round to round.
-        name = text_of(subject) if subject is not None and subject.type == "identifier" else ""
-        holder = next((scope for scope in environment.maps if name in scope), None)
-        return name in self.kept and holder is self.globals.maps[0] and not holder[name]
-
-    def _once(self, node: Node, consequence: Node | None, alternative: Node | None, environment: Environment) -> None:
-        """What a user does in its first round only."""
-        outer, self.calls.out = self.calls.out, []
-        try:
-            self.statements(_statements(consequence), environment)
-        except _Returned:
-            self.calls.note(node, shown(node), "ends the first round in k6; here the user goes on")
-        self.once += self.calls.out
-        self.calls.out = outer
-        why = "is done once by each user, before its rounds; k6 tries again in the next round if it failed"
-        self.calls.note(node, shown(node), why)
-        self.statements(_statements(alternative), environment)
-
-    def _tested(self, node: Node, condition: Node, environment: Environment) -> bool:
-        """A condition that asks whether an answer is good: a failed step ends the round where the script returns."""
-        negated, subject = False, condition
-        while subject.type in {"unary_expression", "parenthesized_expression"}:
-            if subject.type == "unary_expression" and text_of(subject.child_by_field_name("operator")) != "!":
-                break
-            negated ^= subject.type == "unary_expression"
-            subject = named(subject)[-1]
-        consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        leaves = _leaves(consequence)
-        bad = self._good(subject, environment, negated=leaves ^ negated, wanted=leaves or alternative is None)
-        if bad is None:
-            return False
-        failing = leaves if leaves else negated
-        if not leaves and failing:
-            self._leave_out(node, "is done only where an answer is not good: left out", environment)
-            return True
-        bad.pop("on_failure", None)
-        if not leaves:
-            self.calls.note(node, shown(condition), "where it does not hold, the round ends here with what follows")
-            self.statements(_statements(consequence), environment)
-        elif len(_statements(consequence)) > 1:
-            self.calls.note(node, shown(node), "what is done before the round ends is left out")
-        self.statements(_statements(alternative) if leaves else [], environment)
-        return True
-
-    def _good(self, subject: Node, environment: Environment, *, negated: bool, wanted: bool) -> Step | None:
-        """The request whose answer a condition asks for; a comparison becomes a check of it."""
-        if not wanted or "http." in text_of(subject):
-            return None
-        value = self.calls.value(subject, environment) if subject.type in {"identifier", "call_expression"} else None
-        if isinstance(value, Checked):
-            return value.step
-        if subject.type != "binary_expression":
-            return None
-        sides = [self.calls.value(subject.child_by_field_name(side), environment) for side in ("left", "right")]
-        part = next((side for side in sides if isinstance(side, Part) and side.kind == "status"), None)
-        if part is None:
-            return None
-        check: dict[str, Any] = {}
-        try:
-            Checks(lambda each: self.calls.value(each, environment), self.calls.writer.text).add(
-                subject, check, negated=negated
-            )
-        except (NotSayable, ValueError):
-            return None
-        merge(part.step.setdefault("check", {}), check)
-        self.calls.note(subject, shown(subject), "another status counts as a failed step")
-        return part.step
-
-    def _chance(self, node: Node, environment: Environment) -> float | None:
-        """`Math.random() < 0.3` as a share."""
-        if node.type != "binary_expression":
-            return None
-        left = self.calls.value(node.child_by_field_name("left"), environment)
-        limit = self.calls.value(node.child_by_field_name("right"), environment)
-        if not isinstance(left, Random) or not isinstance(limit, int | float) or left.high <= left.low:
-            return None
-        share = min(max((limit - left.low) / (left.high - left.low), 0.0), 1.0)
-        sign = text_of(node.child_by_field_name("operator"))
-        return share if sign in {"<", "<="} else 1 - share if sign in {">", ">="} else None
-
-    def _branch(
-        self, share: float, consequence: Node | None, alternative: Node | None, environment: Environment
-    ) -> None:
-        then, otherwise = self._inside(consequence, environment), self._inside(alternative, environment)
-        if not then:
-            then, otherwise, share = otherwise, [], 1 - share
-        if then:
-            more = {"else": otherwise} if otherwise else {}
-            self.calls.out.append({"branch": exact_share(round(share, 6)), "then": then, **more})
-
-    def _filled(
-        self, value: Part, negated: bool, consequence: Node | None, alternative: Node | None, environment: Environment
-    ) -> None:
-        """A condition that asks whether something was in an answer: it must not fail the request then."""
-        place = self.calls.writer.extracted(value)
-        if place is None:
-            return
-        name = place[2:-1]
-        spec = value.step["extract"][name]
-        value.step["extract"][name] = {**(spec if isinstance(spec, dict) else {"json": spec}), "default": ""}
-        then, otherwise = self._inside(consequence, environment), self._inside(alternative, environment)
-        state = "empty" if negated else "filled"
-        if not then:
-            then, otherwise, state = otherwise, [], "filled" if negated else "empty"
-        if then:
-            more = {"else": otherwise} if otherwise else {}
-            self.calls.out.append({"if": {state: name}, "then": then, **more})
 
     def _for(self, node: Node, environment: Environment) -> None:
         """A loop that counts."""
@@ -402,11 +249,18 @@ class Script:
             or not isinstance(last, int)
             or sign not in {"<", "<="}
         ):
-            self._leave_out(node, "does not count by one to a number that is known: left out", environment)
+            self.leave_out(node, "does not count by one to a number that is known: left out", environment)
             return
         times = last - first + (sign == "<=")
+        body = node.child_by_field_name("body")
+        if _reads(body, name) and 0 < times <= _ELEMENTS_AT_MOST:
+            for count in range(first, first + times):
+                self.statements(statements_of(body), environment.new_child({name: count}))
+            return
         inner = environment.new_child({name: Unknown(f"{name} counts the rounds of a loop")})
-        steps = self._inside(node.child_by_field_name("body"), inner)
+        self.calls.loops += 1
+        steps = self.inside(body, inner)
+        self.calls.loops -= 1
         if steps and times > 0:
             if times > ROUNDS_AT_MOST:
                 why = f"has {times} rounds: a loop of a workload has at most {ROUNDS_AT_MOST}"
@@ -418,7 +272,7 @@ class Script:
         items = self.calls.value(node.child_by_field_name("right"), environment)
         left = node.child_by_field_name("left")
         if text_of(node.child_by_field_name("operator")) != "of" or not isinstance(items, list) or left is None:
-            self._leave_out(node, "is no loop over a list that is known before the run: left out", environment)
+            self.leave_out(node, "is no loop over a list that is known before the run: left out", environment)
             return
         if len(items) > _ELEMENTS_AT_MOST:
             self.calls.note(node, shown(node), f"the first {_ELEMENTS_AT_MOST} of {len(items)} elements are done")
@@ -437,17 +291,12 @@ class Script:
             self.statements(named(block), environment)
 
 
-def _statements(node: Node | None) -> list[Node]:
-    """Statements of a branch."""
-    if node is None:
-        return []
-    return named(node) if node.type in {"statement_block", "else_clause"} else [node]
-
-
-def _leaves(node: Node | None) -> bool:
-    """Whether a branch ends the function or the round."""
-    statements = _statements(node)
-    last = text_of(statements[-1]) if statements else ""
-    return bool(statements) and (
-        statements[-1].type in {"return_statement", "throw_statement"} or last.startswith(("fail(", "exec.test.abort("))
-    )
+def _reads(node: Node | None, name: str) -> bool:
+    """Whether a part of the script names a variable."""
+    waiting = [node] if node is not None else []
+    while waiting:
+        each = waiting.pop()
+        if each.type in {"identifier", "shorthand_property_identifier"} and text_of(each) == name:
+            return True
+        waiting += each.named_children
+    return False

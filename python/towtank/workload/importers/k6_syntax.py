@@ -73,6 +73,12 @@ def text_of(node: Node | None) -> str:
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
+def throws(node: Node | None) -> bool:
+    """Whether a statement or an expression ends the round: `throw`, `fail()`, `exec.test.abort()`."""
+    ends = node is not None and node.type == "throw_statement"
+    return ends or re.match(r"(\w+\.)?(fail|test\.abort)\(", text_of(node)) is not None
+
+
 def shown(node: Node) -> str:
     """A node as a note shows it: one line, shortened."""
     text = " ".join(text_of(node).split())

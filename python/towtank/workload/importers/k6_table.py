@@ -5,7 +5,13 @@ Names are those of the type definitions of k6, as `scripts/import-keys` lists th
 
 from __future__ import annotations
 
-from towtank.workload.importers.accounting import Key, Table, carried, harmless, noted
+from towtank.workload.importers.accounting import Fate, Key, Table, carried, harmless, noted
+
+
+def _left_out(*names: str) -> dict[str, Key]:
+    """Functions that have no counterpart; what needs their value is left out with them."""
+    return {name: Key(Fate.NOTED, "left out, with what needs its value") for name in names}
+
 
 _REPORT = "how k6 reports and sends its results"
 _LOAD = "finding `load`; users and pace of the group"
@@ -80,5 +86,22 @@ OPTIONS: Table = {
         **noted("compression", "bodies are sent as they are", '""'),
         **noted("responseCallback", "2xx and 3xx are good, or what `check` says"),
         **noted("responseType", "bodies are kept where something looks at them", '"text"'),
+    },
+    "functions": {
+        **carried("get", "head", "post", "put", "patch", "del", "request", "batch", why="requests, in their order"),
+        **carried("check", why="`check` of the request"),
+        **carried("fail", why="a failure of the request before it ends the round"),
+        **carried("group", "sleep", why="pages; think times"),
+        **carried("url", "file", "b64encode", "SharedArray", why="values and data"),
+        **carried("scenario", "vu", why="numbers of users and rounds"),
+        **noted("setResponseCallback", "2xx and 3xx are good, or what `check` says"),
+        **noted("expectedStatuses", "2xx and 3xx are good, or what `check` says"),
+        **_left_out("options", "asyncRequest", "cookieJar", "CookieJar"),
+        **_left_out("randomSeed", "instance", "test", "Counter", "Gauge", "Rate", "Trend", "parseHTML"),
+        **_left_out("createHMAC", "createHash", "hmac", "md4", "md5", "randomBytes", "ripemd160", "sha1", "sha256"),
+        **_left_out("sha384", "sha512", "sha512_224", "sha512_256", "b64decode"),
+        **_left_out("Parser", "parse", "File", "open", "Client", "Stream", "connect", "Blob", "WebSocket"),
+        **_left_out("CountQueuingStrategy", "ReadableStream", "ReadableStreamDefaultReader"),
+        **_left_out("setTimeout", "clearTimeout", "setInterval", "clearInterval"),
     },
 }

@@ -44,9 +44,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class Checked:
-    """The value of `check(...)`: whether the answer to a request passed."""
+    """The value of `check(...)`: whether the answers to requests passed.
 
-    step: Step
+    Attributes
+    ----------
+    steps : tuple of dict
+        The requests.
+    prompt : bool
+        Whether each answer is tested before anything else is done.
+    """
+
+    steps: tuple[Step, ...]
+    prompt: bool = True
 
 
 @dataclass(frozen=True)

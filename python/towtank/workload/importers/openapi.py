@@ -33,6 +33,8 @@ from towtank.yamlfile import Node
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _FORM = "application/x-www-form-urlencoded"
+# Headers that a description cannot have as parameters.
+_NO_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
 # Keys of a path that are no operations.
 _NOT_OPERATIONS = frozenset({"parameters", "servers", "summary", "description", "$ref"})
 _OTHER_METHODS = frozenset({"options", "trace"})
@@ -176,6 +178,10 @@ class _Reader:
             if where not in values:
                 self.note(place_of(parameter), f"{label}: {where} {name}", "left out: there is no such place")
                 continue
+            if where == "header" and name.lower() in _NO_PARAMETERS:
+                why = "left out: bodies, answers and logins say it (OpenAPI 3.1, Parameter Object)"
+                self.note(place_of(parameter), f"{label}: header {name}", why)
+                continue
             required = getattr(parameter.child("required"), "value", False) is True
             given, value = self._given(parameter)
             if not given and not required:
@@ -244,6 +250,8 @@ class _Reader:
                 **({} if media == "application/json" else {"headers": {"Content-Type": literal(media)}}),
             }
         if media == _FORM and isinstance(value, dict):
+            for key in (key for key, each in value.items() if isinstance(each, list | dict)):
+                self.note(place_of(content), f"{label}: field {key}", "a list or a mapping is sent as JSON")
             return {"form": {key: _text(each) for key, each in value.items()}}
         if media == "multipart/form-data" and isinstance(value, dict):
             return {"multipart": {key: self._part(key, each, content) for key, each in value.items()}}
