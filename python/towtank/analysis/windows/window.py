@@ -161,8 +161,8 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
     for name, values in series.items():
         cut = steady.mser(values, steady.batch_for(len(values)))
         window.cuts_s[name] = float(edges[cut.observations] - edges[0])
-        difference = steady.difference_at(values, cut.observations, cautious=True)
-        change = changes.of_difference(name, *difference, float(values[cut.observations :].mean()))
+        difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
+        change = changes.of_difference(name, difference, error, freedom, float(values[cut.observations :].mean()))
         probability, _ = steady.differs(values, cut.observations)
         if cut.observations and probability < CUT_SIGNIFICANCE and abs(change.share) > _WORTH_A_CUT:
             latest = max(latest, cut.observations)
