@@ -86,14 +86,14 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     if think is None:
         return None
     cycle = think.mean_s + response.value
-    errors = think.mean_s / math.sqrt(think.count), standard_error_of(response)
+    think_error, response_error = think.mean_s / math.sqrt(think.count), standard_error_of(response)
     answered = 1 - lowest.failed_share
     if cycle <= 0 or answered <= 0:
         return None
-    if errors[1] is None:
+    if response_error is None:
         return Estimate(answered / cycle)
     freedom = max(1, response.n - 1)
-    half = float(stats.t.ppf(0.5 + estimates.CONFIDENCE / 2, freedom)) * math.hypot(*errors)
+    half = float(stats.t.ppf(0.5 + estimates.CONFIDENCE / 2, freedom)) * math.hypot(think_error, response_error)
     if half >= cycle:
         return Estimate(answered / cycle)
     # The interval of a rate whose reciprocal has a symmetric one; near enough symmetric itself where it is narrow.

@@ -36,10 +36,10 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
         level = Level.INVALID if growth.share > GROSS * TOLERANCE else Level.SUSPECT
         text = f"{growth.text} ({percent(growth.share)}, limit {percent(TOLERANCE)}): more arrives than is done"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, growth.share, TOLERANCE)
-    for name, at_s, change, tolerance in window.steps:
-        level = Level.INVALID if abs(change) > GROSS * tolerance else Level.SUSPECT
-        text = f"{name.replace('_', ' ')} steps by {100 * change:+.3g} % at {at_s:.0f} s, limit {percent(tolerance)}"
-        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change), tolerance)
+    for name, at_s, share, tolerance in window.steps:
+        level = Level.INVALID if abs(share) > GROSS * tolerance else Level.SUSPECT
+        text = f"{name.replace('_', ' ')} steps by {100 * share:+.3g} % at {at_s:.0f} s, limit {percent(tolerance)}"
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(share), tolerance)
     planned = window.planned_end_s - window.asked_start_s
     recorded = window.asked_end_s - window.asked_start_s
     if recorded < 0.98 * planned:
