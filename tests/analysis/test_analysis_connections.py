@@ -10,7 +10,7 @@ from synthetic_runs import encode_histogram, write_run
 
 from towtank.analysis import drive_document, summarize_run
 from towtank.analysis.aggregation import aggregate
-from towtank.analysis.capacity import ideal_line
+from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits.of_levels import limit
 from towtank.analysis.narrative import observations
 from towtank.results import lines
@@ -141,8 +141,9 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
-    # One user brings as much as ten.
-    first = replace(point, load=1.0)
+    # One user brings as much as ten; without think times the line goes through the lowest level.
+    alone = {**point.usable[0], "laws": {"little": None}}
+    first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point]))
     assert (found["kind"], found["resource"]) == ("unknown", None)
     assert "the generator's own pool of connections: 25 % of response time" in found["evidence"]

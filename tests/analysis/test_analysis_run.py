@@ -257,6 +257,8 @@ def test_without_a_manifest_there_is_a_summary_too(run):
     assert summary["run"] == "r001"
     assert summary["throughput_per_s"]["value"] == pytest.approx(8.0, rel=1e-9)
     assert summary["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(0.4, rel=0.01)
+    # How the run ended is not known, so it is not simply valid.
+    assert "data_damaged" in kinds(summary, "suspect")
 
 
 def test_without_a_probe_the_load_is_summarized(run):

@@ -48,7 +48,8 @@ def test_every_sentence_of_a_study_names_the_load_of_the_stretch(run):
     study = study_of(summarize_run(run))
     (point,) = study["configurations"][0]["points"]
     assert (point["load"], point["users"], point["stage"]) == (BASE, BASE, "base")
-    assert study["configurations"][0]["ideal"] == {"users": BASE, "load": BASE, "per_user_per_s": pytest.approx(1.0)}
+    ideal = study["configurations"][0]["ideal"]
+    assert (ideal["users"], ideal["load"], ideal["per_user_per_s"]) == (BASE, BASE, pytest.approx(1.0))
     texts = [study["headline"], *(sentence["text"] for sentence in study["observations"])]
     assert "transactions/s at 4 users (stage base) with" in study["headline"]
     assert not [text for text in texts if "18" in text]

@@ -12,6 +12,7 @@ from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 
 from towtank.analysis import capacity, comparison, demand, narrative, objectives, summarize_study
 from towtank.analysis.aggregation import aggregate
+from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels
 from towtank.analysis.study import describe_study, known_summary
 from towtank.estimates import in_words
@@ -235,7 +236,7 @@ def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
         "errors": {"share": 0.0},
         "transactions": {"read": read},
         "tiers": {"content": content},
-        "laws": {"little": {"z_s": 1.0}},
+        "laws": {"little": {"z_s": 1.0, "x_per_s": throughput}},
         "host": {"disks": {}},
     }
 
@@ -274,7 +275,7 @@ def points(*rows):
 
 def test_without_a_shortfall_the_limit_is_not_found():
     rows = points((10, 10.0, 0.1), (20, 19.8, 0.2))
-    limit = of_levels.limit(rows, capacity.ideal_line(rows))
+    limit = of_levels.limit(rows, ideal_line(rows))
     assert not limit["reached"]
     assert "not found: the load is closed by think time" in limit["evidence"]
     assert limit["leaves_ideal_at"] is None
@@ -283,7 +284,7 @@ def test_without_a_shortfall_the_limit_is_not_found():
 def conclude(*runs, kind="users"):
     """The limit of one configuration with these runs, one a load."""
     rows = [aggregate(kind, run["users"]["asked"], [run]) for run in runs]
-    return of_levels.limit(rows, capacity.ideal_line(rows))
+    return of_levels.limit(rows, ideal_line(rows))
 
 
 def test_a_shortfall_without_a_saturated_tier_leaves_the_resource_open():
@@ -385,6 +386,16 @@ def test_every_kind_of_limit_has_its_words_in_the_headline(kind):
     assert ("its limit not reached" in text) == (kind == "none")
 
 
+def test_response_times_that_were_not_recorded_are_not_zero():
+    run = made("r1", 10, 10.0)
+    run["response_time_s"] = {key: {**estimate(0.1), "value": None} for key in run["response_time_s"]}
+    run["response_time_s"] |= {"min": None, "max": None}
+    run["transactions"] = {}
+    text = narrative.headline(describe_study({"study": {"name": "s"}}, [run]))
+    assert "10.00 (9.90 to 10.10) transactions/s at 10 users (response times unknown)" in text
+    assert "0 µs" not in text
+
+
 def test_an_objective_rests_on_valid_runs_only():
     # All transactions of one configuration failed, the other is good: failures after 0.9 ms meet no objective.
     reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "all failed", "seen": 1.0, "limit": 0.01}]
@@ -466,7 +477,7 @@ def test_a_search_in_an_invalid_run_found_no_limit():
 
 def test_a_tier_with_more_cpus_saturates_later():
     rows = points((10, 10.0, 0.5, 4), (40, 20.0, 3.9, 4))
-    limit = of_levels.limit(rows, capacity.ideal_line(rows))
+    limit = of_levels.limit(rows, ideal_line(rows))
     assert (limit["reached"], limit["resource"]) == (True, "content")
 
 

@@ -1,17 +1,23 @@
-"""MSER-5 against case V64 and against cases small enough for a sheet of paper."""
+"""MSER-5 against case V64 and small cases by hand; verdicts on windows of simulated queues of known state."""
 
 from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from cases import case, column
+from simulated_windows import closed_queue, open_queue, verdict_on, window_of
 
-from towtank.analysis.windows import steady
+from towtank.analysis.checks import window as checks
+from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.windows import changes, steady
 
-SERIES = ["exp_decay", "ar1_from_empty", "trend"]
+NAMES = ["exp_decay", "ar1_from_empty", "trend"]
 
 
-@pytest.mark.parametrize("name", SERIES)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("rule", "batch"), [("MSER1", 1), ("MSER5", 5)])
 def test_mser_truncates_where_the_definition_says(name, rule, batch):
     expected = case("V64")["verified"][name][rule]
@@ -82,3 +88,138 @@ def autoregressive(stream, count, correlation):
     for number in range(1, count + 100):
         values[number] = correlation * values[number - 1] + noise[number]
     return 10 + values[100:]
+
+
+SERIES = 150
+SERVICE_S, THINK_S = 0.01014, 1.0
+
+
+def verdicts(window):
+    """How many of the windows of `SERIES` simulated series get which verdict."""
+    stream = np.random.default_rng(11)
+    return Counter(verdict_on(window(stream)) for _ in range(SERIES))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("utilization", "rate", "invalid", "valid"),
+    [(0.7, 90, 0.01, 0.90), (0.9, 90, 0.02, 0.82), (0.9, 20, 0.04, 0.75), (0.95, 20, 0.07, 0.60)],
+)
+@pytest.mark.parametrize("seconds", [12, 60])
+def test_a_queue_at_rest_is_hardly_ever_invalid(utilization, rate, invalid, valid, seconds):
+    """A queue wanders over tens of seconds at high utilization; judged by the value alone, 5 to 16 % were invalid."""
+
+    def window(stream):
+        arrivals, ends = open_queue(stream, rate, utilization / rate, 30 + seconds)
+        return window_of(arrivals, ends, 30, seconds, is_open=True)
+
+    found = verdicts(window)
+    assert found["invalid"] <= invalid * SERIES
+    assert found["valid"] >= valid * SERIES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("users", [20, 80, 100, 150])
+def test_a_closed_queue_at_rest_is_hardly_ever_invalid(users):
+    def window(stream):
+        arrivals, ends = closed_queue(stream, users, THINK_S, lambda _: SERVICE_S, 12 + 12)
+        return window_of(arrivals, ends, 12, 12, is_open=False)
+
+    found = verdicts(window)
+    assert found["invalid"] <= 0.03 * SERIES
+    assert found["valid"] >= 0.88 * SERIES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("users", "service_s", "growth", "seconds", "valid"),
+    [(20, 0.0068, 0.19, 15, 1.0), (50, 0.0063, 0.29, 12, 0.95), (80, 0.008, 0.6, 60, 0.20)],
+)
+def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, valid):
+    """Service times that grow by a fifth or more over a window: a short one cannot show it, but says so."""
+
+    def window(stream):
+        service = lambda at: service_s * (1 + growth * max(0.0, at - 12) / seconds)  # noqa: E731
+        arrivals, ends = closed_queue(stream, users, THINK_S, service, 12 + seconds)
+        return window_of(arrivals, ends, 12, seconds, is_open=False)
+
+    stream = np.random.default_rng(5)
+    windows = [window(stream) for _ in range(SERIES)]
+    assert sum(each.steady for each in windows) <= valid * SERIES
+    shown = [each.steady and all(rest.is_shown for rest in each.rest.values()) for each in windows]
+    assert sum(shown) <= 0.02 * SERIES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "seconds", "at_most"), [(115, 12, 0.20), (130, 12, 0.01), (120, 30, 0.01)])
+def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
+    """More than the 98.6 per second that a server of 10.14 ms completes."""
+
+    def window(stream):
+        arrivals, ends = open_queue(stream, rate, SERVICE_S, 3 + seconds)
+        return window_of(arrivals, ends, 3, seconds, is_open=True)
+
+    assert verdicts(window)["valid"] <= at_most * SERIES
+
+
+def test_what_is_at_rest_behind_half_a_window_is_kept():
+    # Twice the response time over exactly the first half: MSER's minimum is at the end of the range that it searches.
+    window = halves(first=0.2, second=0.1, slope=0.0)
+    assert (window.start_s, window.steady) == (30.0, True)
+    assert window.note == "the first 30 s of the steady stage were left out as transient"
+    assert window.rest["response_time"].is_shown
+
+
+def test_what_still_changes_behind_half_a_window_is_no_steady_state():
+    window = halves(first=0.4, second=0.1, slope=0.05)
+    assert not window.steady
+    assert "response_time" in {change.metric for change in window.changes}
+
+
+def halves(first, second, slope):
+    """A window of 60 s with 20 answers a second, of one response time in its first half and another one after it."""
+    stream = np.random.default_rng(3)
+    ends = np.arange(0.025, 60, 0.05)
+    level = np.where(ends < 30, first, second + slope * (ends - 30) / 30)
+    return window_of(ends - level * stream.gamma(11, 1 / 11, len(ends)), ends, 0, 60, is_open=False)
+
+
+def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
+    # A mean of 20 answers a second with a coefficient of variation of 1 has an error of 22 %.
+    stream = np.random.default_rng(4)
+    ends = np.arange(0.025, 12, 0.05)
+    window = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, 12, is_open=False)
+    assert window.steady
+    rest = window.rest["response_time"]
+    assert not rest.is_shown
+    assert rest.at_most > rest.allowed
+    assert rest.needed_s > 12
+    (doubt,) = checks.rest(SimpleNamespace(window=window))
+    assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
+    assert "does not exclude a change of response time by up to" in doubt.message
+    # A window of that length excludes it.
+    ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
+    longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)
+    assert longer.rest["response_time"].is_shown
+
+
+def test_response_time_that_rises_by_half_is_no_steady_state_at_a_weaker_level():
+    # Found as +60 % at p = 0.02: a fifth of it would not count at that level, and no change counts at p = 0.2.
+    line = steady.Trend(np.log(1.6) / 11, 0.0, 0.02, np.log(1.6) / 11 / 2.8, 9.0)
+    found = changes.of_trend("response_time", line, line, 11.0, -2.0)
+    assert found.share == pytest.approx(0.6)
+    assert not found.is_gross
+    small = steady.Trend(np.log(1.3) / 11, 0.0, 0.02, np.log(1.3) / 11 / 2.8, 9.0)
+    assert changes.of_trend("response_time", small, small, 11.0, -2.0) is None
+    chance = steady.Trend(np.log(1.6) / 11, 0.0, 0.2, np.log(1.6) / 11 / 1.4, 9.0)
+    assert changes.of_trend("response_time", chance, chance, 11.0, -2.0) is None
+
+
+def test_a_change_is_gross_if_its_interval_is():
+    # Sixfold, log 1.79, with an error of 0.3 and 9 degrees of freedom: at least exp(1.79 - 2.262 * 0.3) - 1 = 2.04.
+    line = steady.Trend(np.log(6) / 11, 0.0, 1e-4, 0.3 / 11, 9.0)
+    found = changes.of_trend("response_time", line, line, 11.0, -2.0)
+    assert found.at_least == pytest.approx(2.04, abs=0.01)
+    assert found.is_gross
+    wide = steady.Trend(np.log(6) / 11, 0.0, 0.009, 0.6 / 11, 9.0)
+    assert not changes.of_trend("response_time", wide, wide, 11.0, -2.0).is_gross

@@ -206,6 +206,22 @@ def test_predictions_have_bands_within_bands_and_an_end() -> None:
         assert high < rate["measurement_95"][1]
 
 
+def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
+    # 2 /s per user up to 160 users; the true system stops at 451 /s, and 320 users were stated as 618 (591 to 652) /s.
+    load = np.repeat([20.0, 40, 80, 160], 3)
+    rate = 2 * load * (1 + 0.01 * np.random.default_rng(5).normal(size=12))
+    inside, beyond = predict(candidate("linear", observations(load, rate), 1, 0.45, None), [160.0, 320.0], 0.45)
+    assert "bound" not in inside
+    assert beyond["bound"] == "upper"
+    for band in ("band_80", "band_95", "measurement_95"):
+        low, high = beyond["throughput"][band]
+        assert low == pytest.approx(320, rel=0.03)
+        assert high == pytest.approx(640, rel=0.05)
+        assert low < 451 < high
+        # N / X - Z at the throughput of 160 users.
+        assert beyond["response_s"][band][1] == pytest.approx(320 / low - 0.45)
+
+
 def test_a_rejected_curve_is_not_carried_beyond_what_was_measured() -> None:
     one = candidate("linear", measured(3), 1, 0.0, None)
     rows = predict(one, [48.0, 60.0], 0.0)

@@ -96,6 +96,17 @@ def test_a_level_that_nobody_ran(results):
         situations(results, users=13)
 
 
+def test_a_run_whose_manifest_was_torn_gives_no_facts(results, tmp_path):
+    torn = tmp_path / "results"
+    shutil.copytree(results, torn)
+    names = {situation.note.split()[1] for situation in situations(torn, users=48)}
+    for name in names:
+        (torn / "runs" / name / "run.json").write_text('{"run": "r0', "utf-8")
+    left = situations(torn)
+    assert left
+    assert not names & {situation.note.split()[1] for situation in left}
+
+
 def test_the_study_of_results_that_is_gone(results):
     assert study_file(results) is None
 

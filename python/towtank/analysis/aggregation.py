@@ -109,6 +109,26 @@ class Point:
         values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
         return plain_over_runs(values).value
 
+    @property
+    def response_mean(self) -> Estimate:
+        """Mean response time of all transactions. [s]"""
+        return over_runs(self.usable, "response_time_s", "mean")
+
+    @property
+    def failed_share(self) -> float:
+        """Share of the transactions that failed; 0 if it is not known. In [0, 1]"""
+        return plain_over_runs([run["errors"]["share"] for run in self.usable]).value or 0.0
+
+    def thinks(self) -> tuple[float, float] | None:
+        """Mean think time per transaction, and the number of transactions that it is the mean of. [s], [1]"""
+        held = [(run["laws"]["little"], run.get("window")) for run in self.usable]
+        told = [(law, window) for law, window in held if law and window]
+        counts = [law["x_per_s"] * (window["end_s"] - window["start_s"]) for law, window in told]
+        if sum(counts) < 1:
+            return None
+        thought = sum(law["z_s"] * count for (law, _), count in zip(told, counts, strict=True))
+        return thought / sum(counts), sum(counts)
+
     def wait(self, name: str) -> float | None:
         """A number about the requests that waited for a connection of a pool, over the runs; None without a pool."""
         waits = [(run.get("connections") or {}).get("wait_time_s") for run in self.usable]

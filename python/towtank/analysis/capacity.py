@@ -1,8 +1,6 @@
-"""The line of ideal scaling, saturated tiers, and the knee of the asymptotic bounds."""
+"""Saturated tiers, and the knee of the asymptotic bounds."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from towtank.analysis.aggregation import Point, over_runs
 from towtank.analysis.statistics import estimates
@@ -10,21 +8,6 @@ from towtank.analysis.statistics.estimates import Estimate
 
 SATURATED = 0.90
 """Utilization of the allotted CPUs from which a tier counts as saturated, in (0, 1]."""
-
-
-def ideal_line(points: list[Point]) -> dict[str, Any] | None:
-    """Throughput per user of the lowest load level: what every further user would add without any queueing.
-
-    Returns
-    -------
-    dict or None
-        None without a valid point.
-    """
-    for point in points:
-        if point.is_valid and point.throughput.value and point.load:
-            whole = point.document()["load"]
-            return {point.kind: whole, "load": whole, "per_user_per_s": point.throughput.value / point.load}
-    return None
 
 
 def saturated_tier(point: Point) -> str | None:

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     GENERATOR_STALLED = "generator_stalled"
     START_LAG = "start_lag"
     NO_STEADY_STATE = "no_steady_state"
+    REST_NOT_SHOWN = "rest_not_shown"
     NOT_SETTLED = "not_settled"
     BACKLOG = "backlog"
     TOO_FEW_SAMPLES = "too_few_samples"
@@ -82,6 +83,10 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.NO_STEADY_STATE: (
         "The system still changed while it was measured, so the mean depends on when one looks.",
         "lengthen the ramp-up and settle stages, or the steady stage; look at the timeline for what changes",
+    ),
+    Kind.REST_NOT_SHOWN: (
+        "No change was found, but the window is too short or too noisy to exclude one that matters.",
+        "lengthen the steady stage to the length named, if a slow change must be excluded",
     ),
     Kind.NOT_SETTLED: (
         "The settle stage came to its longest time while the system still changed beyond chance, so the steady stage "

@@ -8,6 +8,7 @@ from typing import Any
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.comparison import strength
 from towtank.analysis.doubts import percent, seconds
+from towtank.analysis.ideal import share_of
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import text_of
 from towtank.analysis.statistics import ratio_interval
@@ -113,12 +114,13 @@ def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
     times = last["load"] / first["load"]
     grown = last["throughput_per_s"]["value"] / first["throughput_per_s"]["value"]
     told = ratio_interval(from_document(last["throughput_per_s"]), from_document(first["throughput_per_s"]))
+    of_ideal = share_of(ideal, from_document(last["throughput_per_s"]), last["load"])
     text = (
         f"{_prefix(configuration)}throughput grows from {interval(first['throughput_per_s'])} /s at {_load(first)} to "
         f"{interval(last['throughput_per_s'])} /s at {_load(last)}: {interval(told.document())} times as much for "
-        f"{times:.3g} times the load, {interval(told.scaled(100 / times).document())} % of ideal scaling."
+        f"{times:.3g} times the load, {interval(of_ideal.scaled(100).document())} % of ideal scaling."
     )
-    yield _sentence("scaling", _capital(text), growth=grown, load_ratio=times, of_ideal=grown / times)
+    yield _sentence("scaling", _capital(text), growth=grown, load_ratio=times, of_ideal=of_ideal.value)
 
 
 def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
@@ -345,10 +347,7 @@ def headline(summary: Summary) -> str:
 def _carried(configuration: dict[str, Any]) -> str:
     """What a search found, and what was seen at the highest level that passed."""
     limit, point = configuration["found_limit"], _valid(configuration)[-1]
-    seen = (
-        f"{interval(point['throughput_per_s'])} transactions/s with a mean response time of "
-        f"{seconds(point['response_time_s']['mean']['value'] or 0.0)} at {_load(point)}"
-    )
+    seen = f"{interval(point['throughput_per_s'])} transactions/s{_with_mean(point)} at {_load(point)}"
     if limit["value"] is None:
         return _capital(f"{_prefix(configuration)}no load that was tried passed; {seen}")
     reason = str((limit["failure"] or {}).get("kind") or "unknown").replace("_", " ")
@@ -361,10 +360,15 @@ def _capacity(configuration: dict[str, Any]) -> str:
     peak = max(points, key=lambda point: point["throughput_per_s"]["value"])
     head = _capital(
         f"{_prefix(configuration)}the system carries {interval(peak['throughput_per_s'])} transactions/s at "
-        f"{_load(peak)} "
-        f"with a mean response time of {seconds(peak['response_time_s']['mean']['value'] or 0.0)}"
+        f"{_load(peak)}{_with_mean(peak)}"
     )
     return f"{head}{_AT_THE_END[limit['kind']].format(resource=limit['resource'])}"
+
+
+def _with_mean(point: dict[str, Any]) -> str:
+    """Describe the mean response time; it is unknown if no histogram can be read."""
+    mean = point["response_time_s"]["mean"]["value"]
+    return " (response times unknown)" if mean is None else f" with a mean response time of {seconds(mean)}"
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank import __version__
-from towtank.analysis import capacity, claims, comparison, demand, factorial, narrative, objectives
+from towtank.analysis import claims, comparison, demand, factorial, narrative, objectives
 from towtank.analysis.aggregation import Point, aggregate, several_loads
 from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels, of_runs
 from towtank.analysis.objective_scopes import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
@@ -170,7 +171,7 @@ def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, 
     names = {name for point in points for name in point.runs}
     own = [run for run in runs if str(run["run"]) in names]
     unknown = of_levels.undecided("the limit could not be computed")
-    ideal = attempt_or(f"ideal line of {label}", None, capacity.ideal_line, points)
+    ideal = attempt_or(f"ideal line of {label}", None, ideal_line, points)
     configuration["ideal"] = ideal
     configuration["limit"] = attempt_or(f"limit of {label}", unknown, of_levels.limit, points, ideal)
     configuration["found_limit"] = attempt_or(f"limit found of {label}", None, of_runs.found_limit, counting)

@@ -36,6 +36,7 @@ CHECKS: tuple[RunCheck, ...] = (
     generator.reconnects,
     generator.start_lag,
     window.steady,
+    window.rest,
     window.settled,
     window.backlog,
     window.samples,

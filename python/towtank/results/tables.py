@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +108,16 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
         except duckdb.IOException as error:
             raise OSError(errno.EIO, str(error), str(path)) from error
 
-    with duckdb.connect() as connection:
-        connection.execute("SET threads = 1")
+    # A cursor is a connection of its own: what it registers ends with it.
+    with _database().cursor() as connection:
         connection.register("recorded", arrays)
         put(path, copy)
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """Open a database in memory, once per process: opening takes longer than writing the table of a run."""
+    return duckdb.connect(config={"threads": 1})
 
 
 def _array(values: list[Any], kind: str) -> np.ndarray[Any, Any]:

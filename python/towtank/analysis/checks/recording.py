@@ -44,6 +44,9 @@ def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
 
 def damage(evidence: Evidence) -> Iterator[Doubt]:
     """Whether all that was recorded can be read."""
+    if not evidence.manifest:
+        text = "run.json cannot be read, so how the run ended and which load it was meant to have are not known"
+        yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, text)
     bad = evidence.summary["damage"]["bad_lines"] + evidence.bad_histograms
     if bad:
         yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, f"{bad} records cannot be read", float(bad), 0.0)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from towtank.analysis.backlog import BEYOND_NOISE
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.pauses import TIMES_SLOWER
+from towtank.analysis.windows.changes import GROSS
 from towtank.analysis.windows.growth import TOLERANCE
-from towtank.analysis.windows.window import GROSS
 
 EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
 _TAIL = 0.01
+TESTED = ("throughput", "response_time")
+"""Series whose rest must be shown; CPU time of tiers follows throughput."""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
@@ -23,24 +26,52 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
     if window is None:
         yield Doubt(Kind.NO_STEADY_STATE, Level.INVALID, "nothing was recorded in a steady stage")
         return
-    for name, change, tolerance in window.changes:
-        level = Level.INVALID if abs(change) > GROSS * tolerance else Level.SUSPECT
-        text = f"{name.replace('_', ' ')} changes by {100 * change:+.3g} % over the window, limit {percent(tolerance)}"
-        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change), tolerance)
+    for change in window.changes:
+        level = Level.INVALID if change.is_gross else Level.SUSPECT
+        over = f"over the window, limit {percent(change.tolerance)}"
+        text = f"{change.text} changes by {100 * change.share:+.3g} % {over}"
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change.share), change.tolerance)
     growth = window.growth
     if growth is not None and growth.is_significant:
         level = Level.INVALID if growth.share > GROSS * TOLERANCE else Level.SUSPECT
         text = f"{growth.text} ({percent(growth.share)}, limit {percent(TOLERANCE)}): more arrives than is done"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, growth.share, TOLERANCE)
-    for name, at_s, change, tolerance in window.steps:
-        level = Level.INVALID if abs(change) > GROSS * tolerance else Level.SUSPECT
-        text = f"{name.replace('_', ' ')} steps by {100 * change:+.3g} % at {at_s:.0f} s, limit {percent(tolerance)}"
-        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change), tolerance)
+    for name, at_s, share, tolerance in window.steps:
+        level = Level.INVALID if abs(share) > GROSS * tolerance else Level.SUSPECT
+        text = f"{name.replace('_', ' ')} steps by {100 * share:+.3g} % at {at_s:.0f} s, limit {percent(tolerance)}"
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(share), tolerance)
     planned = window.planned_end_s - window.asked_start_s
     recorded = window.asked_end_s - window.asked_start_s
     if recorded < 0.98 * planned:
         text = f"only {seconds(recorded)} of the {seconds(planned)} of the steady stage were recorded"
         yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, recorded, planned, "s")
+
+
+def rest(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether a change that matters is excluded in what passes for steady."""
+    window = evidence.window
+    if window is None or not window.steady:
+        return
+    hidden = {name: found for name, found in window.rest.items() if name in TESTED and not found.is_shown}
+    if not hidden:
+        return
+    parts = [
+        f"{name.replace('_', ' ')} by up to {percent(found.at_most)} (limit {percent(found.allowed)})"
+        for name, found in hidden.items()
+    ]
+    text = f"the window of {seconds(window.length_s)} does not exclude a change of {' and of '.join(parts)}"
+    needed = [found.needed_s for found in hidden.values()]
+    if all(length is not None for length in needed):
+        text += (
+            f"; a window of about {seconds(_round_up(max(length for length in needed if length is not None)))} would"
+        )
+    worst = max(hidden.values(), key=lambda found: found.at_most / found.allowed)
+    yield Doubt(Kind.REST_NOT_SHOWN, Level.NOTE, text, worst.at_most, worst.allowed)
+
+
+def _round_up(length_s: float) -> float:
+    """A length of a stage in round numbers. [s]"""
+    return 10.0 * math.ceil(length_s / 10.0)
 
 
 def settled(evidence: Evidence) -> Iterator[Doubt]:

@@ -11,7 +11,8 @@ from towtank.analysis.aggregation import Point
 from towtank.analysis.capacity import knee, saturated_tier
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.doubts import Kind
-from towtank.analysis.statistics import estimates, ratio_interval
+from towtank.analysis.ideal import share_of
+from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import interval_texts
 
@@ -101,7 +102,7 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     points : sequence of Point
         Of one configuration, by load.
     ideal : dict or None
-        Result of `capacity.ideal_line`.
+        Result of `ideal.ideal_line`.
 
     Returns
     -------
@@ -111,7 +112,7 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
 
     Notes
     -----
-    The share of a level is X(N) N_1 / (X(N_1) N), with Fieller's interval, since the throughput of the lowest level N_1
+    The share of a level is X(N) / (N x), x the throughput per user of the ideal line, with Fieller's interval, since x
     has an error, too. A level counts as short if its value is more than `SHORTFALL` below 1 and its whole interval is
     more than half of `SHORTFALL` below 1; the second condition allows for the error that all levels share with the
     lowest. If the interval is wider, a level counts as short only if a tier used at least `capacity.SATURATED` of its
@@ -125,7 +126,7 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     usable = [point for point in points if point.is_valid and point.throughput.value and point.load]
     if not usable or ideal is None:
         return undecided("no valid run")
-    levels = _levels(usable)
+    levels = _levels(usable, ideal)
     kind, level, evidence = _conclusion(levels, [point for point in points if point.load > usable[-1].load])
     resource = level.tier if level is not None and kind is LimitKind.CPU else None
     return _document(kind, resource, evidence, usable, [short for short in levels if short.is_short])
@@ -151,13 +152,11 @@ def _document(
     }
 
 
-def _levels(usable: Sequence[Point]) -> list[Level]:
+def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
     first = usable[0]
-    found = [Level(first, Estimate(1.0), saturated_tier(first))]
-    for point in usable[1:]:
-        share = ratio_interval(point.throughput, first.throughput).scaled(first.load / point.load)
-        found.append(Level(point, share, saturated_tier(point)))
-    return found
+    above = [Level(point, share_of(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]]
+    # The line begins at the lowest level, whatever think times were drawn there.
+    return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
 
 
 def _conclusion(levels: list[Level], above: list[Point]) -> tuple[LimitKind, Level | None, str]:

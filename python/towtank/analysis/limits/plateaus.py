@@ -18,7 +18,7 @@ from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.objective_scopes import COMPARISONS
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.windows import by_stage
-from towtank.analysis.windows.window import GROSS, Window
+from towtank.analysis.windows.window import Window
 
 # Three standard deviations of a Poisson count: what is missing is no chance of when arrivals came.
 _CHANCE = 3.0
@@ -281,10 +281,10 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
 
 def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
     """Not steady where evidence was asked for and not found, or far from steady after a set time."""
-    for name, change, tolerance in plateau.window.changes:
-        if plateau.settled is False or abs(change) > GROSS * tolerance:
-            text = f"{name.replace('_', ' ')} still changes by {100 * change:+.3g} % over the steady stage"
-            yield failure(Failure.NOT_SETTLED, text, abs(change), tolerance)
+    for change in plateau.window.changes:
+        if plateau.settled is False or change.is_gross:
+            text = f"{change.text} still changes by {100 * change.share:+.3g} % over the steady stage"
+            yield failure(Failure.NOT_SETTLED, text, abs(change.share), change.tolerance)
 
 
 def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:

@@ -31,8 +31,10 @@ TREND_SIGNIFICANCE = 0.05
 # chance. A window twice as long as the shortest has half the error, so a quiet system passes soon, a noisy one later.
 _NEGLIGIBLE = 0.005
 CHANGE_AT_MOST = {"throughput": 0.10, "response time": 0.25}
-# One-sided 90 % of a normal distribution: a change as large as allowed passes one look in ten.
-_ERRORS = 1.28
+"""Changes over a window that do not matter; of response time, of its logarithm. [1]"""
+ERRORS = 1.28
+"""Errors added to a change: one-sided 90 % of a normal distribution; a change as large as allowed passes one look in
+ten. [1]"""
 _CYCLES = 3.0
 _RESPONSES = 5.0
 _TRANSACTIONS_PER_OBSERVATION = 5
@@ -227,7 +229,7 @@ def _of_series(name: str, times: Floats, values: Floats, changes: dict[str, floa
     span = float(np.ptp(times))
     change = line.slope_per_s * span if name == "response time" else line.relative_change
     changes[name] = change
-    most = abs(change) + _ERRORS * line.error_per_s * span / (1.0 if name == "response time" else abs(values.mean()))
+    most = abs(change) + ERRORS * line.error_per_s * span / (1.0 if name == "response time" else abs(values.mean()))
     if proven and most > CHANGE_AT_MOST[name]:
         return f"{name} changes by {100 * change:+.3g} %, perhaps by {100 * most:.3g} %, over {span:.0f} s"
     if line.p_value < TREND_SIGNIFICANCE and abs(change) > _NEGLIGIBLE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,13 @@ import numpy as np
 from towtank.analysis.backlog import backlog
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics.change_points import lasting_steps
-from towtank.analysis.windows import steady
+from towtank.analysis.windows import changes, steady
+from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.growth import Growth, growth_of
-from towtank.analysis.windows.steady import CUT_SIGNIFICANCE, SIGNIFICANCE, Trend
+from towtank.analysis.windows.rest import Rest, is_at_rest, rest_of
+from towtank.analysis.windows.steady import CUT_SIGNIFICANCE, Trend
 from towtank.analysis.windows.stretch import Stretch, stretches
 
-# A change over the window that matters, besides being significant. Response time is taken by its logarithm,
-# and near saturation wanders more than throughput does; what would change a capacity figure by a twentieth is
-# no steady state.
-TOLERANCE = {"throughput": 0.05, "response_time": 0.20}
-CPU_TOLERANCE = 0.10
-# From this multiple of the tolerance on the run cannot carry an answer at all.
-GROSS = 3.0
 # Observations are made long enough to hold this many transactions, so that slow loads are not tested on zeros
 # and ones.
 _TRANSACTIONS_PER_OBSERVATION = 5
@@ -56,10 +51,12 @@ class Window:
         What MSER would leave out, by metric, counted from the asked start. [s]
     trends : dict
         By metric, within the analysed part.
-    changes : list of (str, float, float)
-        Metrics that are not steady, with the relative change and its tolerance.
+    changes : list of Change
+        Metrics that are not steady.
     steps : list of (str, float, float, float)
         Metrics that are steady but for a change of level: when, the relative change and its tolerance. [s], [1], [1]
+    rest : dict
+        By metric, the change that the analysed part does not exclude.
     growth : Growth or None
         What piles up under an open load; None under a closed one.
     stretch : Stretch or None
@@ -74,8 +71,9 @@ class Window:
     steady: bool = True
     cuts_s: dict[str, float] = field(default_factory=dict)
     trends: dict[str, Trend] = field(default_factory=dict)
-    changes: list[tuple[str, float, float]] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
     steps: list[tuple[str, float, float, float]] = field(default_factory=list)
+    rest: dict[str, Rest] = field(default_factory=dict)
     growth: Growth | None = None
     note: str = ""
     stretch: Stretch | None = None
@@ -102,6 +100,7 @@ class Window:
                 }
                 for name, one in self.trends.items()
             },
+            "rest": {name: rest.document() for name, rest in self.rest.items()},
             "growth": self.growth.document() if self.growth else None,
             "note": self.note,
             "load": None if self.stretch is None else self.stretch.document(),
@@ -158,18 +157,21 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
     if len(edges) < 5:
         window.note = "too short to be tested"
         return window
-    latest = 0
+    latest, at_limit = 0, list[Change]()
     for name, values in series.items():
         cut = steady.mser(values, steady.batch_for(len(values)))
         window.cuts_s[name] = float(edges[cut.observations] - edges[0])
-        probability, difference = steady.differs(values, cut.observations)
-        relative = _relative(name, difference, float(values[cut.observations :].mean()))
-        if cut.observations and probability < CUT_SIGNIFICANCE and abs(relative) > _WORTH_A_CUT:
-            if cut.at_limit and abs(relative) > _tolerance(name):
-                window.changes.append((name, relative, _tolerance(name)))
+        difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
+        change = changes.of_difference(name, difference, error, freedom, float(values[cut.observations :].mean()))
+        probability, _ = steady.differs(values, cut.observations)
+        if cut.observations and probability < CUT_SIGNIFICANCE and abs(change.share) > _WORTH_A_CUT:
             latest = max(latest, cut.observations)
+            if cut.at_limit and abs(change.share) > change.tolerance:
+                at_limit.append(change)
     latest = _leave_out(measurement, window, edges, latest)
     kept = {name: values[latest:] for name, values in series.items()}
+    # A minimum at the limit may mean that the transient is longer; what is left decides, as it does in a settle stage.
+    window.changes += [each for each in at_limit if not is_at_rest(each.metric, kept[each.metric], edges[latest:])]
     _test_trends(window, kept, edges[latest:])
     _test_steps(window, kept, edges[latest:])
     window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
@@ -203,16 +205,18 @@ def _worked_off_s(measurement: Measurement, window: Window) -> float:
 
 def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> None:
     middles = (edges[:-1] + edges[1:]) / 2
+    span = float(np.ptp(middles)) if len(middles) else 0.0
+    known = {change.metric for change in window.changes}
     for name, values in series.items():
-        one = steady.trend(middles, values)
-        if name == "response_time":
-            span = float(np.ptp(middles)) if len(middles) else 0.0
-            one = Trend(one.slope_per_s, _relative(name, one.slope_per_s * span, 1.0), one.p_value)
-        window.trends[name] = one
-        known = {metric for metric, _, _ in window.changes}
-        significant = one.p_value < SIGNIFICANCE and abs(one.relative_change) > _tolerance(name)
-        if significant and name not in known:
-            window.changes.append((name, one.relative_change, _tolerance(name)))
+        line = steady.trend(middles, values)
+        mean = float(values.mean()) if len(values) else 0.0
+        share = changes.relative(name, line.slope_per_s * span, mean)
+        window.trends[name] = replace(line, relative_change=share)
+        if (rest := rest_of(name, values, middles)) is not None:
+            window.rest[name] = rest
+        cautious = steady.trend(middles, values, cautious=True)
+        if name not in known and (change := changes.of_trend(name, line, cautious, span, mean)) is not None:
+            window.changes.append(change)
 
 
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> None:
@@ -220,18 +224,18 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> Non
 
     What goes away again, as a job in the background does, leaves no trend and nothing for MSER at the start.
     """
-    known = {metric for metric, _, _ in window.changes}
+    known = {change.metric for change in window.changes}
     for name, values in series.items():
         if name in known:
             continue
         found = [
             (abs(change), place, change)
             for place, before, after in lasting_steps(values, _STEP_SIGNIFICANCE)
-            if abs(change := _relative(name, after - before, before)) > _tolerance(name)
+            if abs(change := changes.relative(name, after - before, before)) > changes.tolerance(name)
         ]
         if found:
             _, place, change = max(found)
-            window.steps.append((name, float(edges[place]), change, _tolerance(name)))
+            window.steps.append((name, float(edges[place]), change, changes.tolerance(name)))
 
 
 def _series(measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]) -> tuple[dict[str, Floats], Floats]:
@@ -265,17 +269,6 @@ def _series(measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Float
     return series, edges
 
 
-def _relative(name: str, difference: float, mean: float) -> float:
-    """A difference relative to the mean; of logarithms it is one already."""
-    if name == "response_time":
-        return math.expm1(min(50.0, difference))
-    return difference / abs(mean) if mean else 0.0
-
-
-def _tolerance(name: str) -> float:
-    return TOLERANCE.get(name, CPU_TOLERANCE)
-
-
 def _note(window: Window) -> str:
     parts = []
     if window.start_s > window.asked_start_s:
@@ -283,10 +276,7 @@ def _note(window: Window) -> str:
         parts.append(f"the first {left_out:.0f} s of the steady stage were left out as transient")
     if window.growth and window.growth.is_significant:
         parts.append(window.growth.text)
-    parts += [
-        f"{name.replace('_', ' ')} changes by {100 * change:+.0f} % over the window"
-        for name, change, _ in window.changes
-    ]
+    parts += [f"{change.text} changes by {100 * change.share:+.0f} % over the window" for change in window.changes]
     parts += [
         f"{name.replace('_', ' ')} steps by {100 * change:+.0f} % at {at_s:.0f} s"
         for name, at_s, change, _ in window.steps

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from towtank.model.fitting.closed_curve import ClosedCurve
-from towtank.model.fitting.curves import FARTHEST
+from towtank.model.fitting.curves import FARTHEST, LINEAR
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.drift import drifted
+from towtank.model.fitting.fit import Fit
 from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats, Observations
@@ -59,6 +60,9 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     The bands are percentiles of the curves of the bootstrap replicates, with a demand that may drift beyond the
     utilizations measured (`drift`): where the true curve lies. `measurement_95` adds the error of one more
     measurement; an end is None where it is out of all bounds.
+
+    A straight line knows no limit, and the true system may have one anywhere beyond the highest load. There its bands
+    begin at the throughput of the highest load measured, and `bound` is `upper`.
     """
     limit, why = farthest(candidate)
     allowed = [one for one in loads if one <= limit * (1 + 1e-9) and not _refusal(candidate, one)]
@@ -100,15 +104,31 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
     again = np.maximum(again, 0.0)
     found = {}
     for number, load in enumerate(loads):
-        row = {"throughput": _summary(float(best[number]), curves[:, number], again[:, number])}
+        row: dict[str, Any] = {"throughput": _summary(float(best[number]), curves[:, number], again[:, number])}
         with np.errstate(divide="ignore"):
             times = load / curves[:, number] - think_s
             row["response_s"] = _summary(float(load / best[number] - think_s), times, load / again[:, number] - think_s)
         if row["response_s"]["curve"] <= 0 or (row["response_s"]["band_95"][0] or 0.0) < 0:
             # N / X - Z is a small difference of large numbers far below the knee: the sign itself is not known.
             row.pop("response_s")
+        if fit.curve is LINEAR and load > fit.points.load.max():
+            _reach_down(row, fit, parameters, float(load), think_s)
         found[float(load)] = row
     return found
+
+
+def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, think_s: float) -> None:
+    """Let the bands of a line begin at the throughput of the highest load: the limit may be just above it."""
+    top = np.array([float(fit.points.load.max())])
+    kept = fit.curve.throughput(parameters, top)[:, 0]
+    row["bound"] = "upper"
+    for band, share in {**BANDS, "measurement_95": 0.95}.items():
+        low = percentiles(kept, share)[0]
+        if low is None:
+            continue
+        row["throughput"][band][0] = min(low, row["throughput"][band][0] or low)
+        if "response_s" in row and row["response_s"][band][1] is not None:
+            row["response_s"][band][1] = max(load / low - think_s, row["response_s"][band][1])
 
 
 def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Numbers:
     points : list of Point
         Throughput divided by that of the lowest level of the same configuration. [1]
     base : dict of str to float
-        Load of that lowest level, by configuration.
+        Load at which the line of ideal scaling passes 1, by configuration: about that of the lowest level.
     load_factor : str
         Name of the load.
     """
@@ -46,11 +46,14 @@ def compute(results: Results) -> Numbers:
         if point.state != "invalid" and point.value > 0 and (held is None or point.load < held.load):
             base[point.configuration] = point
     scaled = [point.scaled(1 / base[point.configuration].value) for point in points if point.configuration in base]
-    return Numbers(scaled, {label: point.load for label, point in base.items()}, results.load_factor)
+    slopes = throughput.slopes(results)
+    # The line of ideal scaling is not drawn through the lowest level, whose own throughput has an error.
+    passes = {label: point.value / slopes[label] if label in slopes else point.load for label, point in base.items()}
+    return Numbers(scaled, passes, results.load_factor)
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the ratios over the ideal line(s): load divided by the lowest load."""
+    """Draw the ratios over the lines of ideal scaling."""
     loads = [point.load for point in numbers.points]
     top = max(loads, default=1.0)
     bases = sorted({load for load in numbers.base.values() if load > 0})

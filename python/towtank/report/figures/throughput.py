@@ -22,7 +22,7 @@ class Numbers:
     points : list of Point
         Throughput. [1/s]
     ideal : dict of str to float
-        Throughput per unit of load at the lowest level, by configuration. [1/s]
+        Throughput per unit of load on the line of ideal scaling, by configuration. [1/s]
     load_factor : str
         Name of the load.
     """
@@ -36,12 +36,17 @@ def compute(results: Results) -> Numbers:
     """Gather throughput by load, and the slope of ideal scaling."""
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     counting = {point.configuration for point in points if point.state != "invalid"}
-    ideal = {
-        label_of(one): float(one["ideal"]["per_user_per_s"])
-        for one in results.configurations
-        if label_of(one) in counting and (one.get("ideal") or {}).get("per_user_per_s")
-    }
+    ideal = {label: slope for label, slope in slopes(results).items() if label in counting}
     return Numbers(points, ideal, results.load_factor)
+
+
+def slopes(results: Results) -> dict[str, float]:
+    """Return the slope of the line of ideal scaling of each configuration that has one. [1/s]"""
+    return {
+        label_of(configuration): float(configuration["ideal"]["per_user_per_s"])
+        for configuration in results.configurations
+        if (configuration.get("ideal") or {}).get("per_user_per_s")
+    }
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
@@ -143,7 +148,7 @@ def figure(results: Results) -> Figure | None:
 def _note(numbers: Numbers) -> str:
     if not numbers.ideal or panel.one_load(numbers.points) is not None:
         return ""
-    return "The dotted line is ideal scaling: the throughput per load of the lowest level, times the load. "
+    return "The dotted line is ideal scaling: the throughput if every response took as long as at the lowest level. "
 
 
 def _table(numbers: Numbers) -> Table:

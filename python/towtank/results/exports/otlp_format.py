@@ -27,8 +27,8 @@ def _files(material: Material) -> list[File]:
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             for run in material.runs:
                 for document in documents(material, run):
-                    json.dump(document, stream, separators=(",", ":"), ensure_ascii=False)
-                    stream.write("\n")
+                    # `json.dump` has no encoder in C.
+                    stream.write(json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n")
 
     return [File("metrics.otlp.jsonl", write)]
 

@@ -10,8 +10,8 @@ from typing import Any
 from towtank import units
 from towtank.analysis.study import SET_ASIDE, describe_study, summaries_of
 from towtank.containment import Failed, attempt
-from towtank.errors import MeasurementError
-from towtank.results.folder import ResultsFolder
+from towtank.errors import MeasurementError, StudyError
+from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.size.rules.facts import (
     COMMON,
     OF_A_KIND,
@@ -48,7 +48,9 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
     """
     folder = ResultsFolder.open(path)
     runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
-    summaries = summaries_of(runs.values())
+    manifests = {name: read for name, run in runs.items() if (read := _manifest(run)) is not None}
+    # Without its manifest the settings and the load of a run are not known.
+    summaries = summaries_of(runs[name] for name in manifests)
     manifest = folder.manifest
     study = describe_study(manifest, list(summaries.values()))
     found = []
@@ -56,13 +58,21 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
         name = _chosen(configuration, summaries, users)
         if name is None:
             continue
-        run = runs[name].manifest, summaries[name]
+        run = manifests[name], summaries[name]
         situation = attempt(f"facts of {configuration['label']}", _situation, manifest, study, configuration, *run)
         found += [] if isinstance(situation, Failed) else [situation]
     if not found:
         at = f" at {users:g} users" if users is not None else ""
         raise MeasurementError(f"{path}: no run{at} may be trusted", hint="`towtank report` tells why")
     return found
+
+
+def _manifest(run: RunFolder) -> Json | None:
+    """Manifest of a run; None if a kill tore it."""
+    try:
+        return run.manifest
+    except (OSError, ValueError, StudyError):
+        return None
 
 
 def study_file(path: Path) -> Path | None:

@@ -1,0 +1,130 @@
+"""The line of ideal scaling: the throughput that a load would have if no request waited for another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy import stats
+
+from towtank.analysis.aggregation import Point
+from towtank.analysis.statistics import estimates, ratio_interval, standard_error_of
+from towtank.analysis.statistics.estimates import Estimate, from_document
+
+LAW, LOWEST = "response time law", "lowest level"
+"""How the line was found."""
+# Think times of a level may differ from those of all levels by this many standard errors, and by this share of a
+# cycle, before they count as another think time: pacing makes pauses shorter as answers become slower.
+_DEVIATIONS = 4.0
+_SHARE = 0.02
+_THINKS_AT_LEAST = 30.0
+
+
+@dataclass(frozen=True)
+class _Thinks:
+    """Think time of one level. [s] with the number of transactions that it is the mean of."""
+
+    mean_s: float
+    count: float
+
+
+def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
+    """Line of ideal scaling: throughput per unit of load, with its interval.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        Of one configuration, by load.
+
+    Returns
+    -------
+    dict or None
+        `load` of the lowest valid level, `per_user_per_s`, `interval` (an estimate), and `method`, one of `LAW` and
+        `LOWEST`. None without a valid point.
+
+    Notes
+    -----
+    By the response time law a user makes 1 / (Z + R) transactions per second [1]_. R is the mean response time of the
+    lowest level, and Z the think time over all levels: it does not depend on the load, and a low level alone has few
+    think times. Its standard error is Z / sqrt(n) for n think times that vary as much as exponential ones, an upper
+    limit for the distributions that think times usually have.
+
+    The throughput per unit of load of the lowest level is used instead under an open load, and if the think times of a
+    level differ from those of all levels beyond chance, as they do if users keep a pace.
+
+    References
+    ----------
+    .. [1] E. D. Lazowska, J. Zahorjan, G. S. Graham and K. C. Sevcik, *Quantitative System Performance*,
+           Prentice-Hall, 1984, chapter 3.
+    """
+    usable = [point for point in points if point.is_valid and point.throughput.value and point.load]
+    if not usable:
+        return None
+    lowest = usable[0]
+    found, method = by_law(usable), LAW
+    if found is None:
+        found, method = lowest.throughput.scaled(1 / lowest.load), LOWEST
+    whole = lowest.document()["load"]
+    return {
+        lowest.kind: whole,
+        "load": whole,
+        "per_user_per_s": found.value,
+        "interval": found.document(),
+        "method": method,
+    }
+
+
+def by_law(points: Sequence[Point]) -> Estimate | None:
+    """Throughput per user by the response time law; None if the law cannot be used. [1/s]"""
+    lowest = points[0]
+    response = lowest.response_mean if lowest.kind == "users" else estimates.NOTHING
+    if response.value is None:
+        return None
+    think = _think_time(points, response.value)
+    if think is None:
+        return None
+    cycle = think.mean_s + response.value
+    think_error, response_error = think.mean_s / math.sqrt(think.count), standard_error_of(response)
+    answered = 1 - lowest.failed_share
+    if cycle <= 0 or answered <= 0:
+        return None
+    if response_error is None:
+        return Estimate(answered / cycle)
+    freedom = max(1, response.n - 1)
+    half = float(stats.t.ppf(0.5 + estimates.CONFIDENCE / 2, freedom)) * math.hypot(think_error, response_error)
+    if half >= cycle:
+        return Estimate(answered / cycle)
+    # The interval of a rate whose reciprocal has a symmetric one; near enough symmetric itself where it is narrow.
+    relative = half / cycle
+    value = answered / cycle
+    return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
+
+
+def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estimate:
+    """Throughput of a load level as a share of the ideal line. [1]
+
+    Parameters
+    ----------
+    ideal : dict
+        Result of `ideal_line`. A summary of an older version has no `interval`; the share then has none.
+    throughput : Estimate
+        Of the level. [1/s]
+    load : float
+        Of the level. [1] or [1/s]
+    """
+    slope = from_document(ideal.get("interval") or {"value": ideal["per_user_per_s"]})
+    return ratio_interval(throughput, slope).scaled(1 / load)
+
+
+def _think_time(points: Sequence[Point], response_s: float) -> _Thinks | None:
+    """Think time over all levels; None if it was not recorded, or is not the same at all of them."""
+    found = [_Thinks(*level) for point in points if (level := point.thinks()) is not None]
+    total = sum(level.count for level in found)
+    if len(found) < len(points) or total < _THINKS_AT_LEAST:
+        return None
+    mean = sum(level.mean_s * level.count for level in found) / total
+    allowed = _SHARE * (mean + response_s)
+    same = all(abs(level.mean_s - mean) <= max(allowed, _DEVIATIONS * mean / math.sqrt(level.count)) for level in found)
+    return _Thinks(mean, total) if same else None

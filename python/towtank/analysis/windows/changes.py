@@ -1,0 +1,117 @@
+"""Changes over a window: how large they are, how large they are at least, and how grave that is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy import stats
+
+from towtank.analysis.windows.steady import SIGNIFICANCE, Trend
+
+TOLERANCE = {"throughput": 0.05, "response_time": 0.20}
+"""Change over the window that matters, besides being significant. Response time is taken by its logarithm, and near
+saturation wanders more than throughput does; what would change a capacity figure by a twentieth is no steady state.
+[1]"""
+CPU_TOLERANCE = 0.10
+GROSS = 3.0
+"""Multiple of the tolerance from which on the run cannot carry an answer at all. [1]"""
+_LARGE = 0.5
+"""Change of response time that counts at a weaker level. [1]"""
+_LARGE_SIGNIFICANCE = 0.05
+_CONFIDENCE = 0.95
+# As for the audit of the load: a study of some ten runs hardly ever loses one by chance.
+_GROSS_SIGNIFICANCE = 0.001
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change over the window that matters.
+
+    Attributes
+    ----------
+    metric : str
+    share : float
+        Change relative to the mean. [1]
+    at_least : float
+        Size of the change at the end of its 95 % interval nearer to none. [1]
+    p_value : float
+        Probability of as large a change by chance, of the cautious test. In [0, 1]
+    """
+
+    metric: str
+    share: float
+    at_least: float
+    p_value: float = 0.0
+
+    @property
+    def tolerance(self) -> float:
+        """Largest change that does not matter. [1]"""
+        return tolerance(self.metric)
+
+    @property
+    def is_gross(self) -> bool:
+        """Whether the change exceeds `GROSS` tolerances beyond chance.
+
+        The value alone would not do: over a window not much longer than its relaxation time, the queue of a system at
+        rest wanders by as much.
+        """
+        return self.at_least > GROSS * self.tolerance and self.p_value < _GROSS_SIGNIFICANCE
+
+    @property
+    def text(self) -> str:
+        """The metric in words."""
+        return self.metric.replace("_", " ")
+
+
+def tolerance(metric: str) -> float:
+    """Largest change of a metric over a window that does not matter. [1]"""
+    return TOLERANCE.get(metric, CPU_TOLERANCE)
+
+
+def relative(metric: str, difference: float, mean: float) -> float:
+    """Return a difference relative to the mean; the difference of logarithms is relative already."""
+    if metric == "response_time":
+        return math.expm1(min(50.0, difference))
+    return difference / abs(mean) if mean else 0.0
+
+
+def of_trend(metric: str, line: Trend, cautious: Trend, span_s: float, mean: float) -> Change | None:
+    """Return the change of a trend that matters and is not chance; None if there is none.
+
+    Parameters
+    ----------
+    metric : str
+    line, cautious : Trend
+        The trend, and its cautious test, which decides how grave the change is.
+    span_s : float
+        From the first to the last observation. [s]
+    mean : float
+        Mean of the series.
+
+    Notes
+    -----
+    A change counts at p < 0.01, response time that rises by half or falls by a third at p < 0.05.
+    """
+    share = relative(metric, line.slope_per_s * span_s, mean)
+    limit = tolerance(metric)
+    large = metric == "response_time" and not 1 / (1 + _LARGE) < 1 + share < 1 + _LARGE
+    if not (large and line.p_value < _LARGE_SIGNIFICANCE) and not (abs(share) > limit and line.p_value < SIGNIFICANCE):
+        return None
+    least = max(0.0, abs(line.slope_per_s) - quantile(cautious.freedom) * cautious.error_per_s) * span_s
+    least = abs(relative(metric, math.copysign(least, line.slope_per_s), mean))
+    return Change(metric, share, least, cautious.p_value)
+
+
+def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
+    """Return the change from the start of a window to its rest; error and freedom are those of the cautious test."""
+    least = abs(
+        relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)
+    )
+    chance = 0.0 if error == 0 else float(2 * stats.t.sf(abs(difference) / error, freedom))
+    return Change(metric, relative(metric, difference, mean), least, chance)
+
+
+def quantile(freedom: float) -> float:
+    """Quantile of Student's t for an interval of 95 %. [1]"""
+    return float(stats.t.ppf(0.5 + _CONFIDENCE / 2, freedom))
