@@ -8,7 +8,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test test-packages test-anywhere nightly check judge lint bench bench-peers docs lock clean
+.PHONY: help setup demo test test-packages test-anywhere nightly check certify judge lint bench bench-peers docs lock clean
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -50,6 +50,9 @@ test-packages: ## as root: install what some tests need, of scripts/packages.txt
 
 test-anywhere: setup ## the suite as on other machines and for other users; VARIATION="NAME NAME+NAME ..." chooses, EVERYTHING=1 runs all of it
 	$(BIN)/python scripts/test_anywhere.py $(VARIATION) $(if $(EVERYTHING),--everything)
+
+certify: setup ## measure what is known, beside what Towtank shows of it, and write docs/certification.md
+	TOWTANK_CERTIFICATION=$(CURDIR)/docs/certification.md $(BIN)/python -m pytest -m certify tests/certified tests/system/hosts
 
 judge: setup ## run JMeter, from Maven, beside the imports of its test plans; for the night, not for every change
 	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter

@@ -18,8 +18,8 @@ use crate::text;
 const KIB: u64 = 1024;
 /// A round may take this share of one CPU while the group stays as it is: one half of a per cent.
 const REST_WHEN_STEADY: u64 = 200;
-/// A round may take this share while the group changes: five per cent.
-const REST_WHEN_CHANGED: u64 = 20;
+/// A round may take this share while the group changes: two per cent.
+const REST_WHEN_CHANGED: u64 = 50;
 /// A group has changed if its resident sets or its processes differ by more than one part in so many.
 const CHANGE: u64 = 10;
 
@@ -156,13 +156,13 @@ mod tests {
     fn a_round_waits_for_a_multiple_of_what_the_last_one_took() {
         let mut pace = Pace::default();
         assert!(pace.is_due(0, 1000, 5));
-        // 0.1 s of CPU time: 20 s of rest while nothing changes, 2 s when something did.
+        // 0.1 s of CPU time: 20 s of rest while nothing changes, 5 s when something did.
         pace.note(0, SECOND_NS / 10, 1000, 5);
         assert!(!pace.is_due(19 * SECOND_NS, 1100, 5));
         assert!(pace.is_due(20 * SECOND_NS, 1100, 5));
-        assert!(!pace.is_due(SECOND_NS, 1101, 5));
-        assert!(pace.is_due(2 * SECOND_NS, 1101, 5));
-        assert!(pace.is_due(2 * SECOND_NS, 1000, 6));
+        assert!(!pace.is_due(4 * SECOND_NS, 1101, 5));
+        assert!(pace.is_due(5 * SECOND_NS, 1101, 5));
+        assert!(pace.is_due(5 * SECOND_NS, 1000, 6));
     }
 
     #[test]

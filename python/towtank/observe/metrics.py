@@ -174,9 +174,9 @@ GROUPS = Table(
             "bytes",
             "`/proc/PID/smaps_rollup`",
             "Proportional sets (Pss) added up: shared pages count once. Read in rounds over all processes of the "
-            "group, in the samples that complete one: 10 µs for a small process and milliseconds for each GiB, 50 ms "
-            "in a sample, and at most 0.5 % of one CPU, 2 % while resident sets or processes change by a tenth. Left "
-            "out if a process is not ours to read",
+            "group, in some of the samples: a round takes 10 µs for a small process and milliseconds for each GiB, and "
+            "at most 0.5 % of one CPU, 2 % while resident sets or processes change by a tenth. Left out if a process "
+            "is not ours to read",
         ),
         _gauge(
             "memory_anonymous_bytes",
