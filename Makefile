@@ -10,7 +10,7 @@ export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
 PLANS ?= 20
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test test-packages test-anywhere nightly pages plant check judge lint bench bench-peers lock clean
+.PHONY: help setup demo test test-packages test-anywhere nightly pages plant check certify judge lint bench bench-peers lock clean
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -56,6 +56,9 @@ test-anywhere: setup ## the suite as on other machines and for other users; VARI
 
 pages: setup ## every command of README, docs, examples and studies as it stands; some two hours, as root, on a quiet machine
 	TOWTANK_PAGES=nightly $(BIN)/python -m pytest tests/docs/test_docs_commands.py
+
+certify: setup ## measure what is known, beside what Towtank shows of it, and write docs/certification.md
+	TOWTANK_CERTIFICATION=$(CURDIR)/docs/certification.md $(BIN)/python -m pytest -m certify tests/certified tests/system/hosts
 
 judge: setup ## run JMeter (from Maven) and k6 (built by Go) beside imports of their files; PLANS=20 generated ones each
 	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter

@@ -185,6 +185,24 @@ def heavy_neighbour(run):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def unattributed(run):
+    """A fifth of a CPU for nobody: ten per cent of the two CPUs of the host."""
+
+    def change(document, at):
+        document["host"]["cpu_user_s_total"] += 0.2 * (at + 1)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def launched_and_left(run):
+    """The process that was named ends, and three that it started go on."""
+
+    def change(document, at):
+        document["groups"]["content"] |= {"alive": at < 20, "processes": 4, "processes_alive": 4 if at < 20 else 3}
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
 def above_envelope(run):
     """Eight requests a second of nine that the machine can do."""
     run.update(envelope={"rate_per_core_per_s": 9.0})
@@ -632,6 +650,8 @@ CASES = [
     (heavy_steal, Kind.STEAL_TIME, "invalid"),
     (neighbour, Kind.INTERFERENCE, "suspect"),
     (heavy_neighbour, Kind.INTERFERENCE, "invalid"),
+    (unattributed, Kind.NOT_ATTRIBUTED, "suspect"),
+    (launched_and_left, Kind.ROOT_LEFT, "suspect"),
     (above_envelope, Kind.GENERATOR_SATURATED, "suspect"),
     (out_of_files, Kind.GENERATOR_SATURATED, "invalid"),
     (waiting_for_the_pool, Kind.CONNECTION_WAIT, "note"),

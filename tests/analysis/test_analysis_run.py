@@ -121,9 +121,8 @@ def test_transactions_and_phases(run):
 def test_timeline_covers_the_whole_run(run):
     timeline = summarize_run(run)["timeline"]
     assert timeline["t_s"][:3] == [0.5, 1.5, 2.5]
-    lengths = {
-        name: len(timeline[name]) for name in timeline if name not in ("stages", "tiers_cpus_used", "parts_cpus_used")
-    }
+    by_name = ("stages", "tiers_cpus_used", "parts_cpus_used", "not_attributed_cpus_used")
+    lengths = {name: len(timeline[name]) for name in timeline if name not in by_name}
     assert set(lengths.values()) == {44}
     assert len(timeline["tiers_cpus_used"]["content"]) == 44
     assert [one["name"] for one in timeline["stages"]] == ["ramp_up", "steady", "ramp_down"]

@@ -98,7 +98,7 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
         level: from_server(summary) / value(summary, "asked", "read_bytes_per_s") for level, summary in found.items()
     }
     assert read["128_MiB/many"] < read["4_MiB/few"]
-    resident = {level: summary["tiers"]["area"]["resident_bytes"] for level, summary in found.items()}
+    resident = {level: summary["tiers"]["area"]["memory_bytes"] for level, summary in found.items()}
     assert resident["128_MiB/many"] > resident["4_MiB/few"]
 
 

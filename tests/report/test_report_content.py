@@ -195,6 +195,19 @@ def test_cpus_of_many_tiers_have_a_table_of_their_own() -> None:
     assert rows(section, "CPUs used, by tier") == [("search_index present", "30", *["0.297 [0.282, 0.312]"] * 3)]
 
 
+def test_what_no_tier_used_has_a_column_beside_the_tiers() -> None:
+    results = synthetic.results(levels=(30,), indices=("present",))
+    ((point,),) = [one["points"] for one in results.configurations]
+    point["not_attributed"] = {"this_machine": {"cpus_used": {"value": 0.25}}}
+    made = next(block for block in tables.build(results).blocks if isinstance(block, Table))
+    assert "CPUs not attributed" in [column.title for column in made.columns]
+    assert "0.250 CPUs" in "|".join(made.rows[0]).replace("\N{NO-BREAK SPACE}", " ")
+    ((_, tier),) = point["tiers"].items()
+    point["tiers"] = {"gateway": tier, "content": tier, "database": tier}
+    (row,) = rows(tables.build(results), "CPUs used, by tier")
+    assert row[-1] == "0.250"
+
+
 def test_transactions_that_were_over_before_the_steady_stage_have_no_rows() -> None:
     results = synthetic.results(levels=(30,), indices=("present",))
     ((point,),) = [one["points"] for one in results.configurations]

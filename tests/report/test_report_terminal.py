@@ -39,6 +39,19 @@ def test_table_shows_every_point_with_its_interval() -> None:
         assert cell in row
 
 
+def test_what_no_tier_used_stands_beside_the_tiers() -> None:
+    changed = summary()
+    for one in changed["configurations"]:
+        for point in one["points"]:
+            used = {"value": 0.4537, "low": 0.4, "high": 0.5}
+            point["not_attributed"] = {"this_machine": {"cpus_used": used}, "web": {"cpus_used": {"value": 0.25}}}
+    text = printed(changed, width=200)
+    (head,) = [line for line in text.splitlines() if line.startswith("configuration")]
+    assert head.index("CPU content") < head.index("CPU not attributed ") < head.index("CPU not attributed on web")
+    (row,) = [line for line in text.splitlines() if line.startswith("search_index absent") and " 120 " in line]
+    assert row.split()[-3:] == ["0.45", "0.250", "valid"]
+
+
 def test_at_most_three_observations() -> None:
     observations = [{"kind": "x", "text": f"Observation {number}.", "numbers": {}} for number in range(5)]
     text = printed(summary(observations=observations))

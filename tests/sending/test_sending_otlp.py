@@ -61,9 +61,10 @@ def test_counts_are_those_of_the_exchanges(document):
 
 def test_tiers_have_gauges_between_two_samples(document):
     points = points_of(document, "tier.cpus_used")
-    assert {attributes(point)["towtank.tier"] for point in points} == {"content"}
+    assert {attributes(point)["towtank.tier"] for point in points} == {"content", "not attributed"}
     for point in points:
         start, end = int(point["startTimeUnixNano"]), int(point["timeUnixNano"])
         assert WALL_NS <= start < end
         assert end - start == pytest.approx(1e9, abs=1e6)
-        assert point["asDouble"] >= 0
+        # The host of this run was made without the probe that is taken off.
+        assert point["asDouble"] >= (0 if attributes(point)["towtank.tier"] == "content" else -0.01)

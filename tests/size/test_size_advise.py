@@ -60,6 +60,32 @@ def test_facts_are_those_of_the_run(results):
     assert one.services["content"][1]["content_cache"].value == f"{float(64 << 20)!r} B"
 
 
+@pytest.mark.parametrize(
+    ("tier", "value", "how"),
+    [
+        (
+            {"memory_bytes": 4.0, "memory_how": "proportional sets", "resident_sets_bytes": 9.0},
+            4.0,
+            "proportional sets",
+        ),
+        ({"resident_bytes": 9.0}, 9.0, "sum of resident sets"),
+    ],
+)
+def test_memory_of_a_tier_says_how_it_was_measured(results, tmp_path, tier, value, how):
+    folder = tmp_path / "results"
+    shutil.copytree(results, folder)
+    for path in folder.glob("runs/*/summary.json"):
+        summary = json.loads(path.read_text("utf-8"))
+        for key in ("resident_bytes", "memory_bytes", "memory_how", "resident_sets_bytes"):
+            summary["tiers"]["content"].pop(key, None)
+        summary["tiers"]["content"] |= tier
+        summary.pop("inputs", None)  # without digests a summary is kept as it is
+        path.write_text(json.dumps(summary), "utf-8")
+    (one,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
+    fact = one.services["content"][1]["memory"]
+    assert (fact.value, fact.origin) == (f"{value!r} B", f"{how} in run r001")
+
+
 def test_verdicts_on_results(results):
     present, absent = (verdicts(one) for one in situations(results, users=48))
     assert (present["unindexed_columns content"], absent["unindexed_columns content"]) == ("follows", "differs")

@@ -128,6 +128,8 @@ def test_all_faults_of_all_claims_come_at_once(files: Files, capfd: pytest.Captu
         ("mean in ramp_up", ("phases", "ramp_up", "response_mean_s"), "s"),
         ("mean of search in ramp_up", ("transactions", "search", "phases", "ramp_up", "mean_s"), "s"),
         ("tiers.db.cpus_used", ("tiers", "db", "cpus_used"), ""),
+        ("tiers.db.memory_bytes", ("tiers", "db", "memory_bytes"), "B"),
+        ("not_attributed.this_machine.cpus_used", ("not_attributed", "this_machine", "cpus_used"), ""),
         ("hosts.a.disks.*.read_bytes_per_s", ("hosts", "a", "disks", "*", "read_bytes_per_s"), "B/s"),
         ('services.db.hits{table="a.b"}.per_s', ("services", "db", 'hits{table="a.b"}', "per_s"), ""),
         ("hosts.a.disks.d.size_bytes", ("hosts", "a", "disks", "d", "size_bytes"), "B"),

@@ -203,7 +203,13 @@ def test_manifest_has_what_analysis_and_report_need(files: Files) -> None:
         {"name": "search_index", "levels": ["present", "absent"], "numeric": None},
     ]
     assert described["load_factor"] == "users"
-    assert described["limits"] == {"errors": 0.02, "start_lag_p99": 0.005, "interference": 0.1, "generator_busy": 0.85}
+    assert described["limits"] == {
+        "errors": 0.02,
+        "start_lag_p99": 0.005,
+        "interference": 0.1,
+        "not_attributed": 0.05,
+        "generator_busy": 0.85,
+    }
     assert described["objectives"] == [
         {
             "text": "p95 of view < 1 s",

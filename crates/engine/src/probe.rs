@@ -8,7 +8,7 @@ use towtank_probe::{GroupRoot, Options, control, run};
 
 const USAGE: &str = "\
 usage: towtank-engine probe --out FILE|- [--interval SECONDS] [--group NAME=PID ...]
-                            [--until-stdin-closes] [--duration SECONDS]
+                            [--observer PID] [--until-stdin-closes] [--duration SECONDS]
 
 Lines on standard input change what is watched: `group NAME PID`, `drop NAME`.";
 
@@ -66,7 +66,8 @@ fn parse(arguments: &[String]) -> Result<(Options, String), Vec<String>> {
             options.until_stdin_closes = true;
             continue;
         }
-        if !["--out", "--interval", "--group", "--duration"].contains(&name.as_str()) {
+        if !["--out", "--interval", "--group", "--duration", "--observer"].contains(&name.as_str())
+        {
             faults.push(format!("there is no option `{name}`"));
             continue;
         }
@@ -83,6 +84,9 @@ fn parse(arguments: &[String]) -> Result<(Options, String), Vec<String>> {
                 seconds(name, value, SHORTEST_INTERVAL_S).map(|time| options.interval_ns = time)
             }
             "--duration" => seconds(name, value, 0.0).map(|time| options.duration_ns = Some(time)),
+            "--observer" => {
+                control::group("observer", value).map(|root| options.observer = Some(root.pid))
+            }
             _ => group(value).map(|group| options.groups.push(group)),
         };
         faults.extend(taken.err());
@@ -133,13 +137,13 @@ mod tests {
 
     #[test]
     fn all_options_are_taken() {
-        let line = "--out - --interval 0.5 --group content=12 --group a=b=13 --until-stdin-closes --duration 2";
+        let line = "--out - --interval 0.5 --group content=12 --group a=b=13 --observer 7 --until-stdin-closes --duration 2";
         let (options, out) = parse(&words(line)).expect("a right command line");
         assert_eq!(
             (out.as_str(), options.interval_ns, options.duration_ns),
             ("-", 500_000_000, Some(2_000_000_000))
         );
-        assert!(options.until_stdin_closes);
+        assert!(options.until_stdin_closes && options.observer == Some(7));
         assert_eq!(
             options.groups[1],
             GroupRoot {

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 
 use crate::cgroup::CgroupCpu;
 use crate::json::Json;
-use crate::ledger::{Balance, Ledger, add};
+use crate::kin::{Kin, Trace};
+use crate::ledger::{Balance, CpuTotal, Ledger, add};
+use crate::memory::{self, Pace};
+use crate::own_cgroup::{CpuTime, OwnCgroup};
 use crate::pids::CgroupTasks;
 use crate::ports::Networks;
 use crate::process::{FileCount, ProcessReader, Usage};
 use crate::procfile::Buffer;
 use crate::threads::Switches;
-use crate::tree::Table;
+use crate::tree::{Entry, Table};
 use crate::users::Users;
 
 /// What all groups read with.
@@ -32,6 +35,14 @@ pub struct Reader<'a> {
     pub tick_ns: u64,
     /// Size of a page. [bytes]
     pub page_bytes: u64,
+    /// When the sample began, on `CLOCK_MONOTONIC`. [ns]
+    pub now_ns: u64,
+    /// Root processes of all groups.
+    pub roots: &'a [u32],
+    /// Whether the kernel offers proportional sets.
+    pub has_proportional: bool,
+    /// Whether the kernel draws the image of each program at random.
+    pub images_are_drawn: bool,
 }
 
 /// Users are counted from this share of their limit on, in per cent.
@@ -62,18 +73,25 @@ pub struct Group {
     switches_carried: Switches,
     cgroup: Option<CgroupCpu>,
     pids: Option<CgroupTasks>,
+    kin: Kin,
+    cpu: CpuTotal,
+    pace: Pace,
+    /// Roots of all groups when the kinship was settled.
+    settled_with: Vec<u32>,
 }
 
 /// Sums over the members that live.
-#[derive(Default)]
-struct Standing {
+#[derive(Debug, Default)]
+pub struct Standing {
     balance: Balance,
+    of_cgroup: Option<CpuTime>,
     io_known: bool,
     resident_pages: Option<u64>,
     open_files: Option<u64>,
     fullest: Option<Fullest>,
     switches: Switches,
     threads: u64,
+    alive: u64,
 }
 
 /// Open files and limit of the process that is closest to its limit: a limit holds for each process, not for the sum.
@@ -110,7 +128,17 @@ impl Group {
             switches_carried: Switches::default(),
             cgroup: None,
             pids: None,
+            kin: Kin::default(),
+            cpu: CpuTotal::default(),
+            pace: Pace::default(),
+            settled_with: Vec::new(),
         }
+    }
+
+    /// Its root process.
+    #[must_use]
+    pub fn root(&self) -> u32 {
+        self.root
     }
 
     /// Watches another tree from now on, as when a service has been started again; its totals go on.
@@ -138,6 +166,8 @@ impl Group {
             self.vanish(pid, &mut dropped);
         }
         self.ledger.close(&dropped);
+        self.cpu.leave_cgroup();
+        (self.kin, self.settled_with) = (Kin::default(), Vec::new());
         (
             self.root,
             self.root_start_ticks,
@@ -147,8 +177,8 @@ impl Group {
         ) = (root, None, true, None, None);
     }
 
-    /// Writes the object of this group.
-    pub fn sample(&mut self, with: &mut Reader<'_>, json: &mut Json) {
+    /// Reads all members, and the CPU time of the control group at the same instant.
+    pub fn read(&mut self, with: &mut Reader<'_>) -> Standing {
         let mut standing = Standing {
             io_known: true,
             resident_pages: Some(0),
@@ -156,14 +186,23 @@ impl Group {
             switches: self.switches_carried,
             ..Standing::default()
         };
-        if with.refreshed || self.unexplored {
-            self.discover(with.table, &mut standing.balance);
+        let is_settled = self.settled_with == with.roots && !self.kin.is_news();
+        if with.refreshed || self.unexplored || !is_settled {
+            self.settle_kinship(with);
+            while self.discover(with, &mut standing.balance) {}
         }
         self.read_members(with, &mut standing);
+        let cgroup = self.kin.cgroup.as_mut();
+        standing.of_cgroup = cgroup.and_then(|cgroup| cgroup.cpu(with.buffer));
+        standing
+    }
+
+    /// Writes the object of this group.
+    pub fn write(&mut self, with: &mut Reader<'_>, standing: &Standing, json: &mut Json) {
         json.object(&self.name);
         // A group whose root was never there has nothing to tell.
         if self.root_start_ticks.is_some() || !self.members.is_empty() {
-            self.write(with, &standing, json);
+            self.write_sums(with, standing, json);
         }
         json.flag("alive", self.alive());
         json.end_object();
@@ -175,55 +214,85 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// Takes in processes that belong here, and lets go of those whose number is another process now.
-    fn discover(&mut self, table: &Table, balance: &mut Balance) {
-        // A number counts only as long as it means the process that was taken in.
-        let is = |pid: u32, start: u64| {
-            table
-                .get(pid)
-                .is_some_and(|entry| entry.start_ticks == start)
-        };
-        let members = &self.members;
-        let member = |pid: u32| {
-            members
-                .get(&pid)
-                .is_some_and(|member| is(pid, member.start_ticks))
-        };
-        let root_is_another = self
-            .root_start_ticks
-            .is_some_and(|start| !is(self.root, start));
-        let root = if root_is_another { NOBODY } else { self.root };
-        let belongs = |pid: u32| pid == root || table.descends(pid, root, member);
-        let found: Vec<(u32, u64)> = table
-            .processes(!self.unexplored)
-            .filter(|(pid, _)| belongs(*pid))
-            .map(|(pid, entry)| (pid, entry.start_ticks))
+    /// Finds out what shows that a process belongs here, where the roots of groups are others than before.
+    fn settle_kinship(&mut self, with: &Reader<'_>) {
+        if self.settled_with != with.roots {
+            let others = with.roots.iter().filter(|pid| **pid != self.root);
+            let others: Vec<u32> = others.copied().collect();
+            let mut strangers = with.table.ancestors(self.root);
+            strangers.extend(&others);
+            self.kin.exclude(self.root, &others, with.table);
+            self.kin.cgroup = OwnCgroup::find(&self.proc, self.root, &strangers);
+            self.cpu.leave_cgroup();
+            self.settled_with = with.roots.to_vec();
+        }
+        self.kin.refresh(with.table);
+    }
+
+    /// Takes in processes that belong here, and lets go of those whose number is another process now. Returns whether
+    /// any was taken in: it may show that further ones belong here.
+    fn discover(&mut self, with: &Reader<'_>, balance: &mut Balance) -> bool {
+        let table = with.table;
+        let root = self.root_that_is_meant(table);
+        let is_old_enough = self.unexplored || self.kin.has_learned();
+        let found: Vec<(u32, Trace)> = table
+            .processes(!is_old_enough)
+            .filter(|(pid, entry)| !self.is_member(*pid, entry.start_ticks))
+            .filter(|(pid, entry)| self.belongs(*pid, entry, root, with))
+            .map(|(pid, entry)| (pid, entry.trace()))
             .collect();
-        for (pid, start_ticks) in found {
-            if self
-                .members
-                .get(&pid)
-                .is_some_and(|member| member.start_ticks == start_ticks)
-            {
-                continue;
-            }
-            self.vanish(pid, balance);
-            if pid == root {
-                self.root_start_ticks = Some(start_ticks);
-                self.cgroup = CgroupCpu::of_process(&self.proc, pid);
-                self.pids = CgroupTasks::of_process(&self.proc, pid);
-            }
-            let reader = ProcessReader::new(&self.proc, pid);
-            self.members.insert(
-                pid,
-                Member {
-                    reader,
-                    start_ticks,
-                    last: None,
-                },
-            );
+        for (pid, trace) in &found {
+            self.vanish(*pid, balance);
+            self.take_in(*pid, trace.start_ticks, root);
+            self.kin.learn(*pid, *trace, with.images_are_drawn);
         }
         self.unexplored = false;
+        !found.is_empty()
+    }
+
+    /// The root, or a number that no process has where its number is another process now.
+    fn root_that_is_meant(&self, table: &Table) -> u32 {
+        let is_another = self.root_start_ticks.is_some_and(|start| {
+            table
+                .get(self.root)
+                .is_none_or(|entry| entry.start_ticks != start)
+        });
+        if is_another { NOBODY } else { self.root }
+    }
+
+    fn is_member(&self, pid: u32, start_ticks: u64) -> bool {
+        self.members
+            .get(&pid)
+            .is_some_and(|member| member.start_ticks == start_ticks)
+    }
+
+    fn belongs(&self, pid: u32, entry: &Entry, root: u32, with: &Reader<'_>) -> bool {
+        let table = with.table;
+        // A number counts only as long as it means the process that was taken in.
+        let member = |pid: u32| {
+            table
+                .get(pid)
+                .is_some_and(|entry| self.is_member(pid, entry.start_ticks))
+        };
+        let claimed = |start: u64| self.kin.claims(pid, entry, start, table);
+        pid == root
+            || table.descends(pid, root, member)
+            || (!with.roots.contains(&pid) && self.root_start_ticks.is_some_and(claimed))
+    }
+
+    fn take_in(&mut self, pid: u32, start_ticks: u64, root: u32) {
+        if pid == root {
+            self.root_start_ticks = Some(start_ticks);
+            self.cgroup = CgroupCpu::of_process(&self.proc, pid);
+            self.pids = CgroupTasks::of_process(&self.proc, pid);
+        }
+        let reader = ProcessReader::new(&self.proc, pid);
+        let member = Member {
+            reader,
+            start_ticks,
+            last: None,
+        };
+        self.members.insert(pid, member);
     }
 
     /// Lets a member go, keeping what it showed last.
@@ -246,6 +315,8 @@ impl Group {
             match usage.filter(|usage| usage.stat.start_ticks == member.start_ticks) {
                 Some(now) => {
                     standing.take(&now, member.last.as_ref());
+                    self.kin
+                        .learn(*pid, now.stat.trace(), with.images_are_drawn);
                     member.last = Some(now);
                 }
                 None => ended.push(*pid),
@@ -259,14 +330,13 @@ impl Group {
         }
     }
 
-    fn write(&mut self, with: &mut Reader<'_>, standing: &Standing, json: &mut Json) {
+    fn write_sums(&mut self, with: &mut Reader<'_>, standing: &Standing, json: &mut Json) {
         let (total, io) = self.ledger.settle(&standing.balance);
-        json.seconds("cpu_user_s_total", total[0] * with.tick_ns);
-        json.seconds("cpu_system_s_total", total[1] * with.tick_ns);
-        json.count(
-            "resident_bytes",
-            standing.resident_pages.map(|pages| pages * with.page_bytes),
-        );
+        let seen_ns = [total[0] * with.tick_ns, total[1] * with.tick_ns];
+        let [user_ns, system_ns] = self.cpu.settle(seen_ns, standing.of_cgroup);
+        json.seconds("cpu_user_s_total", user_ns);
+        json.seconds("cpu_system_s_total", system_ns);
+        self.write_memory(with, standing, json);
         json.count("page_faults_total", total[2]);
         json.count("major_page_faults_total", total[3]);
         if standing.io_known {
@@ -287,6 +357,7 @@ impl Group {
         json.seconds("run_queue_wait_s_total", standing.switches.wait_ns);
         json.count("threads", standing.threads);
         json.count("processes", self.members.len() as u64);
+        json.count("processes_alive", standing.alive);
         json.count("open_files", standing.open_files);
         if let Some(fullest) = standing.fullest {
             json.count("open_files_of_fullest", fullest.open);
@@ -298,6 +369,9 @@ impl Group {
         if let Some(cgroup) = &mut self.cgroup {
             cgroup.write(with.buffer, json);
         }
+        if let Some(cgroup) = &mut self.kin.cgroup {
+            cgroup.write(with.buffer, json);
+        }
         if let Some(pids) = &mut self.pids {
             pids.write(with.buffer, json);
         }
@@ -306,6 +380,20 @@ impl Group {
         if let Some(pid) = inside.or_else(|| self.members.keys().next()) {
             with.networks.write(&self.proc, *pid, json);
         }
+    }
+
+    /// Writes the sum of the resident sets, and the proportional sets if a round of them is due.
+    fn write_memory(&mut self, with: &Reader<'_>, standing: &Standing, json: &mut Json) {
+        let resident = standing.resident_pages.map(|pages| pages * with.page_bytes);
+        json.count("resident_sets_bytes", resident);
+        let (resident, processes) = (resident.unwrap_or(0), self.members.len() as u64);
+        if !with.has_proportional || !self.pace.is_due(with.now_ns, resident, processes) {
+            return;
+        }
+        let pids = self.members.keys().copied();
+        let found = memory::round(&mut self.pace, &self.proc, pids, resident, processes);
+        json.count("memory_bytes", found.map(|sets| sets.all));
+        json.count("memory_anonymous_bytes", found.map(|sets| sets.anonymous));
     }
 
     /// Writes processes and threads of the user that is closest to its limit, if all of the host are near the limit.
@@ -370,6 +458,7 @@ impl Standing {
         };
         self.switches.add(&now.switches);
         self.threads += now.stat.threads;
+        self.alive += u64::from(now.stat.alive());
     }
 }
 

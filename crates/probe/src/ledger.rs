@@ -17,6 +17,8 @@
 //! parts of what was really used. It falls short only by what ended processes used after their last sample without
 //! being waited for within the group.
 
+use crate::own_cgroup::CpuTime;
+
 /// What changed between two samples, summed over the members of a group.
 ///
 /// The four places are user time, system time in clock ticks, minor and major page faults.
@@ -32,6 +34,52 @@ pub struct Balance {
     pub io_standing: [u64; 4],
     /// `io`, when last seen, of members that have ended.
     pub io_vanished: [u64; 4],
+}
+
+/// CPU time of a group: that of its processes, or that of the control group of its own, whichever is more.
+///
+/// The control group includes processes that ended and were waited for outside of the group, which the ledger misses.
+/// The ledger includes members outside of the control group. The total never shrinks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CpuTotal {
+    /// What was counted beyond the ledger: user and system time. [ns]
+    surplus: [u64; 2],
+    /// The control group and the total when it was read first; and the control group when it was read last.
+    base: Option<(CpuTime, u64)>,
+    last: Option<CpuTime>,
+}
+
+impl CpuTotal {
+    /// Settles one sample: user and system time. [ns]
+    pub fn settle(&mut self, ledger: [u64; 2], cgroup: Option<CpuTime>) -> [u64; 2] {
+        let total = [ledger[0] + self.surplus[0], ledger[1] + self.surplus[1]];
+        let Some(now) = cgroup else { return total };
+        let sum = total[0] + total[1];
+        let (base, base_sum) = *self.base.get_or_insert((now, sum));
+        let by_cgroup = base_sum + now.total_ns.saturating_sub(base.total_ns);
+        let missing = by_cgroup.saturating_sub(sum);
+        let system = self.last.map_or(0, |last| system_part(missing, last, now));
+        self.surplus[0] += missing - system;
+        self.surplus[1] += system;
+        self.last = Some(now);
+        [total[0] + missing - system, total[1] + system]
+    }
+
+    /// Starts anew with the next control group; what was counted stays.
+    pub fn leave_cgroup(&mut self) {
+        (self.base, self.last) = (None, None);
+    }
+}
+
+/// The part of a time that was system time, as in what the control group used between two samples.
+fn system_part(time: u64, last: CpuTime, now: CpuTime) -> u64 {
+    let whole = now.total_ns.saturating_sub(last.total_ns);
+    let Some((before, after)) = last.user_ns.zip(now.user_ns) else {
+        return 0;
+    };
+    let system = whole.saturating_sub(after.saturating_sub(before));
+    let part = u128::from(time) * u128::from(system) / u128::from(whole.max(1));
+    u64::try_from(part).unwrap_or(time).min(time)
 }
 
 const MINOR_FAULTS: usize = 2;
@@ -92,6 +140,25 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn used(total_ns: u64, user_ns: u64) -> CpuTime {
+        let user_ns = Some(user_ns);
+        CpuTime { total_ns, user_ns }
+    }
+
+    #[test]
+    fn a_control_group_adds_what_nobody_of_the_group_waited_for() {
+        let mut cpu = CpuTotal::default();
+        assert_eq!(cpu.settle([100, 10], Some(used(1000, 800))), [100, 10]);
+        // The control group used 80, 60 of it in user mode; the ledger saw 20.
+        assert_eq!(cpu.settle([120, 10], Some(used(1080, 860))), [165, 25]);
+        // A member outside of the control group works: the ledger grows by more than the control group.
+        assert_eq!(cpu.settle([220, 10], Some(used(1090, 870))), [265, 25]);
+        cpu.leave_cgroup();
+        assert_eq!(cpu.settle([220, 10], None), [265, 25]);
+        assert_eq!(cpu.settle([220, 10], Some(used(5, 5))), [265, 25]);
+        assert_eq!(cpu.settle([220, 10], Some(used(15, 15))), [275, 25]);
+    }
 
     /// A process as the kernel accounts for it.
     #[derive(Debug, Clone, Default)]

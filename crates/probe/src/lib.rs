@@ -2,8 +2,9 @@
 //!
 //! The probe wakes on a fixed grid of `CLOCK_MONOTONIC` (every multiple of the interval, so that anything else on the
 //! host that uses the same grid samples at the same instants), reads counters of the host and of *groups* of
-//! processes, and appends one checksummed line per sample to a stream. A group is a root process and all its
-//! descendants; what descendants used stays counted when they end.
+//! processes, and appends one checksummed line per sample to a stream. A group is a root process, all its
+//! descendants, and those that detached from them as far as [`kin`] finds them; what they used stays counted when they
+//! end.
 //!
 //! Files under `/proc` are kept open and read with `pread`, which makes the kernel produce them anew. What the kernel
 //! does not offer is left out of a sample; it is never written as zero.
@@ -28,8 +29,11 @@ pub mod control;
 pub mod group;
 pub mod host;
 pub mod json;
+pub mod kin;
 pub mod ledger;
 pub mod line;
+pub mod memory;
+pub mod own_cgroup;
 pub mod pids;
 pub mod ports;
 pub mod process;

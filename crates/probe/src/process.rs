@@ -4,9 +4,24 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::kin::Trace;
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 use crate::threads::{Switches, Threads};
+
+/// Addresses that the kernel draws anew at each `exec`: start of code, stack, heap and arguments.
+///
+/// `fork` keeps them. Two processes with the same image descend from the same `exec`, whoever their parents are now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Image([u64; 4]);
+
+impl Image {
+    /// Whether the kernel reported all addresses; it reports zeros of processes that are not ours to read.
+    #[must_use]
+    pub fn is_known(self) -> bool {
+        !self.0.contains(&0)
+    }
+}
 
 /// What `/proc/PID/stat` tells, of all threads together, ended ones included. CPU times in clock ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +40,14 @@ pub struct Stat {
     pub threads: u64,
     /// When it started, after the host came up; together with its number the identity of a process. In clock ticks.
     pub start_ticks: u64,
+    /// Where `exec` has put the program.
+    pub image: Image,
 }
+
+/// Number of the field that a whole line has at least: the start.
+const LAST_NEEDED: usize = 22;
+/// Number of the last field that is read where the line has it.
+const LAST_READ: usize = 48;
 
 impl Stat {
     /// Reads the content of `/proc/PID/stat`. The name in brackets may hold anything, brackets and blanks too.
@@ -33,19 +55,18 @@ impl Stat {
     pub fn parse(content: &[u8]) -> Option<Self> {
         let close = content.iter().rposition(|byte| *byte == b')')?;
         let mut stat = Self::default();
-        for (place, field) in text::fields(&content[close + 1..]).enumerate() {
-            if place == 0 {
-                stat.state = field[0];
-            } else if !stat.take(place + 3, field)? {
-                return Some(stat);
-            }
+        let mut number = 2;
+        for field in text::fields(&content[close + 1..]).take(LAST_READ - 2) {
+            number += 1;
+            stat.take(number, field)?;
         }
-        None
+        (number >= LAST_NEEDED).then_some(stat)
     }
 
-    /// Takes one field, numbered as in proc(5); false behind the last one wanted.
-    fn take(&mut self, number: usize, field: &[u8]) -> Option<bool> {
+    /// Takes one field, numbered as in proc(5).
+    fn take(&mut self, number: usize, field: &[u8]) -> Option<()> {
         match number {
+            3 => self.state = field[0],
             4 => self.parent = text::number(field)? as u32,
             6 => self.session = text::number(field)? as u32,
             10 => self.own[2] = text::number(field)?,
@@ -58,9 +79,23 @@ impl Stat {
             17 => self.children[1] = text::number(field)?,
             20 => self.threads = text::number(field)?,
             22 => self.start_ticks = text::number(field)?,
+            26 => self.image.0[0] = text::number(field)?,
+            28 => self.image.0[1] = text::number(field)?,
+            47 => self.image.0[2] = text::number(field)?,
+            48 => self.image.0[3] = text::number(field)?,
             _ => {}
         }
-        Some(number < 22)
+        Some(())
+    }
+
+    /// What it shows of where it comes from.
+    #[must_use]
+    pub fn trace(&self) -> Trace {
+        Trace {
+            session: self.session,
+            start_ticks: self.start_ticks,
+            image: self.image,
+        }
     }
 
     /// Whether the process still runs: not ended and waiting to be waited for.
@@ -238,6 +273,30 @@ mod tests {
         assert_eq!(stat.own, [14, 15, 10, 12]);
         assert_eq!(stat.children, [16, 17, 11, 13]);
         assert_eq!((stat.threads, stat.start_ticks), (3, 4242));
+        assert!(!stat.image.is_known());
+    }
+
+    #[test]
+    fn an_image_survives_a_fork_and_no_exec() {
+        let image = |pid: &str| {
+            let content = fs::read(format!("/proc/{pid}/stat")).expect("a process that lives");
+            Stat::parse(&content).expect("a whole line").image
+        };
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("cat of coreutils");
+        // The kernel sets the addresses one after the other: an answer shows that `exec` is done.
+        let mut echo = [0];
+        let mut input = child.stdin.take().expect("piped");
+        io::Write::write_all(&mut input, b".").expect("a pipe");
+        let mut output = child.stdout.take().expect("piped");
+        io::Read::read_exact(&mut output, &mut echo).expect("an echo");
+        let (ours, other) = (image("self"), image(&child.id().to_string()));
+        drop(input);
+        child.wait().expect("our own child");
+        assert!(ours.is_known() && other.is_known() && ours != other);
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! The loop of the probe: wait for the next instant, sample, write; listen to commands in between.
 
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::control::{Command, Lines};
-use crate::group::{Group, Reader};
+use crate::group::{Group, Reader, Standing};
 use crate::host::{HostSampler, facts};
 use crate::json::Json;
 use crate::line::LineWriter;
+use crate::memory;
 use crate::ports::Networks;
-use crate::process::FileCount;
+use crate::process::{FileCount, Stat};
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::schedule::Schedule;
 use crate::sys::{self, Wake};
@@ -56,6 +57,8 @@ pub struct Options {
     pub duration_ns: Option<u64>,
     /// End with standard input; SIGINT is ignored then, because it reaches the one who holds the other end too.
     pub until_stdin_closes: bool,
+    /// Process whose own CPU time is that of observing: the conductor.
+    pub observer: Option<u32>,
     /// Where the kernel's file systems are.
     pub roots: Roots,
 }
@@ -67,6 +70,7 @@ impl Default for Options {
             interval_ns: SECOND_NS,
             duration_ns: None,
             until_stdin_closes: false,
+            observer: None,
             roots: Roots::default(),
         }
     }
@@ -92,6 +96,9 @@ pub struct Sampler {
     groups: Vec<Group>,
     networks: Networks,
     own_memory: ProcFile,
+    observer: Option<ProcFile>,
+    has_proportional: bool,
+    images_are_drawn: bool,
     count: FileCount,
     tick_ns: u64,
     page_bytes: u64,
@@ -117,6 +124,11 @@ impl Sampler {
             groups,
             networks: Networks::new(&roots.proc),
             own_memory: ProcFile::new(roots.proc.join("self/statm")),
+            observer: options
+                .observer
+                .map(|pid| ProcFile::new(roots.proc.join(format!("{pid}/stat")))),
+            has_proportional: memory::is_offered(&roots.proc),
+            images_are_drawn: images_are_drawn(&roots.proc),
             count: FileCount::detect(&roots.proc),
             tick_ns,
             page_bytes: sys::page_bytes(),
@@ -167,6 +179,7 @@ impl Sampler {
             self.json
                 .count("resident_bytes", pages.map(|pages| pages * self.page_bytes));
         }
+        self.write_observer();
         self.json.seconds("late_s", late_ns);
         self.json.seconds("took_s", sys::monotonic_ns() - t_ns);
         self.json.end_object();
@@ -177,6 +190,7 @@ impl Sampler {
     fn sample_groups(&mut self) {
         let refreshed = !self.groups.is_empty() && self.table.refresh(&mut self.buffer);
         self.networks.begin();
+        let roots: Vec<u32> = self.groups.iter().map(Group::root).collect();
         let mut reader = Reader {
             buffer: &mut self.buffer,
             table: &self.table,
@@ -186,12 +200,34 @@ impl Sampler {
             count: self.count,
             tick_ns: self.tick_ns,
             page_bytes: self.page_bytes,
+            now_ns: sys::monotonic_ns(),
+            roots: &roots,
+            has_proportional: self.has_proportional,
+            images_are_drawn: self.images_are_drawn,
         };
+        // All are read before any is written: to measure the memory of one may take long.
+        let standings: Vec<Standing> = self
+            .groups
+            .iter_mut()
+            .map(|group| group.read(&mut reader))
+            .collect();
         self.json.object("groups");
-        for group in &mut self.groups {
-            group.sample(&mut reader, &mut self.json);
+        for (group, standing) in self.groups.iter_mut().zip(&standings) {
+            group.write(&mut reader, standing, &mut self.json);
         }
         self.json.end_object();
+    }
+
+    /// Writes the CPU time of the process that observes, without its children.
+    fn write_observer(&mut self) {
+        let Some(file) = &mut self.observer else {
+            return;
+        };
+        if file.read(&mut self.buffer) == Reading::Whole {
+            let own = Stat::parse(self.buffer.text()).map(|stat| stat.own[0] + stat.own[1]);
+            let used_ns = own.map(|ticks| ticks * self.tick_ns);
+            self.json.seconds("observer_cpu_s_total", used_ns);
+        }
     }
 
     /// Follows a command; the next sample shows it.
@@ -211,6 +247,12 @@ impl Sampler {
                 .push(Group::new(&root.name, root.pid, &self.roots.proc));
         }
     }
+}
+
+/// Whether the kernel draws the addresses of each program at random, heap included.
+fn images_are_drawn(proc: &Path) -> bool {
+    std::fs::read_to_string(proc.join("sys/kernel/randomize_va_space"))
+        .is_ok_and(|level| level.trim() == "2")
 }
 
 /// Standard input, read as far as it is ready.

@@ -1,5 +1,8 @@
 //! The few calls of the C library that the standard library does not offer. All unsafe code of the crate is here.
 
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,6 +18,10 @@ pub enum Wake {
     /// A signal asked us to end.
     Signal,
 }
+
+/// Kinds of file systems, of `linux/magic.h` and statfs(2).
+const TMPFS_MAGIC: libc::__fsword_t = 0x0102_1994;
+const RAMFS_MAGIC: libc::__fsword_t = 0x8584_58f6;
 
 static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 
@@ -60,6 +67,23 @@ pub fn clock_ticks() -> u64 {
 #[must_use]
 pub fn online_cpus() -> u64 {
     configured(libc::_SC_NPROCESSORS_ONLN, 1)
+}
+
+/// Whether a file lies in memory: on a file system of the kind `tmpfs` or `ramfs`. False where it cannot be seen.
+#[must_use]
+pub fn is_in_memory(file: &Path) -> bool {
+    let Ok(name) = CString::new(file.as_os_str().as_bytes()) else {
+        return false;
+    };
+    let mut about = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    // Safety: `name` ends with a zero byte and `about` is valid for writing; it is read only after a success.
+    let kind = unsafe {
+        if libc::statfs(name.as_ptr(), about.as_mut_ptr()) != 0 {
+            return false;
+        }
+        about.assume_init().f_type
+    };
+    [TMPFS_MAGIC, RAMFS_MAGIC].contains(&kind)
 }
 
 /// Sleeps until `CLOCK_MONOTONIC` shows `deadline_ns`, or until something else happens.

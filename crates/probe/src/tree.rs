@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::process::Stat;
+use crate::kin::Trace;
+use crate::process::{Image, Stat};
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 
@@ -22,8 +23,22 @@ pub struct Entry {
     pub session: u32,
     /// When it started. In clock ticks.
     pub start_ticks: u64,
+    /// Where `exec` had put its program when it was first seen.
+    pub image: Image,
     /// Whether the last refresh has found it.
     pub new: bool,
+}
+
+impl Entry {
+    /// What it shows of where it comes from.
+    #[must_use]
+    pub fn trace(&self) -> Trace {
+        Trace {
+            session: self.session,
+            start_ticks: self.start_ticks,
+            image: self.image,
+        }
+    }
 }
 
 /// Longest chain of parents that is followed; a longer one can only be a loop of numbers used again.
@@ -102,6 +117,21 @@ impl Table {
                 self.processes.insert(pid, found);
             }
         }
+        self.look_again_at_orphans();
+    }
+
+    /// Reads the parent of new processes anew if it ended while the list was read: the kernel has given them another.
+    fn look_again_at_orphans(&mut self) {
+        let orphans: Vec<u32> = self
+            .processes(true)
+            .filter(|(_, entry)| !self.processes.contains_key(&entry.parent))
+            .map(|(pid, _)| pid)
+            .collect();
+        for pid in orphans {
+            if let Some(now) = self.look(pid) {
+                self.processes.insert(pid, now);
+            }
+        }
     }
 
     fn look(&self, pid: u32) -> Option<Entry> {
@@ -111,6 +141,7 @@ impl Table {
             parent: stat.parent,
             session: stat.session,
             start_ticks: stat.start_ticks,
+            image: stat.image,
             new: true,
         })
     }
@@ -133,6 +164,15 @@ impl Table {
             .iter()
             .filter(move |(_, entry)| entry.new || !only_new)
             .map(|(pid, entry)| (*pid, entry))
+    }
+
+    /// The process that started this one, the one that started that, and so on.
+    #[must_use]
+    pub fn ancestors(&self, pid: u32) -> Vec<u32> {
+        let parent = |pid: &u32| Some(self.get(*pid)?.parent).filter(|parent| *parent > 0);
+        std::iter::successors(parent(&pid), parent)
+            .take(DEEPEST)
+            .collect()
     }
 
     /// Whether a process descends from `root` or from any process that is a member already.

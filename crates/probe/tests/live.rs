@@ -194,3 +194,79 @@ fn orphans_stay_with_the_session_they_were_born_in() {
     );
     assert!(killed.success());
 }
+
+#[test]
+fn a_worker_that_was_orphaned_before_the_first_sample_counts() {
+    let mut shell = Shell::new();
+    // The shell in between ends at once. The worker is another's child by then, and in the session of this test: only
+    // its image shows where it comes from.
+    shell.tell("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
+    let mut sampler = watch(shell.child.id());
+    let first = group(&mut sampler);
+    shell.tell("burn 200000");
+    let second = group(&mut sampler);
+    shell.tell("kill $worker");
+    shell.end();
+    assert_eq!(first["processes"], 2);
+    assert!(cpu_s(&second) > cpu_s(&first));
+}
+
+#[test]
+fn a_group_whose_root_launched_and_left_goes_on() {
+    let mut shell = Shell::new();
+    let mut sampler = watch(shell.child.id());
+    group(&mut sampler);
+    shell.tell("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
+    assert_eq!(group(&mut sampler)["processes"], 2);
+    shell.tell("printf $worker > /proc/$$/comm");
+    let name = std::fs::read_to_string(format!("/proc/{}/comm", shell.child.id()));
+    let worker = name.expect("the name that the shell gave itself");
+    shell.end();
+    let left = group(&mut sampler);
+    let killed = Command::new("kill")
+        .arg(worker.trim())
+        .status()
+        .expect("kill");
+    assert!(killed.success());
+    assert_eq!(
+        (&left["processes"], &left["alive"]),
+        (&Value::from(1), &Value::Bool(false))
+    );
+}
+
+#[test]
+fn shared_pages_count_once() {
+    // Perl would do; the shell has no memory to share. A file in memory that two processes map is shared for certain.
+    let script = "import mmap, os, sys\n\
+                  shared = mmap.mmap(-1, 64 << 20)\n\
+                  shared.write(b'x' * (64 << 20))\n\
+                  children = []\n\
+                  for _ in range(3):\n\
+                  \x20   child = os.fork()\n\
+                  \x20   if not child:\n\
+                  \x20       sum(shared[::4096]); os.write(1, b'.'); sys.stdin.read(); os._exit(0)\n\
+                  \x20   children.append(child)\n\
+                  sys.stdin.read()\n\
+                  [os.waitpid(child, 0) for child in children]\n";
+    let mut child = Command::new("python3")
+        .args(["-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3");
+    let mut dots = [0; 3];
+    let mut output = child.stdout.take().expect("piped");
+    std::io::Read::read_exact(&mut output, &mut dots).expect("three children");
+    let mut sampler = watch(child.id());
+    let seen = group(&mut sampler);
+    drop(child.stdin.take());
+    child.wait().expect("it ends with its input");
+    let mebibytes = |key: &str| seen[key].as_u64().expect("a number") >> 20;
+    assert_eq!(seen["processes"], 4);
+    assert!(mebibytes("resident_sets_bytes") >= 4 * 64);
+    assert!((64..128).contains(&mebibytes("memory_bytes")), "{seen}");
+    assert!(
+        (64..128).contains(&mebibytes("memory_anonymous_bytes")),
+        "{seen}"
+    );
+}

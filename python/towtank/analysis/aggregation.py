@@ -12,6 +12,7 @@ from typing import Any
 
 from towtank.analysis.statistics import t_interval
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
+from towtank.analysis.system.disks import counted_once
 
 RESPONSE_KEYS = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 Run = dict[str, Any]
@@ -159,6 +160,7 @@ class Point:
                 **_extremes([run["response_time_s"] for run in self.usable]),
             },
             "tiers": {name: self._tier(name) for name in self.tiers},
+            "not_attributed": self._not_attributed(),
             "transactions": {name: self._transaction(name) for name in self._names()},
             "disk_read_bytes_per_s": self._disks("read_bytes_per_s"),
             "disk_write_bytes_per_s": self._disks("write_bytes_per_s"),
@@ -191,6 +193,12 @@ class Point:
             },
         }
 
+    def _not_attributed(self) -> dict[str, Any]:
+        """CPUs that no tier explains, by machine; older runs have none."""
+        names = dict.fromkeys(name for run in self.usable for name in run.get("not_attributed") or {})
+        key = "cpus_used"
+        return {name: {key: over_runs(self.usable, "not_attributed", name, key).document()} for name in names}
+
     def _transaction(self, name: str) -> dict[str, Any]:
         ramps = [
             run["transactions"].get(name, {}).get("phases", {}).get("ramp_up", {}).get("mean_s") for run in self.usable
@@ -208,7 +216,7 @@ class Point:
     def _disks(self, name: str) -> dict[str, Any]:
         values = []
         for run in self.usable:
-            disks = [one[name] for one in run["host"]["disks"].values() if name in one]
+            disks = [one[name] for one in counted_once(run["host"]["disks"]).values() if name in one]
             values.append(sum(disks) if disks else None)
         return plain_over_runs(values).document()
 

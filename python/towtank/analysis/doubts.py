@@ -47,6 +47,8 @@ class Kind(StrEnum):
     DATA_DAMAGED = "data_damaged"
     COPIED_RUN = "copied_run"
     INTERFERENCE = "interference"
+    NOT_ATTRIBUTED = "not_attributed"
+    ROOT_LEFT = "root_left"
     CONNECTION_WAIT = "connection_wait"
     FRAMING = "framing"
     RECONNECTS = "reconnects"
@@ -188,6 +190,18 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.INTERFERENCE: (
         "Other programs worked on the CPUs of the system under test, so it waited for them and not for itself.",
         "stop what else runs on this machine, then repeat the run",
+    ),
+    Kind.NOT_ATTRIBUTED: (
+        "Processes that belong to no tier used this CPU time. If they are part of a tier (a server that detaches, a "
+        "worker that another process started), its utilization and demand are too low, and so is every size computed "
+        "from them; if they are not, they took CPU time from the tiers.",
+        "name the process that serves, not its launcher, or start it under Towtank or in a control group of its own; "
+        "stop what else runs on the machine; limits.not_attributed sets the limit",
+    ),
+    Kind.ROOT_LEFT: (
+        "The process that was named for a tier started others and ended. Those that it left are counted as far as "
+        "they can be found; one that detached before the first look may be missing.",
+        "name the process that serves (its PID file has the number), or start the tier in the foreground",
     ),
     Kind.CONNECTION_WAIT: (
         "Requests waited for a free connection of the generator's own pool before they left. That wait is part of "

@@ -49,6 +49,7 @@ CHECKS: tuple[RunCheck, ...] = (
     consistency.audited,
     machine.steal,
     machine.interference,
+    machine.attributed,
     machine.clock,
     machine.pinned,
     network.listen_queues,

@@ -23,16 +23,26 @@ kernel or the service does not offer is left out, never zero.
 ## How a group is counted
 
 A group is a root process and its descendants. A process belongs to it for good once it was seen there, also when its
-parent ends before it. One that appears after its parent has ended is still found if the root leads a session, as
-every service that Towtank starts does. A reused process number is told apart by the start of the process.
+parent ends before it. One that appears after its parent has ended belongs to the group by one of four traces:
+
+1. The kernel made it a child of the root, because the root is a reaper. The guard is one, so that this holds for every
+   process that Towtank starts, also on hosts of providers `namespaces` and `ssh`.
+2. It is in the control group of the root, if that is the group's own: a unit of systemd, a container.
+3. Its session was led by a member.
+4. It has the addresses of code, stack, heap and arguments of a member. `exec` draws them at random and `fork` keeps
+   them, so a worker that detaches by `fork` alone has those of the program that was named.
+
+A process that was named by its number, detached before the first sample and became another program leaves none of the
+last two. What it uses is not attributed (see [Summaries](summary.md)). A reused process number is distinguished by the
+start of the process.
 
 Time, page faults and input/output of descendants that ended stay counted. The kernel credits them to the process that
 waits for them; what it credits within the group is never counted again, and what nobody waits for keeps the value it
-was last seen with. So the totals never shrink and never exceed what was used; they fall short only by what such a
-process used between its last sample and its end. Context switches and waiting for a CPU are told by the kernel for
-living threads only; those of a thread that ended keep the value it was last seen with. To spare reading the long
-`status` of every thread, it is read only for threads whose `schedstat` shows that they ran since the last sample: a
-thread that did not run has not switched.
+was last seen with, unless a control group of its own or a root that is a reaper counts it. So the totals never shrink
+and never exceed what was used; they fall short only by what such a process used between its last sample and its end.
+Context switches and waiting for a CPU are told by the kernel for living threads only; those of a thread that ended keep
+the value it was last seen with. To spare reading the long `status` of every thread, it is read only for threads whose
+`schedstat` shows that they ran since the last sample: a thread that did not run has not switched.
 
 ## What a service tells
 

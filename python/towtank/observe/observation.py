@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -163,6 +164,7 @@ class Observation:
         groups = [word for name, pid in self._groups.items() for word in ("--group", f"{name}={pid}")]
         command = [str(engine.binary()), "probe", "--out", str(self._run.observe / PROBE_STREAM)]
         command += ["--interval", str(self._interval_s), "--until-stdin-closes", *groups]
+        command += ["--observer", str(os.getpid())]
         with (self._run.logs / PROBE_LOG).open("ab") as log:
             # A session of its own: Ctrl-C on the terminal must not end the probe before the run is finished.
             return subprocess.Popen(

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from towtank.estimates import interval_texts
+from towtank.results.observe import NOT_ATTRIBUTED, THIS_MACHINE
 
 ABSENT = "–"
 _DIGITS = 3
@@ -209,6 +210,11 @@ def sentence(words: str) -> str:
 def listing(items: list[str]) -> str:
     """Join words as a sentence does: `a, b and c`."""
     return " and ".join(items) if len(items) < 3 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def not_attributed(machine: str) -> str:
+    """Name what a machine did for none of the tiers on it."""
+    return NOT_ATTRIBUTED if machine == THIS_MACHINE else f"{NOT_ATTRIBUTED} on {machine}"
 
 
 def plural(number_of: int, word: str) -> str:

@@ -121,6 +121,12 @@ def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(tier for point in points for tier in point.get("tiers") or {}))
 
 
+def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
+    """Names of the machines with tiers, each of which has CPU time that no tier explains."""
+    points = [point for one in study_summary.get("configurations") or () for point in one.get("points") or ()]
+    return list(dict.fromkeys(name for point in points for name in point.get("not_attributed") or {}))
+
+
 def table(study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | None = None) -> Table:
     """One row for each point: throughput with its interval, response times, CPU by tier (all by default), verdict."""
     configurations = list(study_summary.get("configurations") or ())
@@ -131,15 +137,17 @@ def table(study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | Non
         "configuration", overflow="fold"
     )  # the only one that may wrap: numbers broken over lines cannot be read
     load = str(study_summary.get("load_factor") or "users")
-    for title in (load, "throughput", "mean", "p95", *(f"CPU {tier}" for tier in tiers)):
+    rests = unattributed_of(study_summary)
+    cpus = (*(f"CPU {tier}" for tier in tiers), *(f"CPU {people.not_attributed(name)}" for name in rests))
+    for title in (load, "throughput", "mean", "p95", *cpus):
         made.add_column(Text(title), justify="right", no_wrap=True)
     made.add_column("verdict", no_wrap=True)
     for configuration, point in points:
-        made.add_row(*(Text(cell) for cell in _cells(configuration, point, tiers)), _verdict(point))
+        made.add_row(*(Text(cell) for cell in _cells(configuration, point, tiers, rests)), _verdict(point))
     return made
 
 
-def _cells(configuration: Mapping[str, Any], point: Mapping[str, Any], tiers: list[str]) -> list[str]:
+def _cells(configuration: Mapping[str, Any], point: Mapping[str, Any], tiers: list[str], rests: list[str]) -> list[str]:
     return [
         str(configuration.get("label") or "all runs"),
         people.plain(point.get("users", point.get("load"))),
@@ -147,6 +155,7 @@ def _cells(configuration: Mapping[str, Any], point: Mapping[str, Any], tiers: li
         people.seconds_of(dig(point, "response_time_s", "mean")),
         people.seconds_of(dig(point, "response_time_s", "p95")),
         *(people.plain_of(dig(point, "tiers", tier, "cpus_used")) for tier in tiers),
+        *(people.plain_of(dig(point, "not_attributed", name, "cpus_used")) for name in rests),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from towtank.results import segments
 from towtank.results.exports.seconds import Second, known_names, one_second
 from towtank.results.folder import RunFolder
-from towtank.results.observe import PROBE
+from towtank.results.observe import NOT_ATTRIBUTED, PROBE
 from towtank.results.segments import Interval, Recording
 from towtank.sending.following import Follower
 from towtank.sending.update import TierSample, Update
@@ -20,6 +20,8 @@ _SECOND_NS = 1e9
 _LATE_S = 2.0
 
 _Key = tuple[int, int]
+_Totals = tuple[int, dict[str, float], float | None]
+"""Of one sample: its instant [ns], CPU time of each group [s], and of the host without that of observing [s]."""
 
 
 class Gatherer:
@@ -37,7 +39,7 @@ class Gatherer:
         self._recording = Recording()
         self._waiting: dict[_Key, list[Interval]] = {}
         self._recorded_until: dict[int, float] = {}
-        self._before: tuple[int, dict[str, float]] | None = None
+        self._before: _Totals | None = None
 
     def update(self, *, last: bool = False) -> Update | None:
         """What has become whole; with `last` all there is. None before the first line of the engine."""
@@ -87,25 +89,34 @@ class Gatherer:
                 if "cpu_user_s_total" in group and "cpu_system_s_total" in group
             }
             if self._before is not None and self._before[0] < at and self._before[0] >= origin_ns:
-                found.append(self._between(*self._before, at, totals, origin_ns))
-            self._before = (at, totals)
+                found.append(self._between(self._before, (at, totals, _host_cpu_s(document)), origin_ns))
+            self._before = (at, totals, _host_cpu_s(document))
         return found
 
-    def _between(
-        self, before_ns: int, before: dict[str, float], at_ns: int, totals: dict[str, float], origin_ns: int
-    ) -> TierSample:
+    def _between(self, earlier: _Totals, later: _Totals, origin_ns: int) -> TierSample:
+        (before_ns, before, host_before), (at_ns, totals, host) = earlier, later
         start, end = (before_ns - origin_ns) / _SECOND_NS, (at_ns - origin_ns) / _SECOND_NS
         # A service that began again counts from zero.
         used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
+        known = {name: value for name, value in used.items() if value >= 0}
+        # With another group than before, the difference would hold all that the group ever used.
+        if host is not None and host_before is not None and known.keys() == before.keys() == totals.keys():
+            known[NOT_ATTRIBUTED] = (host - host_before) / (end - start) - sum(known.values())
         stage = self._stage_at((start + end) / 2)
-        return TierSample(
-            start,
-            end,
-            str(stage.get("name", "")),
-            str(stage.get("phase", "")),
-            {name: value for name, value in used.items() if value >= 0},
-        )
+        return TierSample(start, end, str(stage.get("name", "")), str(stage.get("phase", "")), known)
 
     def _stage_at(self, at_s: float) -> dict[str, Any]:
         stages = segments.stages_of(self._recording)
         return next((one for one in stages if one["start_s"] <= at_s < one["end_s"]), stages[-1] if stages else {})
+
+
+def _host_cpu_s(sample: dict[str, Any]) -> float | None:
+    """CPU time of the host without that of the probe and its conductor; None where the host did not report it. [s]"""
+    host, probe = sample.get("host") or {}, sample.get("probe") or {}
+    used = [
+        seconds for state in ("user", "system") if isinstance(seconds := host.get(f"cpu_{state}_s_total"), int | float)
+    ]
+    if len(used) < 2:
+        return None
+    observing = [float(probe.get(key, 0.0)) for key in ("cpu_s_total", "observer_cpu_s_total")]
+    return sum(map(float, used)) + float(host.get("cpu_irq_s_total", 0.0)) - sum(observing)

@@ -192,6 +192,10 @@ class Limits(FileModel):
     errors: Share = Field(0.01, description="Share of transactions that may fail.")
     start_lag_p99: Duration = Field(0.01, description="99th percentile of how late requests may leave.")
     interference: Share = Field(0.10, description="Share of the system's CPUs that other programs may use.")
+    not_attributed: Share = Field(
+        0.05,
+        description="Share of a machine's CPUs that neither a tier nor the generator nor an observer may use.",
+    )
     generator_busy: Share = Field(
         0.85,
         description="Share of the time that the generator's threads may be busy; `100 %` where its end of the "

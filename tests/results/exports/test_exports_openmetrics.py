@@ -70,6 +70,10 @@ def test_values_are_those_of_the_summaries(results, found):
         value(found, "towtank_tier_cpus_used", run="r004", tier="content", bound="estimate")
         == (run["tiers"]["content"]["cpus_used"]["value"])
     )
+    # Results of before proportional sets say what their figure of memory is.
+    memory = {"tier": "content", "how": "sum of resident sets"}
+    sets = value(found, "towtank_tier_resident_sets_bytes", run="r004", tier="content")
+    assert value(found, "towtank_tier_memory_bytes", run="r004", **memory) == sets > 0
     assert value(found, "towtank_run_verdict", run="r004", verdict="valid") == 1
     assert value(found, "towtank_run_verdict", run="r004", verdict="invalid") == 0
 

@@ -1,8 +1,10 @@
 //! `/proc/diskstats`, whole devices only.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::json::Json;
+use crate::sys;
 use crate::text;
 
 /// Unit of the sector columns, whatever the device's own sector size (Documentation/admin-guide/iostats.rst). [bytes]
@@ -31,7 +33,7 @@ impl Disks {
 
     /// Writes the object `disks`.
     ///
-    /// Devices built from others (`dm-0`, `md0`) stand beside those they are built from: sums over all count twice.
+    /// Devices built from others stand beside those they are built from, and are `stacked`: sums leave them out.
     pub fn write(&mut self, content: &[u8], json: &mut Json) {
         json.object("disks");
         for line in text::lines(content) {
@@ -48,7 +50,8 @@ impl Disks {
             }
             let moved = columns[0] + columns[4] > 0;
             if count == columns.len() && self.whole(name) && (moved || !often_unused(name)) {
-                write_disk(name, &columns, json);
+                let folder = self.block.join(file_name(name));
+                write_disk(name, &columns, is_stacked(&folder), json);
             }
         }
         json.end_object();
@@ -58,11 +61,7 @@ impl Disks {
         if let Some((_, whole)) = self.known.iter().find(|(known, _)| known == name) {
             return *whole;
         }
-        // sysfs writes the slash of names as `cciss/c0d0` as an exclamation mark.
-        let whole = self
-            .block
-            .join(text::owned(name).replace('/', "!"))
-            .exists();
+        let whole = self.block.join(file_name(name)).exists();
         self.known.push((name.to_vec(), whole));
         whole
     }
@@ -72,8 +71,25 @@ fn often_unused(name: &[u8]) -> bool {
     OFTEN_UNUSED.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// sysfs writes the slash of names as `cciss/c0d0` as an exclamation mark.
+fn file_name(disk: &[u8]) -> String {
+    text::owned(disk).replace('/', "!")
+}
+
+/// Whether another device counts the bytes of this one, too: it is built from others, or from a file.
+///
+/// A file in memory (tmpfs) lies on no other device. A file that cannot be seen from here is taken to lie on a disk.
+fn is_stacked(folder: &Path) -> bool {
+    let built_from_disks =
+        || fs::read_dir(folder.join("slaves")).is_ok_and(|mut entries| entries.next().is_some());
+    match fs::read_to_string(folder.join("loop/backing_file")) {
+        Ok(file) => !sys::is_in_memory(Path::new(file.trim_end_matches('\n'))),
+        Err(_) => built_from_disks(),
+    }
+}
+
 /// Columns from the fourth of the line: reads, merged, sectors, ms, writes, merged, sectors, ms, now, ms busy, ms queued.
-fn write_disk(name: &[u8], columns: &[u64; 11], json: &mut Json) {
+fn write_disk(name: &[u8], columns: &[u64; 11], stacked: bool, json: &mut Json) {
     json.object(&text::owned(name));
     json.count("read_bytes_total", columns[2] * SECTOR_BYTES);
     json.count("write_bytes_total", columns[6] * SECTOR_BYTES);
@@ -81,5 +97,32 @@ fn write_disk(name: &[u8], columns: &[u64; 11], json: &mut Json) {
     json.count("write_operations_total", columns[4]);
     json.seconds("busy_s_total", columns[9] * MILLISECOND_NS);
     json.seconds("queue_s_total", columns[10] * MILLISECOND_NS);
+    json.flag("stacked", stacked);
     json.end_object();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_built_from_another_is_stacked() {
+        let folder = std::env::temp_dir().join(format!("towtank-stacked-{}", std::process::id()));
+        let disk = |name: &str, part: &str| {
+            let path = folder.join(name);
+            fs::create_dir_all(path.join(part)).expect("a folder");
+            path
+        };
+        let (plain, mapped) = (disk("vda", "slaves"), disk("dm-0", "slaves/vda"));
+        let looped = disk("loop0", "loop");
+        let found = |file: &str| {
+            fs::write(looped.join("loop/backing_file"), file).expect("a file");
+            is_stacked(&looped)
+        };
+        let on_disk = found("/nowhere/to/be/seen (deleted)\n");
+        let in_memory = found("/dev/shm\n");
+        let others = (is_stacked(&plain), is_stacked(&mapped));
+        fs::remove_dir_all(&folder).expect("our own folder");
+        assert_eq!((on_disk, in_memory, others), (true, false, (false, true)));
+    }
 }

@@ -18,6 +18,11 @@ pub fn write_meminfo(content: &[u8], json: &mut Json) {
             text::keyed(content, name).map(|kibibytes| kibibytes * KIB),
         );
     }
+    let anonymous = text::keyed(content, "AnonPages").zip(text::keyed(content, "Shmem"));
+    json.count(
+        "memory_anonymous_bytes",
+        anonymous.map(|(private, shared)| (private + shared) * KIB),
+    );
 }
 
 /// Writes the paging counters from `/proc/vmstat`.

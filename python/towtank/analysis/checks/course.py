@@ -66,16 +66,21 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
     end = evidence.run_end_s
     for name in evidence.observed.tiers:
         alive = [
-            (at, group["alive"], group.get("root_start_ticks"))
+            (at, group["alive"], group.get("root_start_ticks"), group.get("processes_alive") or 0)
             for at, one in zip(evidence.observed.samples.times_s, evidence.observed.probe.samples, strict=True)
             if 0 <= at <= min(end, _taken_down_at(evidence, name))
             and "alive" in (group := one.get("groups", {}).get(name, {}))
         ]
-        dead = [at for at, is_alive, _ in alive if not is_alive]
-        ticks = {tick for _, is_alive, tick in alive if is_alive and tick is not None}
+        dead = [at for at, is_alive, _, left in alive if not is_alive and not left]
+        left = [(at, processes) for at, is_alive, _, processes in alive if not is_alive and processes]
+        ticks = {tick for _, is_alive, tick, _ in alive if is_alive and tick is not None}
         if dead:
             text = f"{name} was gone at {dead[0]:.0f} s of the run"
             yield Doubt(Kind.SERVICE_DIED, Level.INVALID, text, dead[0], unit="s")
+        elif left:
+            at, processes = left[0]
+            text = f"the process named for {name} had ended at {at:.0f} s of the run and left {processes} running"
+            yield Doubt(Kind.ROOT_LEFT, Level.SUSPECT, text, at, unit="s")
         if len(ticks) > 1:
             text = f"{name} was started {len(ticks)} times within the run"
             yield Doubt(Kind.SERVICE_RESTARTED, Level.INVALID, text, float(len(ticks)), 1.0)

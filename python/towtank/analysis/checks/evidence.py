@@ -14,6 +14,7 @@ from towtank.analysis.windows.window import Window
 _LIMIT_NAMES = {
     "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
     "interference": ("interference",),
+    "not_attributed": ("not_attributed",),
     "generator_busy": ("generator_busy",),
     "errors": ("errors", "errors_share", "error_share", "error_rate"),
 }

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.system.rates import CLOCK_JUMP_S
-from towtank.results.observe import GENERATOR_GROUP
+from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
 # The kernel books some of its own work on a CPU to nobody; a tenth of a CPU is more than that.
 FOREIGN_SHARE = 0.10
+# The kernel's own threads and the tick accounting of the host stay below a few per cent.
+NOT_ATTRIBUTED_SHARE = 0.05
+# A tier that serves the load uses more than this; a launcher that waits does not. [1]
+_NEXT_TO_NOTHING = 0.005
 # So many times the limit, the system was measured as much as the others.
 _FOREIGN_INVALID = 3.0
 THROTTLED_SHARE = 0.01
@@ -36,6 +40,31 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
         level = Level.INVALID if foreign > _FOREIGN_INVALID * limit else Level.SUSPECT
         text = f"other programs used {percent(foreign)} of the system's CPUs, limit {percent(limit)}"
         yield Doubt(Kind.INTERFERENCE, level, text, foreign, limit)
+
+
+def attributed(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether tiers, generator and observers explain what the machines of the tiers used."""
+    limit = evidence.limit("not_attributed", NOT_ATTRIBUTED_SHARE)
+    for name, one in evidence.summary["not_attributed"].items():
+        used, cpus = one["cpus_used"]["value"], one["cpus"]
+        if used is None or not cpus:
+            continue
+        # A kernel that accounts for interrupts apart from processes attributes them to nobody.
+        rest = used - (one["interrupts_cpus_used"] or 0.0)
+        if rest > limit * cpus:
+            where = "this machine" if name == THIS_MACHINE else name
+            text = (
+                f"{rest:.2f} CPUs of {where} were used by processes of no tier: {percent(rest / cpus)} of its "
+                f"{cpus} CPUs, limit {percent(limit)}{_idle(evidence)}"
+            )
+            yield Doubt(Kind.NOT_ATTRIBUTED, Level.SUSPECT, text, rest / cpus, limit)
+
+
+def _idle(evidence: Evidence) -> str:
+    """Names the tiers that used next to nothing: their processes may be launchers."""
+    used = {name: tier["cpus_used"]["value"] for name, tier in evidence.summary["tiers"].items()}
+    idle = [name for name, cpus in used.items() if cpus is not None and cpus < _NEXT_TO_NOTHING]
+    return f"; next to nothing was used by {', '.join(idle)}" if idle else ""
 
 
 def clock(evidence: Evidence) -> Iterator[Doubt]:

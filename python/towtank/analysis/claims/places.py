@@ -12,11 +12,13 @@ from towtank.analysis.aggregation import combined
 from towtank.analysis.statistics import estimates, ratio_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.stored import BINOMIAL
+from towtank.analysis.system.disks import counted_once
 from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
 COUNTED = "stored"
 """What stands below this was counted one by one: a number of it is exact."""
+DISKS = "disks"
 Json = Mapping[str, Any]
 Levels = dict[str, str]
 
@@ -135,6 +137,8 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
     if path == ("errors", "share") and "transactions" in found:
         return [_share_failed(list(found["transactions"].values()))]
     names = list(found) if path[0] == EACH else [path[0]]
+    if tuple(path[:2]) == (DISKS, EACH) and DISKS in found:
+        found = {DISKS: counted_once(found[DISKS])}
     return [leaf for name in names if name in found for leaf in leaves(found[name], path[1:])]
 
 

@@ -23,7 +23,7 @@ from towtank.analysis.run.evidence import gather_evidence
 from towtank.analysis.run.inputs import inputs
 from towtank.analysis.run.reading import read_run, study_limits, study_objectives
 from towtank.analysis.stored import stored
-from towtank.analysis.system import hosts, tiers
+from towtank.analysis.system import attribution, hosts, tiers
 from towtank.analysis.system.balance import balance
 from towtank.analysis.system.databases import databases
 from towtank.analysis.system.limits import tier_limits
@@ -107,6 +107,9 @@ def describe(
     summary["timeline"] = {
         **load.timeline(data.measurement),
         **tiers.timeline(data.observed, data.measurement),
+        "not_attributed_cpus_used": {
+            name: load.numbers(used) for name, used in attribution.timeline(data.observed, data.measurement).items()
+        },
     }
     summary["damage"] = data.damage
     evidence = gather_evidence(data, summary, limits)
@@ -169,6 +172,7 @@ def _system(data: RunData) -> dict[str, Any]:
             }
             for name in observed.tiers
         },
+        "not_attributed": attribution.not_attributed(observed, measurement, chosen),
         "host": tiers.host(observed, measurement, chosen),
         "hosts": hosts.hosts(observed, measurement, chosen),
         "machine": hosts.machine(observed, measurement, chosen),

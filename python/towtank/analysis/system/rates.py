@@ -118,6 +118,15 @@ class Samples:
             self._tracks[path] = track(self.times_s, [lookup(one, path) for one in self.samples])
         return self._tracks[path]
 
+    def has(self, *path: str) -> bool:
+        """Whether any sample has a number at a path of keys."""
+        return bool(len(self.track(*path).times_s))
+
+    def pairs(self, *path: str) -> list[tuple[float, float]]:
+        """Times and values of the samples that have a number at a path of keys."""
+        found = zip(self.times_s, (lookup(one, path) for one in self.samples), strict=True)
+        return [(at, value) for at, value in found if value is not None]
+
     def gauge(self, start_s: float, end_s: float, *path: str) -> list[float]:
         """Values of the gauge at a path of keys, of the samples between two instants."""
         chosen = [one for at, one in zip(self.times_s, self.samples, strict=True) if start_s <= at <= end_s]

@@ -11,6 +11,8 @@ from towtank.analysis.load import numbers
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import estimates, ratio_of_sums
 from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.system.disks import counted_once, is_stacked
+from towtank.analysis.system.memory import memory
 from towtank.analysis.system.parts import PARTS, Part
 from towtank.analysis.system.rates import Samples, Track, track
 from towtank.results.observe import ProbeStream, ServiceStream
@@ -44,8 +46,8 @@ TCP_COUNTS = {
     "retransmits": "tcp_retransmits_total",
     "needless_retransmits": "tcp_needless_retransmits_total",
 }
-_HOST_CPU = ("cpu_user_s_total", "cpu_system_s_total", "cpu_irq_s_total")
-_HOST_CPU_ALL = (*_HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal_s_total")
+HOST_CPU = ("cpu_user_s_total", "cpu_system_s_total", "cpu_irq_s_total")
+_HOST_CPU_ALL = (*HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal_s_total")
 
 
 @dataclass
@@ -137,7 +139,6 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
     def rate(counter: str) -> float | None:
         return samples.track("groups", name, counter).rate(start, end)
 
-    resident = samples.gauge(start, end, "groups", name, "resident_bytes")
     parts = {}
     for part in observed.parts(name):
         seconds = observed.part_cpu_s(name, part, measurement)
@@ -156,7 +157,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
         "cpu_system": rate("cpu_system_s_total"),
         "utilization": used.value / allotted if used.value is not None and allotted else None,
         "cpu_demand_s": demand.document(),
-        "resident_bytes": float(np.mean(resident)) if resident else None,
+        **memory(samples, name, start, end),
         "disk_read_bytes_per_s": rate("read_bytes_total"),
         "disk_write_bytes_per_s": rate("write_bytes_total"),
         "major_faults_per_s": rate("major_page_faults_total"),
@@ -186,14 +187,16 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
             found[key] = {out: value for out, value in values.items() if value is not None}
         return found
 
-    used = sum(_host_bins(samples, name, measurement) for name in _HOST_CPU)
+    disks = rates("disks", _DISK_RATES)
+    last = samples.samples[-1].get("disks", {}) if samples.samples else {}
+    used = sum(host_bins(samples, name, measurement) for name in HOST_CPU)
     pressures = {out: samples.track("host", "pressure", *path).rate(start, end) for out, path in _PRESSURES.items()}
-    memory = samples.gauge(start, end, "host", "memory_available_bytes")
+    available = samples.gauge(start, end, "host", "memory_available_bytes")
     sockets = samples.gauge(start, end, "host", "tcp_memory_bytes")
     return {
         "cpus": observed.host_cpus,
         "cpus_used": ratio(np.asarray(used), measurement.lengths, chosen).document(),
-        "disks": rates("disks", _DISK_RATES),
+        "disks": {name: {**found, "stacked": is_stacked(name, last.get(name, {}))} for name, found in disks.items()},
         "networks": rates("networks", _NETWORK_RATES),
         "tcp": {out: samples.track("host", name).growth(start, end) for out, name in TCP_COUNTS.items()},
         "tcp_memory_bytes": float(np.mean(sockets)) if sockets else None,
@@ -202,11 +205,12 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
         "steal": steal(observed, start, end),
         "foreign_share": foreign_share(observed, start, end),
         "context_switches_per_s": samples.track("host", "context_switches_total").rate(start, end),
-        "memory_available_bytes": float(np.mean(memory)) if memory else None,
+        "memory_available_bytes": float(np.mean(available)) if available else None,
     }
 
 
-def _host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
+def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
+    """CPU time of a host in one state, in each bin; shape (n_bins,). [s]"""
     found: Track = samples.track("host", name)
     if not len(found.times_s) and name == "cpu_irq_s_total":
         return np.zeros(measurement.bins)
@@ -324,7 +328,7 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
     """CPU by tier and disk traffic of the host, second by second."""
     lengths = measurement.lengths
     samples = observed.samples
-    disks = {key for one in samples.samples[-1:] for key in one.get("disks", {})}
+    disks = counted_once(samples.samples[-1].get("disks", {})) if samples.samples else {}
     parts = {}
     for name in observed.tiers:
         for part in observed.parts(name):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from towtank.analysis.doubts import Kind
 from towtank.analysis.objectives import metric_of
 from towtank.analysis.statistics import standard_error_of
 from towtank.analysis.statistics.estimates import from_document
@@ -139,6 +140,7 @@ def _fit_configuration(one: Configuration, wish: Wish) -> Answer:
     answer = _answer(
         points, wish, head, servers=servers, findings=one.findings, excluded=one.excluded, think_s=one.think_s
     )
+    _doubt(answer.document["verdict"], attribution_doubts(one))
     answer.configuration = one
     answer.document["bottleneck"] = bottleneck.name if bottleneck else None
     answer.document["mix"] = mix.document(points.load) if mix else None
@@ -254,15 +256,37 @@ def _worth(one: Candidate, points: Observations, wish: Wish, think_s: float) -> 
     loads = default_loads(one) if wish.loads is None else wish.loads
     doubts = _interval_doubts(one)
     verdict = one.judgement.document()
-    if doubts:
-        verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
-        verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
+    _doubt(verdict, doubts)
     return {
         "verdict": verdict,
         "held_out": held_out(one, points),
         "predictions": predict(one, loads, think_s),
         "trust": trust(one, think_s),
     }
+
+
+def _doubt(verdict: Json, doubts: list[str]) -> None:
+    """Add doubts to a verdict."""
+    if doubts:
+        verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
+        verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
+
+
+def attribution_doubts(one: Configuration) -> list[str]:
+    """Doubt of demands if processes of no tier used more than the limit in some runs; names the run with the most."""
+    found = [
+        (reason["seen"] or 0.0, str(run["run"]), reason["message"])
+        for run in one.runs
+        for reason in run["verdict"].get("reasons") or ()
+        if reason["kind"] == Kind.NOT_ATTRIBUTED
+    ]
+    if not found:
+        return []
+    _, name, message = max(found)
+    return [
+        f"{len({run for _, run, _ in found})} of {len(one.runs)} runs used CPU time that is attributed to no tier, "
+        f"most of all {name}: {message}. Demands hold only what is attributed to tiers"
+    ]
 
 
 def _interval_doubts(one: Candidate) -> list[str]:

@@ -81,7 +81,7 @@ def _notes(runs: list[RunResult]) -> tuple[str, ...]:
     over = any((one.get("cache_bytes") or 0) > _OVER * (one.get("cache_limit_bytes") or float("inf")) for one in mounts)
     told = (
         "A cache that seems to hold more than its limit is counted wrong by GlusterFS itself, which forgets files "
-        "without taking their pages off; the resident memory of the mount's tier tells what it has."
+        "without taking their pages off; the memory of the mount's tier states what it has."
     )
     return (told,) if over else ()
 

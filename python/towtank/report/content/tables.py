@@ -75,21 +75,24 @@ def _points(results: Results) -> list[Block]:
     """The points with the CPUs of their tiers; in a table of their own where more than fit beside the rest."""
     points = _all_points(results)
     tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
+    rests = list(dict.fromkeys(str(name) for _, point in points for name in point.get("not_attributed") or {}))
     beside = tiers if len(tiers) <= _TIERS_BESIDE else []
+    beside_rests = rests if beside == tiers else []
     columns = (
         *_head(results),
         Column("Throughput", numeric=True),
         Column("Mean response", numeric=True),
         Column("95th percentile", numeric=True),
         *(Column(f"CPUs used, {tier}", numeric=True) for tier in beside),
+        *(Column(f"CPUs {people.not_attributed(name)}", numeric=True) for name in beside_rests),
         Column("Errors", numeric=True),
         Column("Verdicts"),
     )
-    rows = tuple(_point_row(configuration, point, beside) for configuration, point in points)
+    rows = tuple(_point_row(configuration, point, beside, beside_rests) for configuration, point in points)
     footnotes = _footnotes([point for _, point in points])
     made: list[Block] = [Table("Results by configuration and load", columns, rows, footnotes)]
     if tiers != beside:
-        made.append(_tiers(results, points, tiers))
+        made.append(_tiers(results, points, tiers, rests))
     return made
 
 
@@ -101,33 +104,36 @@ def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
     return label_of(configuration), f"{people.plain(point.get('users'))}{_mark(point)}"
 
 
-def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str]) -> Table:
-    """CPUs by tier; points where no run counts have none."""
+def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
+    """CPUs by tier, and those of no tier by machine; points where no run counts have none."""
     counting = [(one, point) for one, point in points if series.point_state(point) != "invalid"]
     rows = tuple(
         (
             *_head_cells(configuration, point),
             *(people.plain_estimate(dig(point, "tiers", tier, "cpus_used"), "") for tier in tiers),
+            *(people.plain_estimate(dig(point, "not_attributed", name, "cpus_used"), "") for name in rests),
         )
         for configuration, point in counting
     )
-    columns = (*_head(results), *(Column(tier, numeric=True) for tier in tiers))
+    named = [*tiers, *map(people.not_attributed, rests)]
+    columns = (*_head(results), *(Column(name, numeric=True) for name in named))
     return Table("CPUs used, by tier", columns, rows, _footnotes([point for _, point in counting]))
 
 
-def _point_row(configuration: Json, point: Json, tiers: list[str]) -> tuple[str, ...]:
+def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[str]) -> tuple[str, ...]:
     head = _head_cells(configuration, point)
     verdicts = [
         f"{run} {verdict}" for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)
     ]
     if series.point_state(point) == "invalid":
-        return (*head, *([people.ABSENT] * (4 + len(tiers))), ", ".join(verdicts) or "not run")
+        return (*head, *([people.ABSENT] * (4 + len(tiers) + len(rests))), ", ".join(verdicts) or "not run")
     return (
         *head,
         people.rate_estimate(point.get("throughput_per_s")),
         people.seconds_estimate(dig(point, "response_time_s", "mean")),
         people.seconds_estimate(dig(point, "response_time_s", "p95")),
         *(people.plain_estimate(dig(point, "tiers", tier, "cpus_used"), "CPUs") for tier in tiers),
+        *(people.plain_estimate(dig(point, "not_attributed", name, "cpus_used"), "CPUs") for name in rests),
         people.share(point.get("errors_share")),
         ", ".join(verdicts),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from towtank.analysis.system.disks import counted_once
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Figure, Table
@@ -47,7 +48,7 @@ def _estimate(key: str, point: Json) -> Any:
 
 def disks_total(key: str, summary: Json) -> dict[str, float] | None:
     """Sum one figure over the disks of a run."""
-    disks = dig(summary, "host", "disks") or {}
+    disks = counted_once(dig(summary, "host", "disks") or {})
     values = [disk[key] for disk in disks.values() if isinstance(disk.get(key), (int, float))]
     return {"value": sum(values)} if values else None
 

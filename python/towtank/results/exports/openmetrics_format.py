@@ -15,6 +15,7 @@ from typing import Any
 from towtank.results.exports import judged
 from towtank.results.exports.format import File, Format, text_file
 from towtank.results.exports.material import Material, RunMaterial
+from towtank.results.tier_memory import tier_memory
 
 Labels = Mapping[str, str]
 
@@ -44,7 +45,9 @@ _FAMILIES = {
     "tier_cpus_used": "CPUs that a tier used.",
     "tier_utilization_ratio": "Share of the CPUs of a tier that it used.",
     "tier_cpu_demand_seconds": "CPU time of a tier per transaction.",
-    "tier_resident_bytes": "Memory of a tier.",
+    "tier_memory_bytes": "Memory of a tier, measured as the label how says.",
+    "tier_resident_sets_bytes": "Resident sets of the processes of a tier added up; shared pages count repeatedly.",
+    "not_attributed_cpus_used": "CPUs of a machine that no tier, generator or observer used.",
     "connections_open": "Mean number of connections open in the window.",
     "connection_wait_ratio": "Share of the requests that found no free connection in the pool.",
     "connection_wait_seconds": "How long those requests waited for one.",
@@ -154,6 +157,8 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
         _transaction(page, {**labels, "transaction": name}, one)
     for name, tier in (summary.get("tiers") or {}).items():
         _tier(page, {**labels, "tier": name}, tier)
+    for name, machine in (summary.get("not_attributed") or {}).items():
+        page.estimate("not_attributed_cpus_used", {**labels, "machine": name}, machine.get("cpus_used"))
     connections = summary.get("connections") or {}
     waits = connections.get("wait_time_s") or {}
     page.add("connections_open", labels, connections.get("open_mean"))
@@ -175,7 +180,10 @@ def _tier(page: _Page, labels: Labels, tier: Mapping[str, Any]) -> None:
     page.estimate("tier_cpus_used", labels, tier.get("cpus_used"))
     page.add("tier_utilization_ratio", labels, tier.get("utilization"))
     page.estimate("tier_cpu_demand_seconds", labels, tier.get("cpu_demand_s"))
-    page.add("tier_resident_bytes", labels, tier.get("resident_bytes"))
+    found, how = tier_memory(tier)
+    page.add("tier_memory_bytes", {**labels, "how": how or ""}, found)
+    sets = tier.get("resident_sets_bytes", tier.get("resident_bytes"))
+    page.add("tier_resident_sets_bytes", labels, sets)
 
 
 FORMAT = Format("openmetrics", "summaries of runs, verdicts and objectives for a textfile collector", _files)

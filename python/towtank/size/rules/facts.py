@@ -46,7 +46,7 @@ OF_A_TIER: dict[str, tuple[str, str]] = {
     "cpus": ("CPUs", "processors it may use"),
     "cpu_utilization": ("%", "CPU time over that of these processors"),
     "cpu_demand": ("s", "CPU time of a transaction"),
-    "memory": ("B", "resident memory"),
+    "memory": ("B", "memory; its origin states how it was measured"),
     "major_faults": ("1/s", "page faults that wait for a disk"),
     "disk_reads": ("B/s", "bytes that came from a disk"),
 }

@@ -12,6 +12,7 @@ from towtank.analysis.study import SET_ASIDE, describe_study, summaries_of
 from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError, StudyError
 from towtank.results.folder import ResultsFolder, RunFolder
+from towtank.results.tier_memory import tier_memory
 from towtank.size.rules.facts import (
     COMMON,
     OF_A_KIND,
@@ -107,6 +108,8 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
     for name, tier in summary["tiers"].items():
         kind = str(tier.get("kind"))
         facts = measured(OF_A_TIER, _tier(tier), origin)
+        memory, how = tier_memory(tier)
+        facts |= measured(OF_A_TIER, {"memory": memory}, f"{how} in {origin}")
         settings = (run.get("settings") or {}).get(name) or {}
         facts |= _of_kind(kind, settings, _metrics(summary, name), tier, f"settings of {name} in run {summary['run']}")
         services[name] = (kind, facts)
@@ -191,7 +194,6 @@ def _tier(tier: Json) -> Json:
         "cpus": tier.get("cpus_allotted"),
         "cpu_utilization": tier.get("utilization"),
         "cpu_demand": _value(tier.get("cpu_demand_s")),
-        "memory": tier.get("resident_bytes"),
         "major_faults": tier.get("major_faults_per_s"),
         "disk_reads": tier.get("disk_read_bytes_per_s"),
     }

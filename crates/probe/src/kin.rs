@@ -1,0 +1,112 @@
+//! Kinship: what shows that a process belongs to a group although all between it and the group have ended.
+//!
+//! A server that detaches forks, leads a session of its own and forks again; the one in between ends, and the kernel
+//! gives the worker another parent. Four traces are left, the first two of which prove descent under all conditions:
+//!
+//! 1. The group's root is a reaper (`PR_SET_CHILD_SUBREAPER`), as the guard is: the worker becomes a child of the root.
+//! 2. The group has a control group of its own: the worker stays in it.
+//! 3. A member was seen to lead the worker's session.
+//! 4. The worker has the image of a member (see [`Image`]): the kernel draws it anew at each `exec`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::own_cgroup::OwnCgroup;
+use crate::process::Image;
+use crate::tree::{Entry, Table};
+
+/// Traces of the members of one group.
+#[derive(Debug, Default)]
+pub struct Kin {
+    /// Sessions that members lead, each with the start of its leader. In clock ticks.
+    sessions: BTreeMap<u32, u64>,
+    images: BTreeSet<Image>,
+    /// Images that others have, too: of the parent of the root, and of the roots of other groups.
+    shared: BTreeSet<Image>,
+    /// The control group that holds this group and nothing else.
+    pub cgroup: Option<OwnCgroup>,
+    members_of_cgroup: BTreeSet<u32>,
+    learned: bool,
+}
+
+/// What a member shows of itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Trace {
+    /// The process that leads its session.
+    pub session: u32,
+    /// When it started. In clock ticks.
+    pub start_ticks: u64,
+    /// Its image.
+    pub image: Image,
+}
+
+impl Kin {
+    /// Notes the images that prove nothing: of the parent of the root, and of other groups.
+    pub fn exclude(&mut self, root: u32, others: &[u32], table: &Table) {
+        let parent = table.get(root).map(|entry| entry.parent);
+        self.shared = parent
+            .iter()
+            .chain(others)
+            .filter_map(|pid| Some(table.get(*pid)?.image))
+            .collect();
+        self.learned = true;
+    }
+
+    /// Learns from a member; its image proves something only where the kernel draws images at random.
+    pub fn learn(&mut self, pid: u32, trace: Trace, images_are_drawn: bool) {
+        if trace.session == pid {
+            let before = self.sessions.insert(pid, trace.start_ticks);
+            self.learned |= before != Some(trace.start_ticks);
+        }
+        if images_are_drawn && trace.image.is_known() {
+            self.learned |= self.images.insert(trace.image);
+        }
+    }
+
+    /// Whether anything was learned that no process was held against yet.
+    #[must_use]
+    pub fn is_news(&self) -> bool {
+        self.learned
+    }
+
+    /// Whether anything was learned since the last call: then processes of any age may belong here.
+    pub fn has_learned(&mut self) -> bool {
+        std::mem::take(&mut self.learned)
+    }
+
+    /// Reads which processes are in the control group, and forgets sessions whose number is another process now.
+    pub fn refresh(&mut self, table: &Table) {
+        self.members_of_cgroup = self
+            .cgroup
+            .as_ref()
+            .map(OwnCgroup::processes)
+            .unwrap_or_default();
+        self.sessions.retain(|leader, start| {
+            table
+                .get(*leader)
+                .is_none_or(|entry| entry.start_ticks == *start)
+        });
+    }
+
+    /// Whether a process belongs to the group by one of the traces; `root_start_ticks` is when the root started.
+    #[must_use]
+    pub fn claims(&self, pid: u32, entry: &Entry, root_start_ticks: u64, table: &Table) -> bool {
+        if self.members_of_cgroup.contains(&pid) {
+            return true;
+        }
+        let of_session = self.sessions.get(&entry.session);
+        of_session.is_some_and(|start| entry.start_ticks >= *start)
+            || (entry.start_ticks >= root_start_ticks && self.has_image_of(entry, table))
+    }
+
+    /// Whether a process has the image of a member and not by way of a living process that is none.
+    fn has_image_of(&self, entry: &Entry, table: &Table) -> bool {
+        let image = entry.image;
+        let inherited = table
+            .get(entry.parent)
+            .is_some_and(|parent| parent.image == image);
+        image.is_known()
+            && !inherited
+            && self.images.contains(&image)
+            && !self.shared.contains(&image)
+    }
+}

@@ -1,0 +1,183 @@
+//! Memory of a group without double counting: proportional sets, at a pace of their own.
+//!
+//! The resident sets of processes that share pages (PostgreSQL, servers that fork workers, children of any process
+//! after a `fork`) count shared pages once for each process. The proportional set (Pss) of a process counts each page
+//! divided by the number of processes that map it, so that the sum over all of them counts it once.
+//!
+//! The kernel walks the page tables of the process for `/proc/PID/smaps_rollup`: some 10 µs for a small process, and
+//! milliseconds for each GiB. So the sets are read in rounds, all members of a group at once, and the next round waits
+//! for a multiple of the time that the last one took.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::sys;
+use crate::text;
+
+const KIB: u64 = 1024;
+/// A round may take this share of one CPU while the group stays as it is: one half of a per cent.
+const REST_WHEN_STEADY: u64 = 200;
+/// A round may take this share while the group changes: two per cent.
+const REST_WHEN_CHANGED: u64 = 50;
+/// A group has changed if its resident sets or its processes differ by more than one part in so many.
+const CHANGE: u64 = 10;
+
+/// Proportional sets of one process, or of several. [bytes]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Proportional {
+    /// All pages.
+    pub all: u64,
+    /// Pages that belong to no file on a disk: anonymous and shared memory.
+    pub anonymous: u64,
+}
+
+impl Proportional {
+    /// Reads the content of `/proc/PID/smaps_rollup`.
+    #[must_use]
+    pub fn parse(content: &[u8]) -> Option<Self> {
+        let of = |key| text::keyed(content, key).map(|value| value * KIB);
+        Some(Self {
+            all: of("Pss")?,
+            anonymous: of("Pss_Anon")? + of("Pss_Shmem")?,
+        })
+    }
+}
+
+/// When a group was measured last, and what it looked like then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Round {
+    at_ns: u64,
+    took_ns: u64,
+    resident: u64,
+    processes: u64,
+}
+
+/// Says when the next round of a group is due.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pace {
+    last: Option<Round>,
+}
+
+impl Pace {
+    /// Whether a round is due now, for a group with this sum of resident sets and this many processes.
+    #[must_use]
+    pub fn is_due(&self, now_ns: u64, resident: u64, processes: u64) -> bool {
+        let Some(last) = self.last else { return true };
+        let differs = |now: u64, then: u64| now.abs_diff(then) > then / CHANGE;
+        let changed = differs(resident, last.resident) || differs(processes, last.processes);
+        let rest = if changed {
+            REST_WHEN_CHANGED
+        } else {
+            REST_WHEN_STEADY
+        };
+        now_ns.saturating_sub(last.at_ns) >= last.took_ns.saturating_mul(rest)
+    }
+
+    /// Notes a round.
+    pub fn note(&mut self, at_ns: u64, took_ns: u64, resident: u64, processes: u64) {
+        self.last = Some(Round {
+            at_ns,
+            took_ns,
+            resident,
+            processes,
+        });
+    }
+}
+
+/// Whether the kernel offers proportional sets of a whole process (Linux 4.14 and later).
+#[must_use]
+pub fn is_offered(proc: &Path) -> bool {
+    proc.join("self/smaps_rollup").exists()
+}
+
+/// Sum over processes; `None` if one of them is not ours to read.
+///
+/// The files are opened anew each time: an open one stays bound to the memory from before an `exec`.
+#[must_use]
+pub fn measure(proc: &Path, pids: impl Iterator<Item = u32>) -> Option<Proportional> {
+    let mut sum = Proportional::default();
+    let mut content = Vec::new();
+    for pid in pids {
+        content.clear();
+        match read(&proc.join(pid.to_string()), &mut content) {
+            Ok(()) => {
+                let one = Proportional::parse(&content)?;
+                sum.all += one.all;
+                sum.anonymous += one.anonymous;
+            }
+            // It has just ended, or ended before and was not waited for: it has no memory.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(sum)
+}
+
+fn read(folder: &Path, content: &mut Vec<u8>) -> io::Result<()> {
+    File::open(folder.join("smaps_rollup"))?.read_to_end(content)?;
+    Ok(())
+}
+
+/// Measures, and notes in the pace what it took.
+pub fn round(
+    pace: &mut Pace,
+    proc: &Path,
+    pids: impl Iterator<Item = u32>,
+    resident: u64,
+    processes: u64,
+) -> Option<Proportional> {
+    let (at_ns, before_ns) = (sys::monotonic_ns(), sys::process_cpu_ns());
+    let found = measure(proc, pids);
+    let took_ns = sys::process_cpu_ns() - before_ns;
+    pace.note(at_ns, took_ns, resident, processes);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_rollup_is_read() {
+        let content = b"5631-7ffd ---p 00000000 00:00 0    [rollup]\nRss:  1760 kB\nPss:  200 kB\n\
+                        Pss_Dirty: 112 kB\nPss_Anon: 112 kB\nPss_File: 58 kB\nPss_Shmem: 30 kB\n";
+        let found = Proportional {
+            all: 200 * KIB,
+            anonymous: 142 * KIB,
+        };
+        assert_eq!(Proportional::parse(content), Some(found));
+        assert_eq!(Proportional::parse(b"Rss: 1760 kB\n"), None);
+    }
+
+    #[test]
+    fn a_round_waits_for_a_multiple_of_what_the_last_one_took() {
+        let mut pace = Pace::default();
+        assert!(pace.is_due(0, 1000, 5));
+        // 0.1 s of CPU time: 20 s of rest while nothing changes, 5 s when something did.
+        pace.note(0, SECOND_NS / 10, 1000, 5);
+        assert!(!pace.is_due(19 * SECOND_NS, 1100, 5));
+        assert!(pace.is_due(20 * SECOND_NS, 1100, 5));
+        assert!(!pace.is_due(4 * SECOND_NS, 1101, 5));
+        assert!(pace.is_due(5 * SECOND_NS, 1101, 5));
+        assert!(pace.is_due(5 * SECOND_NS, 1000, 6));
+    }
+
+    #[test]
+    fn our_own_proportional_set_is_no_more_than_our_resident_set() {
+        let proc = Path::new("/proc");
+        assert!(is_offered(proc));
+        let found = measure(proc, std::iter::once(std::process::id())).expect("our own");
+        let statm = std::fs::read("/proc/self/statm").expect("our own");
+        let resident = text::fields(&statm).nth(1).and_then(text::number);
+        assert!(found.all > 0 && found.anonymous <= found.all);
+        assert!(found.all <= 2 * resident.expect("a number") * sys::page_bytes());
+        assert_eq!(
+            measure(proc, std::iter::once(u32::MAX)),
+            Some(Proportional::default()),
+            "a process that has ended has no memory"
+        );
+    }
+}

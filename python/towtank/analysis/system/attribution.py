@@ -1,0 +1,115 @@
+"""What a machine did for nobody who is known: its use, less that of all groups, of the generator and of observing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.measurement import Floats, Mask, Measurement
+from towtank.analysis.system import memory
+from towtank.analysis.system.disks import counted_once
+from towtank.analysis.system.rates import Samples
+from towtank.analysis.system.tiers import HOST_CPU, Observed, host_bins, ratio, span
+from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE
+
+_CPU = ("cpu_user_s_total", "cpu_system_s_total")
+_BYTES = {"disk_read_bytes_per_s": "read_bytes_total", "disk_write_bytes_per_s": "write_bytes_total"}
+
+
+def machines(observed: Observed) -> dict[str, Observed]:
+    """Return what was observed on each machine that tiers are on, by its name."""
+    found: dict[str, Observed] = {}
+    for tier in observed.tiers:
+        where = observed.where(tier)
+        name = THIS_MACHINE if where is observed else str(observed.tiers[tier].get("host"))
+        found[name] = where
+    return found
+
+
+def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """Return what no tier, no generator and no observer explains in the window, for each machine with tiers.
+
+    Returns
+    -------
+    dict
+        By machine: `cpus_used`, an estimate; `interrupts_cpus_used`, which is part of it on kernels that account for
+        interrupts apart from processes; `cpus` of the machine; `memory_bytes`, anonymous and shared memory;
+        `disk_read_bytes_per_s` and `disk_write_bytes_per_s`. What was not recorded is None.
+
+    Notes
+    -----
+    Groups count what they wrote when pages become dirty, disks when they are written: the difference of the two is
+    exact only over a window that is long against the write-back (30 s). The host counts its CPU time in clock ticks,
+    groups count it exactly: the difference may be a little below zero.
+    """
+    start, end = span(measurement, chosen)
+    found = {}
+    for name, where in machines(observed).items():
+        samples = where.samples
+        groups = sorted({group for one in samples.samples for group in one.get("groups", {})})
+        seconds = _unexplained_cpu_s(where, groups, measurement, name == THIS_MACHINE)
+        found[name] = {
+            "cpus_used": ratio(seconds, measurement.lengths, chosen).document(),
+            "interrupts_cpus_used": samples.track("host", "cpu_irq_s_total").rate(start, end),
+            "cpus": where.host_cpus,
+            "memory_bytes": _memory(samples, groups, start, end),
+            **{out: _disk_bytes(samples, groups, counter, start, end) for out, counter in _BYTES.items()},
+        }
+    return found
+
+
+def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
+    """Return CPUs used and not attributed in each bin, by machine. [1]"""
+    found = {}
+    for name, where in machines(observed).items():
+        groups = sorted({group for one in where.samples.samples for group in one.get("groups", {})})
+        seconds = _unexplained_cpu_s(where, groups, measurement, name == THIS_MACHINE)
+        found[name] = seconds / measurement.lengths
+    return found
+
+
+def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measurement, is_here: bool) -> Floats:
+    """Return the CPU time of a machine that is in none of its groups, in each bin; NaN where not observed. [s]"""
+    samples = observed.samples
+    used = np.sum([host_bins(samples, name, measurement) for name in HOST_CPU], axis=0)
+    paths: list[tuple[str, ...]] = [("groups", group, counter) for group in groups for counter in _CPU]
+    paths += [("probe", "cpu_s_total"), ("probe", "observer_cpu_s_total")]
+    for path in paths:
+        grown = samples.track(*path).by_bin(measurement.starts, measurement.ends)
+        # A group that came later, or was dropped, used nothing at other times.
+        used = used - np.nan_to_num(grown)
+    if is_here and GENERATOR_GROUP not in groups:
+        # Older runs know the CPU time of the load threads from the engine alone.
+        used = used - measurement.cpu_s
+    if not samples.has("probe", "observer_cpu_s_total"):
+        used = used - _scraping(observed, measurement)
+    return np.asarray(used, dtype=float)
+
+
+def _scraping(observed: Observed, measurement: Measurement) -> Floats:
+    """CPU time of the thread that makes all scrapes; each line carries that of the thread, so the largest counts."""
+    grown = [
+        np.nan_to_num(one.track("cpu_s_total").by_bin(measurement.starts, measurement.ends))
+        for one in observed.metrics.values()
+    ]
+    return np.max(grown, axis=0) if grown else np.zeros(measurement.bins)
+
+
+def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -> float | None:
+    """Anonymous and shared memory of the host that is in no group. [byte]"""
+    whole = samples.gauge(start_s, end_s, "host", "memory_anonymous_bytes")
+    parts = [memory.anonymous_bytes(samples, group, start_s, end_s) for group in groups]
+    if not whole or None in parts:
+        return None
+    return float(np.mean(whole)) - sum(part for part in parts if part is not None)
+
+
+def _disk_bytes(samples: Samples, groups: list[str], counter: str, start_s: float, end_s: float) -> float | None:
+    """Bytes per second of the disks that no group read or wrote."""
+    last = samples.samples[-1].get("disks", {}) if samples.samples else {}
+    disks = [samples.track("disks", name, counter).rate(start_s, end_s) for name in counted_once(last)]
+    parts = [samples.track("groups", group, counter).rate(start_s, end_s) for group in groups]
+    if not disks or None in disks or None in parts:
+        return None
+    return sum(one for one in disks if one is not None) - sum(one for one in parts if one is not None)

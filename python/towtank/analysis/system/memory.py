@@ -1,0 +1,72 @@
+"""Memory of the tiers, without counting shared pages more than once where the observers offer that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.system.rates import Samples
+from towtank.results.tier_memory import RESIDENT
+
+PROPORTIONAL = "proportional sets"
+CONTROL_GROUP = "control group"
+
+
+def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[str, Any]:
+    """Memory of a group of processes in a window.
+
+    Parameters
+    ----------
+    samples : Samples
+        Of the probe on its machine.
+    group : str
+        Name of the group.
+    start_s, end_s : float
+        The window. [s]
+
+    Returns
+    -------
+    dict
+        `memory_bytes`, and `memory_how` it was measured: the first of `proportional sets`, `control group` (of the
+        group's own, less what the kernel could reclaim) and `sum of resident sets` that was recorded; both None if
+        none was. `resident_sets_bytes` is that sum in any case.
+    """
+
+    def mean(*path: str) -> float | None:
+        values = samples.gauge(start_s, end_s, "groups", group, *path)
+        return float(np.mean(values)) if values else None
+
+    resident = mean("resident_sets_bytes")
+    found = {
+        PROPORTIONAL: _in_rounds(samples, group, "memory_bytes", start_s, end_s),
+        CONTROL_GROUP: mean("own_cgroup", "memory_bytes"),
+        # Runs from before the sum had a name of its own.
+        RESIDENT: mean("resident_bytes") if resident is None else resident,
+    }
+    how = next((how for how, value in found.items() if value is not None), None)
+    return {
+        "memory_bytes": None if how is None else found[how],
+        "memory_how": how,
+        "resident_sets_bytes": found[RESIDENT],
+    }
+
+
+def anonymous_bytes(samples: Samples, group: str, start_s: float, end_s: float) -> float | None:
+    """Anonymous and shared memory of a group in a window, shared pages counted once; None if not recorded. [byte]"""
+    return _in_rounds(samples, group, "memory_anonymous_bytes", start_s, end_s)
+
+
+def _in_rounds(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> float | None:
+    """Mean over the samples of a window of a gauge that is read in rounds: each sample has the value of the last one.
+
+    The next round comes earlier where resident sets or the number of processes change, so a value holds until then.
+    """
+    rounds = samples.pairs("groups", group, key)
+    if not rounds:
+        return None
+    inside = [at for at in samples.times_s if start_s <= at <= end_s]
+    times = np.array([at for at, _ in rounds])
+    # Before the first round there is no older value: that of the first round counts.
+    last = np.maximum(np.searchsorted(times, inside, side="right") - 1, 0)
+    return float(np.mean([rounds[place][1] for place in last])) if inside else None

@@ -1,0 +1,25 @@
+"""Memory of a tier in a summary of any age, and how it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+RESIDENT = "sum of resident sets"
+"""Pages that processes share count once for each of them; the only figure of older summaries."""
+
+
+def tier_memory(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:
+    """Return the memory of a tier and how it was measured; both None if it was not.
+
+    Examples
+    --------
+    >>> tier_memory({"memory_bytes": 5.0, "memory_how": "proportional sets", "resident_sets_bytes": 9.0})
+    (5.0, 'proportional sets')
+    >>> tier_memory({"resident_bytes": 9.0})
+    (9.0, 'sum of resident sets')
+    """
+    if tier.get("memory_bytes") is not None:
+        return tier["memory_bytes"], str(tier.get("memory_how"))
+    old = tier.get("resident_bytes")
+    return (None, None) if old is None else (old, RESIDENT)

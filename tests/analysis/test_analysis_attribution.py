@@ -1,0 +1,162 @@
+"""What is attributed to tiers and what to nobody, and memory that counts shared pages once."""
+
+from __future__ import annotations
+
+import pytest
+from harmed_runs import on_samples, reasons, rewrite, script, unattributed
+from synthetic_runs import write_run
+
+from towtank.analysis import summarize_run
+from towtank.analysis.claims.places import in_run
+from towtank.analysis.system.disks import counted_once
+from towtank.analysis.system.memory import CONTROL_GROUP, PROPORTIONAL, RESIDENT, memory
+from towtank.analysis.system.rates import Samples
+from towtank.results.tier_memory import tier_memory
+from towtank.study.claim_metrics import read_metric
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def run(tmp_path):
+    return write_run(tmp_path / "r001", script())
+
+
+def machine(run):
+    return summarize_run(run, tables=False)["not_attributed"]["this_machine"]
+
+
+def test_tiers_and_generator_explain_a_sound_run(run):
+    summary = summarize_run(run, tables=False)
+    found = summary["not_attributed"]["this_machine"]
+    # The host of this run was made without probe and scraper, which are taken off all the same.
+    assert found["cpus_used"]["value"] == pytest.approx(-summary["observation"]["cpus_used"], abs=1e-4)
+    assert found["cpus"] == 2
+    assert found["disk_read_bytes_per_s"] == found["disk_write_bytes_per_s"] == 0
+    assert found["memory_bytes"] is None
+
+
+def test_what_nobody_used_is_the_host_less_all_groups_less_the_observers(run):
+    # Less the 0.8 ms of CPU time that the probe of these runs takes each second.
+    rest = 0.2 - 0.0008
+    unattributed(run)
+
+    def observe(document, at):
+        document["host"]["cpu_user_s_total"] += 0.03 * (at + 1)
+        document["probe"]["observer_cpu_s_total"] = 0.03 * (at + 1)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(observe))
+    summary = summarize_run(run, tables=False)
+    assert summary["not_attributed"]["this_machine"]["cpus_used"]["value"] == pytest.approx(rest, abs=2e-6)
+    series = [one for one in summary["timeline"]["not_attributed_cpus_used"]["this_machine"] if one is not None]
+    assert series[10] == pytest.approx(0.2, abs=0.003)
+    assert in_run(summary, "not_attributed.this_machine.cpus_used", None).value == pytest.approx(rest, abs=2e-6)
+
+
+def test_a_group_that_came_later_explains_what_it_used(run):
+    before = machine(run)["cpus_used"]["value"]
+
+    def change(document, at):
+        document["host"]["cpu_user_s_total"] += 0.2 * max(0.0, at)
+        if at > 0:
+            document["groups"]["relay-web"] = {"cpu_user_s_total": 0.2 * at, "cpu_system_s_total": 0.0, "alive": True}
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    assert machine(run)["cpus_used"]["value"] == pytest.approx(before, abs=1e-6)
+
+
+def test_interrupts_are_nobodys_and_no_doubt(run):
+    def change(document, at):
+        document["host"]["cpu_irq_s_total"] = 0.3 * (at + 1)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    found = machine(run)
+    assert found["interrupts_cpus_used"] == pytest.approx(0.3)
+    assert found["cpus_used"]["value"] == pytest.approx(0.3, abs=0.003)
+    assert "not_attributed" not in reasons(run)
+
+
+def test_the_doubt_keeps_to_the_limit_of_the_study(run):
+    unattributed(run)
+    assert "not_attributed" not in reasons(run, limits={"not_attributed": 0.11})
+    message = reasons(run)["not_attributed"]["message"]
+    assert message.startswith("0.20 CPUs of this machine were used by processes of no tier: 9.88 % of")
+
+
+def test_memory_of_nobody_is_that_of_the_host_less_that_of_the_groups(run):
+    def change(document, at):
+        document["host"]["memory_anonymous_bytes"] = 900 * MIB
+        document["groups"]["content"] |= {"memory_bytes": 500 * MIB, "memory_anonymous_bytes": 400 * MIB}
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    assert machine(run)["memory_bytes"] == 500 * MIB
+
+
+def samples(*groups):
+    """Samples of one group, a second apart."""
+    return Samples([{"t_ns": at * 10**9, "groups": {"db": group}} for at, group in enumerate(groups)], 0)
+
+
+def test_the_best_figure_of_memory_is_taken_and_named():
+    old, sets = {"resident_bytes": 90}, {"resident_sets_bytes": 80}
+    unit = sets | {"own_cgroup": {"memory_bytes": 50}}
+    for group, value, how in (
+        (old, 90, RESIDENT),
+        (sets, 80, RESIDENT),
+        (unit, 50, CONTROL_GROUP),
+        (unit | {"memory_bytes": 40}, 40, PROPORTIONAL),
+        ({"alive": False}, None, None),
+    ):
+        found = memory(samples(group, group), "db", 0, 1)
+        assert (found["memory_bytes"], found["memory_how"]) == (value, how)
+    assert memory(samples(old, old), "db", 0, 1)["resident_sets_bytes"] == 90
+
+
+def test_a_figure_read_in_rounds_holds_until_the_next_round():
+    stream = samples({"memory_bytes": 10}, {}, {}, {"memory_bytes": 40}, {}, {})
+    assert memory(stream, "db", 0, 5)["memory_bytes"] == 25
+    assert memory(stream, "db", 4, 5)["memory_bytes"] == 40
+    # The window of 1 to 2 s has no round of its own.
+    assert memory(stream, "db", 1, 2)["memory_bytes"] == 10
+    late = samples({}, {}, {"memory_bytes": 30})
+    assert memory(late, "db", 0, 1)["memory_bytes"] == 30
+
+
+def test_a_summary_of_an_older_run_says_that_its_memory_is_the_sum_of_resident_sets(run):
+    tier = summarize_run(run, tables=False)["tiers"]["content"]
+    assert tier["memory_how"] == RESIDENT
+    assert tier["memory_bytes"] == tier["resident_sets_bytes"]
+    assert tier_memory({"resident_bytes": 7.0}) == (7.0, RESIDENT)
+    assert tier_memory({}) == (None, None)
+
+
+def test_a_disk_built_from_another_is_not_added_to_it():
+    disks = {"vda": {"stacked": False}, "loop0": {"stacked": True}, "nvme0n1": {"stacked": False}}
+    assert list(counted_once(disks)) == ["vda", "nvme0n1"]
+    # A loop device over a file in memory is on no other device.
+    assert list(counted_once({"loop0": {"stacked": False}, "vda": {"stacked": False}})) == ["loop0", "vda"]
+    # Older runs are judged by the name; what is alone counts, whatever it is.
+    assert list(counted_once({"loop0": {}, "dm-1": {}, "md0": {}, "sda": {}})) == ["sda"]
+    assert list(counted_once({"dm-0": {}})) == ["dm-0"]
+
+
+def test_totals_over_disks_count_each_byte_once(run):
+    def change(document, at):
+        document["disks"]["loop0"] = dict(document["disks"]["vda"]) | {"stacked": True}
+
+    before = summarize_run(run, tables=False)
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    after = summarize_run(run, tables=False)
+    assert after["host"]["disks"]["loop0"]["stacked"]
+    for name in ("disk_read_bytes_per_s", "disk_write_bytes_per_s"):
+        assert after["timeline"][name] == before["timeline"][name]
+    for metric in ("host.disks.*.write_bytes_per_s", "host.disks.vda.write_bytes_per_s"):
+        assert in_run(after, metric, None).value == in_run(before, metric, None).value > 0
+    assert in_run(after, "host.disks.loop0.write_bytes_per_s", None).value > 0
+
+
+def test_claims_name_the_figure_of_memory():
+    assert read_metric("tiers.db.memory_bytes") == ("tiers", "db", "memory_bytes")
+    assert read_metric("tiers.db.resident_sets_bytes")[-1] == "resident_sets_bytes"
+    with pytest.raises(ValueError, match=r"did you mean .*tiers\.db\.resident_sets_bytes"):
+        read_metric("tiers.db.resident_bytes")

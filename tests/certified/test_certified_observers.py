@@ -1,0 +1,123 @@
+"""What observers show of programs that count themselves, within 2 % or one clock tick.
+
+All programs work at once, beside whatever else this machine does: what a group used does not depend on it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from certification import Certified
+from certified_observers import WITHIN_S, await_counts, command, judge
+
+from towtank.engine import guarded
+from towtank.observe import Observation
+from towtank.results import observe
+from towtank.results.folder import RunFolder
+
+pytestmark = [pytest.mark.certify, pytest.mark.slow, pytest.mark.xdist_group("observers")]
+# Under a guard, as Towtank starts what it starts.
+GUARDED = (
+    "duty_cycle",
+    "threads",
+    "children",
+    "grandchildren",
+    "detached",
+    "detached_program",
+    "sleeps",
+    "sleeping_threads",
+    "buffered_writes",
+    "direct_writes",
+    "shared_memory",
+    "many_sessions",
+)
+# By their number alone, as what runs already. Their orphans become children of a process of others.
+NAMED = ("duty_cycle", "children", "detached", "many_sessions")
+
+
+class Observed:
+    """What each program counted, and the samples of all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.counts: dict[str, dict[str, float]] = {}
+
+    def start(self, name: str, command: list[str]) -> None:
+        with (self.folder / f"{name}.out").open("wb") as output:
+            self.processes[name] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output)
+
+    def text(self, name: str) -> str:
+        return (self.folder / f"{name}.out").read_text("utf-8")
+
+    def observe(self) -> None:
+        run = RunFolder.create(self.folder / "r001", {"run": "r001"})
+        groups = {name: process.pid for name, process in self.processes.items()}
+        with Observation(run, groups, interval_s=0.5) as observation:
+            for name in self.processes:
+                self.counts[name] = await_counts(lambda name=name: self.text(name))  # type: ignore[misc]
+            # One more round of memory, of programs that are at rest now.
+            time.sleep(4.0)
+        assert observation.failures() == []
+        self.samples = observe.read_probe(run.observe).samples
+
+    def end(self) -> None:
+        for process in self.processes.values():
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(WITHIN_S)
+
+
+@pytest.fixture(scope="module")
+def observed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed]:
+    folder = tmp_path_factory.mktemp("observers")
+    found = Observed(folder)
+    try:
+        for case in GUARDED:
+            own = folder / case
+            own.mkdir()
+            found.start(case, guarded(command(case, own)))
+        for case in NAMED:
+            own = folder / f"named-{case}"
+            own.mkdir()
+            found.start(f"named-{case}", command(case, own))
+        found.observe()
+        yield found
+    finally:
+        found.end()
+
+
+@pytest.mark.parametrize("case", GUARDED)
+def test_a_program_under_a_guard_is_shown_as_it_counts_itself(case: str, observed: Observed, certified: Certified):
+    judge(certified, case.replace("_", " "), observed.counts[case], observed.samples, case)
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_a_program_named_by_its_number_is_shown_as_it_counts_itself(
+    case: str, observed: Observed, certified: Certified
+):
+    name = f"named-{case}"
+    judge(certified, f"{case.replace('_', ' ')}, named by its number", observed.counts[name], observed.samples, name)
+
+
+def test_the_sum_of_resident_sets_counts_shared_pages_repeatedly(observed: Observed):
+    shown = observed.samples[-1]["groups"]["many_sessions"]
+    assert shown["resident_sets_bytes"] > 30 * observed.counts["many_sessions"]["memory"]
+
+
+def test_orphans_of_a_named_program_are_not_lost_but_not_attributed(observed: Observed):
+    # Other programs of this machine only add to the host's CPU time; what all groups used is part of it.
+    first, last = observed.samples[0], observed.samples[-1]
+    keys = ("cpu_user_s_total", "cpu_system_s_total")
+    host = sum(last["host"][key] - first["host"][key] for key in (*keys, "cpu_irq_s_total"))
+    groups = sum(
+        last["groups"][name].get(key, 0.0) - first["groups"][name].get(key, 0.0)
+        for name in last["groups"]
+        for key in keys
+    )
+    observing = last["probe"]["cpu_s_total"] - first["probe"]["cpu_s_total"]
+    assert groups + observing <= 1.05 * host

@@ -1,0 +1,272 @@
+"""Programs of known use: each works, prints as one line of JSON what it used by its own count, and waits for its end.
+
+python self_counting.py CASE [FOLDER [later]]; `later` waits for the file FOLDER/go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+# The kernel shows whole clock ticks of user and of system time of each process: 40 ms less of two processes, at most.
+BUSY_S = 2.4
+MIB = 1 << 20
+
+
+def used_s() -> float:
+    """CPU time of this process and of the children that it waited for. [s]"""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in both)
+
+
+def burn(seconds: float) -> None:
+    """Use so much CPU time."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def wait() -> None:
+    """Wait to be ended, or for the end of standard input where that is a pipe."""
+    if stat.S_ISFIFO(os.fstat(0).st_mode):
+        os.read(0, 1)
+        os._exit(0)
+    signal.pause()
+
+
+def say(**counts: float) -> None:
+    """Print the counts, and wait."""
+    print(json.dumps(counts), flush=True)
+    wait()
+
+
+def duty_cycle(_: str) -> None:
+    """One process that works and sleeps in turn."""
+    while used_s() < BUSY_S:
+        burn(0.005)
+        time.sleep(0.005)
+    switches = resource.getrusage(resource.RUSAGE_SELF)
+    say(cpu_s=used_s(), voluntary=switches.ru_nvcsw)
+
+
+def threads(_: str) -> None:
+    """Eight threads that compute at once."""
+    block = bytes(8 * MIB)
+
+    def work() -> None:
+        for _ in range(48):
+            hashlib.sha256(block).digest()
+
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    say(cpu_s=used_s())
+
+
+def children(_: str) -> None:
+    """Children of 20 ms each, waited for."""
+    for _ in range(round(BUSY_S / 0.020)):
+        child = os.fork()
+        if not child:
+            burn(0.020)
+            os._exit(0)
+        os.waitpid(child, 0)
+    say(cpu_s=used_s())
+
+
+def _told(work: Callable[[int], None]) -> float:
+    """CPU time that a descendant tells through a pipe when it has done its work. [s]"""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        work(theirs)
+        os._exit(0)
+    os.close(theirs)
+    os.waitpid(child, 0)
+    with os.fdopen(ours) as answer:
+        return float(answer.readline())
+
+
+def grandchildren(_: str) -> None:
+    """Grandchildren of 60 ms each whose parent has ended. What each uses to end, half a millisecond, it cannot tell."""
+
+    def work(answer: int) -> None:
+        if os.fork():
+            os._exit(0)
+        burn(0.060)
+        os.write(answer, f"{used_s()}\n".encode())
+
+    orphans = sum(_told(work) for _ in range(round(BUSY_S / 0.060)))
+    say(cpu_s=used_s() + orphans)
+
+
+def detached(_: str) -> None:
+    """A worker that detaches at once (fork, setsid, fork) and goes on when it has worked."""
+
+    def work(answer: int) -> None:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        burn(BUSY_S)
+        os.write(answer, f"{used_s()}\n".encode())
+        wait()
+
+    say(cpu_s=_told(work) + used_s())
+
+
+def detached_program(_: str) -> None:
+    """A worker that detaches and becomes another program."""
+
+    def work(answer: int) -> None:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.set_inheritable(answer, True)
+        os.execv(sys.executable, [sys.executable, __file__, "tell", str(answer)])
+
+    say(cpu_s=_told(work) + used_s())
+
+
+def tell(answer: str) -> None:
+    """What a detached worker became."""
+    burn(BUSY_S)
+    os.write(int(answer), f"{used_s()}\n".encode())
+    wait()
+
+
+def sleeps(_: str) -> None:
+    """Sleeps of 5 ms."""
+    for _ in range(400):
+        time.sleep(0.005)
+    say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
+
+
+def sleeping_threads(_: str) -> None:
+    """Sleeps of 10 ms in four threads."""
+
+    asleep = threading.Barrier(5)
+
+    def work() -> None:
+        for _ in range(150):
+            time.sleep(0.010)
+        # The kernel forgets the switches of a thread that has ended.
+        asleep.wait()
+        threading.Event().wait()
+
+    for _ in range(4):
+        threading.Thread(target=work, daemon=True).start()
+    asleep.wait()
+    time.sleep(0.1)
+    say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
+
+
+def buffered_writes(folder: str) -> None:
+    """Writes through the page cache, each 4 MiB followed by fsync."""
+    with open(os.path.join(folder, "buffered"), "wb", buffering=0) as file:  # noqa: PTH118, PTH123
+        for _ in range(16):
+            file.write(bytes(4 * MIB))
+            os.fsync(file.fileno())
+    say(written=64 * MIB)
+
+
+def direct_writes(folder: str) -> None:
+    """Writes past the page cache."""
+    block = mmap.mmap(-1, MIB)
+    file = os.open(os.path.join(folder, "direct"), os.O_WRONLY | os.O_CREAT | os.O_DIRECT)  # noqa: PTH118
+    for _ in range(64):
+        os.write(file, block)
+    say(written=64 * MIB)
+
+
+def shared_memory(_: str) -> None:
+    """150 MiB of its own and 50 MiB shared, which three forked children read."""
+    _memory(private=150 * MIB, shared=50 * MIB, processes=3)
+
+
+def many_sessions(_: str) -> None:
+    """128 MiB shared by 40 processes, as by the sessions of a database."""
+    _memory(private=0, shared=128 * MIB, processes=40)
+
+
+_MEMORY = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *fresh(size_t size, int kind) {
+    if (!size) return NULL;
+    char *at = mmap(NULL, size, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) exit(1);
+    memset(at, 1, size);
+    return at;
+}
+
+static void rest(void) {
+    struct stat about;
+    char byte;
+    if (!fstat(0, &about) && S_ISFIFO(about.st_mode)) exit(read(0, &byte, 1) < 0);
+    pause();
+}
+
+static void touch(const volatile char *at, size_t size) {
+    for (size_t place = 0; place < size; place += 4096) (void)at[place];
+}
+
+int main(int count, char **arguments) {
+    size_t private_bytes = strtoull(arguments[1], NULL, 10), shared_bytes = strtoull(arguments[2], NULL, 10);
+    char *own = fresh(private_bytes, MAP_PRIVATE), *shared = fresh(shared_bytes, MAP_SHARED);
+    int ready[2];
+    char dot = '.';
+    if (pipe(ready)) return 1;
+    int processes = atoi(arguments[3]);
+    for (int number = 0; number < processes; number++)
+        if (!fork()) {
+            touch(own, private_bytes);
+            touch(shared, shared_bytes);
+            if (write(ready[1], &dot, 1) != 1) return 1;
+            rest();
+        }
+    for (int number = 0; number < processes; number++)
+        if (read(ready[0], &dot, 1) != 1) return 1;
+    printf("{\"memory\": %zu, \"processes\": %d}\n", private_bytes + shared_bytes, processes + 1);
+    fflush(stdout);
+    rest();
+}
+"""
+
+
+def _memory(private: int, shared: int, processes: int) -> None:
+    """Become a small C program: Python's own memory would blur what is known."""
+    folder = sys.argv[2]
+    source, program = os.path.join(folder, "memory.c"), os.path.join(folder, "memory")  # noqa: PTH118
+    with open(source, "w", encoding="ascii") as file:  # noqa: PTH123
+        file.write(_MEMORY)
+    subprocess.run(["cc", "-O1", "-o", program, source], check=True)
+    os.execv(program, [program, str(private), str(shared), str(processes)])
+
+
+def await_go(folder: str) -> None:
+    """Wait for the word to begin."""
+    while not os.path.exists(os.path.join(folder, "go")):  # noqa: PTH110, PTH118
+        time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    if sys.argv[3:] == ["later"]:
+        await_go(sys.argv[2])
+    globals()[sys.argv[1]](sys.argv[2] if len(sys.argv) > 2 else "")
