@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import gammainc
 
-from towtank.model.fitting.curve_tails import IN_TURN, SHARING, curve_tails
+from towtank.model.fitting.curve_tails import IN_TURN, SHARING, curve_tails, tails_lines
 
 SERVICE_S, THINK_S = 0.01014, 1.0
 LOADS = (20, 50, 80, 110, 150)
@@ -67,6 +67,31 @@ def test_jobs_that_share_the_servers_are_known_by_theirs() -> None:
     found = curve_tails(points(lambda users: worked_out[float(users)]), text, "transactions")
     assert found is not None
     assert (found.discipline, found.ratio) == (SHARING, pytest.approx(1.0, rel=1e-6))
+
+
+def test_each_percentile_has_a_ratio_of_its_own() -> None:
+    """2 % of the jobs stand still for 0.5 s: the 95th percentile hardly shows it, the 99th is that pause.
+
+    Measured are mean 30 ms, p95 70 ms and p99 513 ms at rates where a gamma distribution has p99 near 110 ms.
+    """
+    measured = [
+        {"load": users, "response_time_s": {"p95": {"value": 0.070}, "p99": {"value": 0.513, "low": 0.4, "high": 0.6}}}
+        for users in LOADS
+    ]
+    found = curve_tails(measured, text, "transactions")
+    assert found is not None
+    ratio, low, high = found.others["p99"]
+    assert set(found.others) == {"p99"}
+    assert low < ratio < high
+    # Both computed percentiles of a level come from one distribution, with p99 / p95 between 1 and 2.2.
+    assert ratio / found.ratio > 513 / 70 / 2.2
+    assert found.document()["others"] == {"p99": [ratio, low, high]}
+
+
+def test_a_model_file_has_the_ratios_of_all_percentiles() -> None:
+    lines = tails_lines({"users": {"p99": (2.0, 1.5, 3.0), "p50": (1.0, 0.9, 1.1)}, "other": {}})
+    assert lines[1:] == ["    users: {p99: [2, 1.5, 3], p50: [1, 0.9, 1.1]}"]
+    assert tails_lines({"users": {}}) == []
 
 
 def test_without_a_percentile_nothing_is_said() -> None:

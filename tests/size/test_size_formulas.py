@@ -247,3 +247,14 @@ def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours
     for share in (0.5, 0.95, 0.99):
         without, with_service = (percentile(tmp_path, text, name, share)[0] for name in ("list", "read"))
         assert 0 < without < with_service
+
+
+@pytest.mark.parametrize(("rate", "simulated", "tolerance"), [(8.0, 1.32, 0.05), (5.0, 0.466, 0.12)])
+def test_percentiles_of_shared_servers_vary_though_every_job_is_alike(
+    tmp_path: Path, rate: float, simulated: float, tolerance: float
+) -> None:
+    """M/D/1 processor sharing, S = 0.1 s: 95th percentiles of a simulation of one server written for this comparison.
+    The time varies by the others that share, and not by the own size; the mean itself is 0.5 s and 0.2 s."""
+    text = f"classes: {{a: {{rate: {rate} /s}}}}\nstations:\n  q: {{discipline: ps, demand: 100 ms, scv: 0}}\n"
+    found, _ = percentile(tmp_path, text, "a", 0.95)
+    assert found == pytest.approx(simulated, rel=tolerance)

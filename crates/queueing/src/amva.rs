@@ -5,6 +5,8 @@
 //! Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982), which corrects for the job's own absence.
 
 use crate::join;
+use crate::limit;
+use crate::model::Discipline;
 use crate::network::{Center, Load, Network, Speed};
 use crate::stay;
 
@@ -55,6 +57,8 @@ struct Round {
     users: Vec<f64>,
     numbers: Numbers,
     throughput: Vec<f64>,
+    /// Wait by station that keeps it from doing more than it can (see [`limit`]).
+    excess: Vec<f64>,
     means: Means,
 }
 
@@ -192,6 +196,7 @@ impl<'a> Problem<'a> {
                 response: vec![0.0; classes],
                 converged: false,
             },
+            excess: vec![0.0; self.stations()],
             numbers,
         };
         for count in 0..ROUNDS_AT_MOST {
@@ -242,11 +247,23 @@ impl<'a> Problem<'a> {
             }
         }
         round.numbers = next;
-        moved
+        let closed = limit::Closed {
+            network: self.network,
+            users: &round.users,
+            response: &round.means.response,
+        };
+        moved.max(closed.hold_within(&round.means.residence, &mut round.excess))
     }
 
     /// Residence times of a class at all stations.
     fn stays(&self, round: &mut Round, class: usize, found: &Numbers) {
+        let others: Vec<f64> = (round.users.iter().zip(&self.network.loads))
+            .map(|(&users, load)| match load {
+                Load::Closed { .. } if users > 0.0 => (users - 1.0).max(0.0) / users,
+                Load::Closed { .. } => 0.0,
+                Load::Open { .. } => 1.0,
+            })
+            .collect();
         for (station, center) in self.network.centers.iter().enumerate() {
             let busy: Vec<f64> = (0..round.users.len())
                 .map(|other| {
@@ -255,9 +272,15 @@ impl<'a> Problem<'a> {
                 })
                 .collect();
             let queue: Vec<f64> = found.iter().map(|row| row[station]).collect();
-            let enough = never_waits(self.network, &round.users, center);
+            let enough = never_waits(self.network, &round.users, center, class);
+            let at = stay::Found {
+                queue: &queue,
+                busy: &busy,
+                others: &others,
+            };
+            let stay = stay::residence(center, class, &at, enough);
             round.means.residence[class][station] =
-                stay::residence(center, class, &queue, &busy, enough);
+                limit::with_excess(center, class, stay, round.excess[station]);
         }
     }
 
@@ -417,15 +440,18 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Whether closed classes alone come to a station, with no more users than servers.
-fn never_waits(network: &Network, users: &[f64], center: &Center) -> bool {
+/// Whether a class never waits: of closed classes alone come those that go before it, with no more users than servers.
+fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;
     };
-    let jobs = center.visitors().map(|class| match network.loads[class] {
-        Load::Closed { .. } => users[class],
-        Load::Open { .. } => f64::INFINITY,
-    });
+    let interrupts = center.discipline == Discipline::Priority && center.preemptive;
+    let jobs = (center.visitors())
+        .filter(|&other| !interrupts || center.rank[other] <= center.rank[class])
+        .map(|other| match network.loads[other] {
+            Load::Closed { .. } => users[other],
+            Load::Open { .. } => f64::INFINITY,
+        });
     jobs.sum::<f64>() <= f64::from(servers)
 }
 

@@ -55,6 +55,9 @@ pub struct Answer {
     pub method: String,
     /// Whether the method is exact for this model.
     pub exact: bool,
+    /// Largest relative error of a mean response time that was seen in simulated networks of this kind; nothing for exact
+    /// answers. [ratio]
+    pub approximate_within: Option<f64>,
     /// Bounds that hold whatever the method, by class.
     pub bounds: Named<ClassBounds>,
     /// Laws that any answer must keep.

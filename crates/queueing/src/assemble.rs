@@ -6,6 +6,7 @@ use crate::model::Discipline;
 use crate::network::{Center, Load, Network, Speed};
 use crate::series::Series;
 use crate::solve::Solution;
+use crate::stated;
 
 /// How far outside its bounds an answer may be by rounding.
 const ROUNDING: f64 = 1e-9;
@@ -41,12 +42,20 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     let stations = Named(stations);
     let checks = checks(network, &classes, &stations, &bounds);
     let mut warnings = solution.warnings.clone();
+    let approximate_within = stated::response_error(network, solution);
+    warnings.extend(approximate_within.map(|error| {
+        format!(
+            "approximate within {:.0} % of a mean response time: the largest error of networks of this kind that were simulated",
+            100.0 * error
+        )
+    }));
     warnings.extend(checks.warnings());
     Answer {
         schema: "towtank/solve/1",
         pools: Named(pools.collect()),
         method: solution.method.clone(),
         exact: solution.exact,
+        approximate_within,
         classes,
         stations,
         bounds,
@@ -245,14 +254,14 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
         .iter()
         .map(|(_, range)| range[1])
         .fold(f64::INFINITY, f64::min);
-    let time = |throughput: f64| users / throughput - think_time;
+    let time = |throughput: f64| (users / throughput - think_time).max(least);
     ClassBounds {
         throughput_per_s: Range {
             lower,
             upper: Some(upper),
         },
         response_time_s: Range {
-            lower: time(upper).max(least),
+            lower: time(upper),
             upper: (lower > 0.0).then(|| time(lower)),
         },
         knee_users: (heavy > 0.0).then(|| (least + think_time) / heavy),
@@ -386,13 +395,15 @@ fn checks(
             checks.population = checks.population.max(relative(found, users as f64));
         }
         let range = &bounds.0[class].1;
-        checks.within_bounds &= within(range.throughput_per_s, of_class.throughput_per_s)
-            && within(range.response_time_s, of_class.response_time_s);
+        // A response time below the digits of the think time is known to these digits only.
+        let digits = 1e-13 * network.think_time(class);
+        checks.within_bounds &= within(range.throughput_per_s, of_class.throughput_per_s, 0.0)
+            && within(range.response_time_s, of_class.response_time_s, digits);
     }
     checks
 }
 
-fn within(range: Range, value: f64) -> bool {
-    let slack = ROUNDING * value.abs();
+fn within(range: Range, value: f64, more: f64) -> bool {
+    let slack = ROUNDING * value.abs() + more;
     value >= range.lower - slack && range.upper.is_none_or(|upper| value <= upper + slack)
 }

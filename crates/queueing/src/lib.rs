@@ -24,6 +24,7 @@
 // Formulas with subscripts are no code.
 #![allow(clippy::doc_markdown)]
 
+mod aggregate;
 pub mod amva;
 pub mod answer;
 mod assemble;
@@ -33,14 +34,18 @@ pub mod convolution;
 mod exact;
 pub mod grid;
 pub mod join;
+mod limit;
+pub mod marie;
 pub mod model;
 pub mod mva;
 pub mod network;
 pub mod open;
+pub mod phases;
 pub mod pools;
 mod row;
 pub mod series;
 pub mod simulate;
 pub mod solve;
 pub mod special;
+mod stated;
 pub mod stay;

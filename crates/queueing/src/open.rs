@@ -2,6 +2,7 @@
 
 use crate::model::Discipline;
 use crate::network::{Center, Speed};
+use crate::phases::{self, LEAST_SCV, Phases};
 use crate::series::Series;
 use crate::special::erlang_c;
 
@@ -44,10 +45,10 @@ pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
         return if center.preemptive {
             interrupting(center, rates)
         } else {
-            waiting_by_rank(center, rates)
+            waiting_by_rank(center, rates, arrival_scv)
         };
     }
-    if center.is_product_form() {
+    if center.is_product_form() && is_one(arrival_scv) {
         let total = Series::open_jobs(&center.speed, load);
         let formula = if center.speed.is_single() {
             "M/M/1"
@@ -64,8 +65,13 @@ pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     first_come(center, rates, arrival_scv)
 }
 
+/// Whether a squared coefficient of variation is that of exponential times.
+fn is_one(scv: f64) -> bool {
+    (scv - 1.0).abs() < 1e-12
+}
+
 /// Work that arrives per second, in servers.
-fn load(center: &Center, rates: &[f64]) -> f64 {
+pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
     rates
         .iter()
         .zip(&center.demand)
@@ -96,48 +102,124 @@ fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool)
         .sum()
 }
 
-/// Factor by which waiting is shorter than with one server of the same total speed.
-fn pooling(center: &Center, load: f64) -> f64 {
-    match center.speed {
-        Speed::Servers(servers) => {
-            let utilization = load / f64::from(servers);
-            erlang_c(servers, load) / utilization / f64::from(servers)
-        }
-        // The speed at the mean load stands for the whole table.
-        _ => 1.0 / center.speed.limit(),
+/// Wait at Poisson arrivals and exponential service of one mean time, and the time that a second of service takes.
+///
+/// For m servers W = C S / (m (1 − ρ)) with Erlang's C, and a second is a second. A table of speeds is one server that
+/// works at the speed of the number present: of the L jobs of the birth and death process 1 − p(0) are in service, the
+/// others wait.
+fn exponential_wait(center: &Center, load: f64, mean_time: f64) -> (f64, f64) {
+    if let Speed::Servers(servers) = center.speed {
+        let left = f64::from(servers) - load;
+        return (erlang_c(servers, load) * mean_time / left, 1.0);
     }
+    let in_service = 1.0 - Series::idle(&center.speed, load);
+    let waiting = (Series::open_jobs(&center.speed, load) - in_service).max(0.0);
+    (waiting * mean_time / load, in_service / load)
 }
 
-/// First come first served: Pollaczek and Khinchine for one server; Allen and Cunneen for more, an approximation.
+/// Mean service time of a visit over all classes, and its squared coefficient of variation.
+pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
+    let load = load(center, rates);
+    let visits: f64 = (0..rates.len())
+        .filter(|&class| center.demand[class] > 0.0)
+        .map(|class| rates[class] * center.visits[class])
+        .sum();
+    let mean_time = load / visits;
+    // Whoever shares or interrupts does not feel the variation of service with Poisson arrivals, and little with others.
+    if center.discipline != Discipline::Fcfs && center.is_product_form() {
+        return (mean_time, 1.0);
+    }
+    let residual = residual_work(center, rates, |_| true);
+    (mean_time, 2.0 * residual / (load * mean_time) - 1.0)
+}
+
+/// First come first served: Pollaczek and Khinchine for one server; Allen and Cunneen for more, an approximation:
+/// the wait of exponential times and Poisson arrivals, times the mean of the two squared coefficients of variation.
 fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let load = load(center, rates);
     let utilization = load / center.speed.limit();
-    let residual = residual_work(center, rates, |_| true);
-    let mean_time = load
-        / rates
-            .iter()
-            .zip(&center.visits)
-            .map(|(rate, count)| rate * count)
-            .sum::<f64>();
-    let scv = 2.0 * residual / (load * mean_time) - 1.0;
-    let wait =
-        residual * pooling(center, load) / (1.0 - utilization) * (arrival_scv + scv) / (1.0 + scv);
+    let (mean_time, scv) = mixture(center, rates);
+    let (wait, second) = exponential_wait(center, load, mean_time);
+    let wait = wait
+        * arrival_factor(utilization, arrival_scv)
+        * variation_factor(utilization, arrival_scv, scv);
     let single = center.speed.is_single();
     Visit {
-        jobs: with_waits(center, rates, |_| wait),
+        jobs: with_waits(center, rates, second, |_| wait),
         loss: 0.0,
-        exact: single,
-        formula: if single { "M/G/1" } else { "Allen-Cunneen" },
+        exact: single && is_one(arrival_scv),
+        formula: match (single, is_one(arrival_scv)) {
+            (true, true) => "M/G/1",
+            (_, true) => "Allen-Cunneen",
+            _ => "GI/G/m (Kraemer and Langenbach-Belz)",
+        },
     }
 }
 
-/// Jobs in service and waiting, from the wait of a visit.
-fn with_waits(center: &Center, rates: &[f64], wait: impl Fn(usize) -> f64) -> Vec<f64> {
+/// Factor by which a squared coefficient of variation of service other than 1 changes the wait at given arrivals: the
+/// mean of both coefficients, with the correction of Krämer and Langenbach-Belz, *Approximate formulae for the delay in
+/// the queueing system GI/G/1*, 8th International Teletraffic Congress, 1976, which is 1 for Poisson arrivals.
+fn variation_factor(utilization: f64, arrival_scv: f64, scv: f64) -> f64 {
+    let idle = 1.0 - utilization;
+    let correction = |scv: f64| {
+        let exponent = if arrival_scv < 1.0 {
+            -2.0 * idle * (1.0 - arrival_scv).powi(2) / (3.0 * utilization * (arrival_scv + scv))
+        } else {
+            -idle * (arrival_scv - 1.0) / (arrival_scv + 4.0 * scv)
+        };
+        exponent.exp()
+    };
+    let varied = arrival_scv + scv;
+    if varied == 0.0 {
+        return 0.0;
+    }
+    varied / (arrival_scv + 1.0) * correction(scv) / correction(1.0)
+}
+
+/// Factor by which arrivals other than Poisson change the wait at exponential service; exact for one server.
+///
+/// GI/M/1 (Kleinrock, *Queueing Systems* I, 1975, section 6.4): of those who come a share σ waits, S / (1 − σ) in the
+/// mean, where σ = A*((1 − σ)/ρ) and A* transforms the times between arrivals for a mean of 1: gamma below a squared
+/// coefficient of 1, hyperexponential with balanced means above it.
+fn arrival_factor(utilization: f64, arrival_scv: f64) -> f64 {
+    let transform = |rate: f64| -> f64 {
+        if arrival_scv == 0.0 {
+            (-rate).exp()
+        } else if arrival_scv <= 1.0 {
+            (1.0 + rate * arrival_scv).powf(-1.0 / arrival_scv)
+        } else {
+            let part = 0.5 * (1.0 + ((arrival_scv - 1.0) / (arrival_scv + 1.0)).sqrt());
+            let branch = |share: f64| share * 2.0 * share / (2.0 * share + rate);
+            branch(part) + branch(1.0 - part)
+        }
+    };
+    if is_one(arrival_scv) {
+        return 1.0;
+    }
+    let (mut low, mut high) = (0.0_f64, 1.0_f64);
+    for _ in 0..100 {
+        let idle = f64::midpoint(low, high);
+        if transform(idle / utilization) < 1.0 - idle {
+            low = idle;
+        } else {
+            high = idle;
+        }
+    }
+    (1.0 - high) / high * (1.0 - utilization) / utilization
+}
+
+/// Jobs in service and waiting, from the wait of a visit; `second` is the time that a second of service takes.
+fn with_waits(
+    center: &Center,
+    rates: &[f64],
+    second: f64,
+    wait: impl Fn(usize) -> f64,
+) -> Vec<f64> {
     (0..rates.len())
         .map(|class| {
             rates[class]
                 * center.visits[class]
-                * (center.service_time[class]
+                * (center.service_time[class] * second
                     + if center.demand[class] > 0.0 {
                         wait(class)
                     } else {
@@ -161,17 +243,33 @@ fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
 }
 
 /// Ranks without interruption: Cobham, Operations Research 2(1), 1954: W_r = W_0 / ((1 − σ_{r−1}) (1 − σ_r)).
-fn waiting_by_rank(center: &Center, rates: &[f64]) -> Visit {
-    let residual = residual_work(center, rates, |_| true) * pooling(center, load(center, rates));
-    let wait = |class: usize| {
+///
+/// W_0 is the wait without ranks times 1 − ρ; that is exact for one server, and for m servers with one exponential
+/// service time.
+fn waiting_by_rank(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
+    let load = load(center, rates);
+    let (mean_time, scv) = mixture(center, rates);
+    let (wait, second) = exponential_wait(center, load, mean_time);
+    let utilization = load / center.speed.limit();
+    let first = wait
+        * arrival_factor(utilization, arrival_scv)
+        * variation_factor(utilization, arrival_scv, scv)
+        * (1.0 - utilization);
+    let by_rank = |class: usize| {
         let (better, all) = before(center, rates, class);
-        residual / ((1.0 - better) * (1.0 - all))
+        first / ((1.0 - better) * (1.0 - all))
     };
+    let servers = matches!(center.speed, Speed::Servers(_));
     Visit {
-        jobs: with_waits(center, rates, wait),
+        jobs: with_waits(center, rates, second, by_rank),
         loss: 0.0,
-        exact: center.speed.is_single() || center.is_uniform_exponential(),
-        formula: "M/G/1 priority",
+        exact: is_one(arrival_scv)
+            && (center.speed.is_single() || servers && center.is_uniform_exponential()),
+        formula: if center.speed.is_single() {
+            "M/G/1 priority"
+        } else {
+            "M/G/m priority"
+        },
     }
 }
 
@@ -236,9 +334,42 @@ fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// A bounded number of jobs, by the birth and death process: M/M/m/K and its load-dependent forms.
+/// Operations that the phases of a full station may take.
+const OPERATIONS_AT_MOST: f64 = 3e8;
+
+/// A bounded number of jobs: M/M/m/K and its load-dependent forms by the birth and death process; with other service
+/// times in order of arrival by two phases of service.
 fn finite(center: &Center, rates: &[f64], capacity: u64) -> Visit {
     let load = load(center, rates);
+    let (mean_time, scv) = mixture(center, rates);
+    let in_turn = center.discipline != Discipline::Ps;
+    let (jobs, loss) = match &center.speed {
+        Speed::Servers(servers) if in_turn && !is_one(scv) => varied(load, *servers, capacity, scv)
+            .unwrap_or_else(|| birth_death(center, load, capacity)),
+        _ => birth_death(center, load, capacity),
+    };
+    let by_class = if center.is_product_form() {
+        shares(center, rates, jobs, load)
+    } else {
+        let kept: Vec<f64> = rates.iter().map(|rate| rate * (1.0 - loss)).collect();
+        let taken = load * (1.0 - loss);
+        let wait = (jobs - taken).max(0.0) * mean_time / taken;
+        with_waits(center, &kept, 1.0, |_| wait)
+    };
+    Visit {
+        jobs: by_class,
+        loss,
+        exact: center.discipline != Discipline::Priority && center.is_product_form(),
+        formula: if center.is_product_form() {
+            "M/M/m/K"
+        } else {
+            "M/G/m/K"
+        },
+    }
+}
+
+/// Mean number of jobs and loss of M/M/m/K and its load-dependent forms.
+fn birth_death(center: &Center, load: f64, capacity: u64) -> (f64, f64) {
     let (mut weight, mut total, mut mean) = (1.0_f64, 1.0_f64, 0.0_f64);
     for jobs in 1..=capacity {
         weight *= load / center.speed.at(jobs);
@@ -251,12 +382,39 @@ fn finite(center: &Center, rates: &[f64], capacity: u64) -> Visit {
             break;
         }
     }
-    Visit {
-        jobs: shares(center, rates, mean / total, load),
-        loss: weight / total,
-        exact: center.discipline != Discipline::Priority && center.is_product_form(),
-        formula: "M/M/m/K",
+    (mean / total, weight / total)
+}
+
+/// Mean number of jobs and loss of M/G/m/K by two phases of service; extrapolated where these vary too much.
+fn varied(load: f64, servers: u32, capacity: u64, scv: f64) -> Option<(f64, f64)> {
+    let cost = 4.0 * capacity as f64 * (f64::from(servers.min(1 << 20)) + 1.0).powi(3);
+    if cost > OPERATIONS_AT_MOST {
+        return None;
     }
+    let arrivals = vec![load; capacity as usize];
+    let at = |scv: f64| {
+        let found = phases::solve(Phases::of(scv), servers as usize, &arrivals);
+        let chances = found.distribution();
+        let mean = chances
+            .iter()
+            .enumerate()
+            .map(|(jobs, chance)| jobs as f64 * chance);
+        (mean.sum::<f64>(), chances[chances.len() - 1])
+    };
+    if scv >= LEAST_SCV {
+        return Some(at(scv));
+    }
+    let ((plain, often), (near, seldom)) = (at(1.0), at(LEAST_SCV));
+    let steps = (1.0 - scv) / (1.0 - LEAST_SCV);
+    let loss = if often > 0.0 {
+        often * (seldom / often).powf(steps)
+    } else {
+        0.0
+    };
+    Some((
+        (plain + (near - plain) * steps).max(load * (1.0 - loss)),
+        loss,
+    ))
 }
 
 #[cfg(test)]
@@ -292,6 +450,113 @@ mod tests {
                 .sum::<f64>()
         };
         assert!((waits(Discipline::Priority) - waits(Discipline::Fcfs)).abs() < 1e-13);
+    }
+
+    /// Ranks of one exponential service time only change the order: all classes together wait as at M/M/m, where the
+    /// wait is C S / (m (1 − ρ)).
+    #[test]
+    fn ranks_of_many_servers_conserve_the_wait_of_erlang() {
+        for servers in 1..=8 {
+            let scale = f64::from(servers);
+            let rates = [0.4 * scale, 0.3 * scale, 0.2 * scale];
+            let center = center(Speed::Servers(servers), &[1.0; 3], Discipline::Priority);
+            let visit = solve(&center, &rates, 1.0);
+            assert!(visit.exact);
+            let total: f64 = visit.jobs.iter().sum();
+            let load = 0.9 * scale;
+            let erlang = load + erlang_c(servers, load) * load / (scale - load);
+            assert!((total / erlang - 1.0).abs() < 1e-12, "{servers} servers");
+        }
+    }
+
+    /// Two classes of rate 0.8 at two servers, S = 1 s, by Cobham: W_0 = C / m = 0.64 / 1.8, W_1 = W_0 / 0.6,
+    /// W_2 = W_0 / (0.6 0.2), with C = ρ² 2 / (1 + ρ) = 0.7111 at ρ = 0.8.
+    #[test]
+    fn two_ranks_of_two_servers_wait_as_cobham_says() {
+        let center = center(Speed::Servers(2), &[1.0, 1.0], Discipline::Priority);
+        let visit = solve(&center, &[0.8, 0.8], 1.0);
+        let first = 0.64 / 1.8;
+        assert!((visit.jobs[0] / 0.8 - (1.0 + first / 0.6)).abs() < 1e-12);
+        assert!((visit.jobs[1] / 0.8 - (1.0 + first / 0.12)).abs() < 1e-12);
+    }
+
+    /// As variation goes to 1, of service or of arrivals, the answer goes to that of M/M/m.
+    #[test]
+    fn variation_near_one_joins_the_exact_answer() {
+        for speed in [
+            Speed::Servers(1),
+            Speed::Servers(2),
+            Speed::Servers(8),
+            Speed::Servers(64),
+            Speed::Rates(vec![1.0, 2.0]),
+            Speed::Rates(vec![0.5, 3.0, 2.0]),
+        ] {
+            let rate = 0.8 * speed.limit();
+            let mut center = center(speed, &[1.0], Discipline::Fcfs);
+            let exact = solve(&center, &[rate], 1.0).jobs[0];
+            for change in [-1e-9, 1e-9] {
+                center.scv = vec![1.0 + change];
+                let service = solve(&center, &[rate], 1.0).jobs[0];
+                center.scv = vec![1.0];
+                let arrivals = solve(&center, &[rate], 1.0 + change).jobs[0];
+                assert!((service / exact - 1.0).abs() < 1e-6, "{center:?}");
+                assert!((arrivals / exact - 1.0).abs() < 1e-6, "{center:?}");
+            }
+        }
+    }
+
+    /// Sixteen servers at 0.9 with scv 2, by Allen and Cunneen: R = S + C S / (m (1 − ρ)) (1 + 2) / 2 = 1.554 s; an
+    /// earlier version waited 16 times as long.
+    #[test]
+    fn sixteen_servers_wait_a_sixteenth() {
+        let mut center = center(Speed::Servers(16), &[1.0], Discipline::Fcfs);
+        center.scv = vec![2.0];
+        let response = solve(&center, &[14.4], 1.0).jobs[0] / 14.4;
+        let erlang = erlang_c(16, 14.4) / 1.6 * 1.5;
+        assert!((response - 1.0 - erlang).abs() < 1e-12);
+        assert!((response - 1.554).abs() < 5e-4);
+    }
+
+    /// Hyperexponential arrivals of scv 4 with balanced means at one exponential server at 0.8: σ = 0.907572, from its
+    /// equation by fixed-point iteration, and R = S / (1 − σ) = 10.8192 s; Poisson arrivals would give 5 s. How the
+    /// server is shared does not matter. Regular arrivals at ρ = 1/2: σ = exp(−2 (1 − σ)) = 0.203188.
+    #[test]
+    fn the_variation_of_arrivals_makes_an_exponential_server_wait() {
+        for discipline in [Discipline::Fcfs, Discipline::Ps, Discipline::LcfsPr] {
+            let center = center(Speed::Servers(1), &[1.0], discipline);
+            let bursts = solve(&center, &[0.8], 4.0);
+            assert!(!bursts.exact);
+            assert!((bursts.jobs[0] / 0.8 - 10.819_192_77).abs() < 1e-6);
+            let regular = solve(&center, &[0.5], 0.0).jobs[0] / 0.5;
+            assert!((regular - 1.0 / (1.0 - 0.203_187_87)).abs() < 1e-6);
+        }
+    }
+
+    /// Two servers with room for ten, scv 4, 1.5/s: simulated are a loss of 5.9 % and R = 2.253 s; exponential times lose
+    /// 1.7 %. A full house of servers without a queue does not feel the variation (Erlang's loss formula).
+    #[test]
+    fn variation_fills_a_bounded_station() {
+        let mut center = center(Speed::Servers(2), &[1.0], Discipline::Fcfs);
+        center.scv = vec![4.0];
+        center.capacity = Some(10);
+        let visit = solve(&center, &[1.5], 1.0);
+        assert!((visit.loss - 0.059).abs() < 0.001, "{}", visit.loss);
+        let response = visit.jobs[0] / (1.5 * (1.0 - visit.loss));
+        assert!((response / 2.253 - 1.0).abs() < 0.01, "{response}");
+        center.capacity = Some(2);
+        for scv in [0.0, 0.7, 4.0] {
+            center.scv = vec![scv];
+            let loss = solve(&center, &[1.5], 1.0).loss;
+            assert!((loss - crate::special::erlang_b(2, 1.5)).abs() < 1e-12);
+        }
+    }
+
+    /// Regular arrivals and constant service never wait below saturation.
+    #[test]
+    fn regular_arrivals_of_equal_jobs_never_wait() {
+        let mut center = center(Speed::Servers(2), &[1.0], Discipline::Fcfs);
+        center.scv = vec![0.0];
+        assert!((solve(&center, &[1.9], 0.0).jobs[0] - 1.9).abs() < 1e-12);
     }
 
     /// Two ranks of one exponential service time: R_1 = S/(1−ρ_1), R_2 = S/((1−ρ_1)(1−ρ_1−ρ_2)).

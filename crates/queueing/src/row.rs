@@ -1,7 +1,7 @@
 //! Networks of open classes alone: station by station, in the order of the file.
 
 use crate::join;
-use crate::network::{Load, Network};
+use crate::network::{Center, Load, Network};
 use crate::open;
 use crate::solve::{Solution, TABLE_AT_MOST, why_not_exact};
 
@@ -29,12 +29,85 @@ pub(crate) fn open_flows(network: &Network) -> (Vec<Vec<f64>>, Vec<f64>) {
     (flows, losses)
 }
 
-/// Squared coefficient of variation of the times between arrivals: that of the only class, or of Poisson arrivals.
-fn arrival_scv(network: &Network) -> f64 {
-    match network.loads[..] {
-        [Load::Open { scv, poisson, .. }] if !poisson => scv,
-        _ => 1.0,
+/// Squared coefficient of variation of the times between arrivals at each station, from `flow` by class and station.
+///
+/// Whitt, *The queueing network analyzer*, Bell System Technical Journal 62(9), 1983: classes that come together, a
+/// station left behind, a share of visits. Stations are in the order of the file. Without losses and with product form
+/// all are 1, as for Poisson arrivals.
+fn arrival_scvs(network: &Network, flow: &[Vec<f64>]) -> Vec<f64> {
+    let lossy = network
+        .centers
+        .iter()
+        .any(|center| center.capacity.is_some());
+    let mut scv: Vec<f64> = (network.loads.iter())
+        .map(|load| match load {
+            Load::Open { scv, poisson, .. } if !poisson => *scv,
+            _ => 1.0,
+        })
+        .collect();
+    let mut found = Vec::new();
+    for (station, center) in network.centers.iter().enumerate() {
+        let rates: Vec<f64> = (flow.iter().zip(&center.visits))
+            .map(|(row, count)| row[station] * count)
+            .collect();
+        let total: f64 = center.visitors().map(|class| rates[class]).sum();
+        if lossy || total == 0.0 {
+            found.push(1.0);
+            continue;
+        }
+        let utilization = open::load(center, &flow_at(flow, station)) / center.speed.limit();
+        let shares: Vec<f64> = rates.iter().map(|rate| rate / total).collect();
+        let come = together(center, &shares, &scv, utilization);
+        found.push(come);
+        if !center.is_queue() || !network.splits.is_empty() {
+            continue;
+        }
+        let left = left_behind(center, &flow_at(flow, station), utilization, come);
+        for class in center.visitors() {
+            let one = thinned(left, shares[class]);
+            let visits = center.visits[class];
+            scv[class] = if visits < 1.0 {
+                let past = thinned(scv[class], 1.0 - visits);
+                1.0 + visits * (one - 1.0) + (1.0 - visits) * (past - 1.0)
+            } else {
+                thinned(one, 1.0 / visits)
+            };
+        }
     }
+    found
+}
+
+fn flow_at(flow: &[Vec<f64>], station: usize) -> Vec<f64> {
+    flow.iter().map(|row| row[station]).collect()
+}
+
+/// Of a stream of which each member is taken with a probability.
+fn thinned(scv: f64, share: f64) -> f64 {
+    1.0 + share * (scv - 1.0)
+}
+
+/// Of the streams of classes that meet.
+fn together(center: &Center, shares: &[f64], scv: &[f64], utilization: f64) -> f64 {
+    let squares: f64 = center.visitors().map(|class| shares[class].powi(2)).sum();
+    let weight = 1.0 / (1.0 + 4.0 * (1.0 - utilization).powi(2) * (1.0 / squares - 1.0));
+    let mixed: f64 = (center.visitors())
+        .map(|class| {
+            let visits = center.visits[class];
+            shares[class] * (thinned(scv[class], visits.min(1.0 / visits)) - 1.0)
+        })
+        .sum();
+    1.0 + weight * mixed
+}
+
+/// Of the stream that leaves a station. Constant times are taken to vary a little, as in the source.
+fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f64 {
+    let service = if center.is_product_form() {
+        1.0
+    } else {
+        open::mixture(center, rates).1.max(0.2)
+    };
+    let busy = utilization.powi(2);
+    1.0 + (1.0 - busy) * (come - 1.0) + busy * (service - 1.0) / center.speed.limit().sqrt()
 }
 
 /// Whether jobs meet one queue, and it once at most.
@@ -54,7 +127,7 @@ pub(crate) fn all_open(network: &Network) -> Solution {
         jobs: vec![Vec::new(); classes],
         ..Solution::default()
     };
-    let arrival_scv = arrival_scv(network);
+    let arrival_scvs = arrival_scvs(network, &flow);
     let mut formulas = Vec::new();
     let mut exact = network
         .loads
@@ -62,7 +135,7 @@ pub(crate) fn all_open(network: &Network) -> Solution {
         .all(|load| matches!(load, Load::Open { poisson: true, .. }));
     for (index, center) in network.centers.iter().enumerate() {
         let rates: Vec<f64> = flow.iter().map(|row| row[index]).collect();
-        let visit = open::solve(center, &rates, arrival_scv);
+        let visit = open::solve(center, &rates, arrival_scvs[index]);
         exact &= visit.exact;
         if center.is_queue() && !formulas.contains(&visit.formula) {
             formulas.push(visit.formula);

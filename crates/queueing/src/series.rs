@@ -118,6 +118,19 @@ impl Series {
     /// Mean number of jobs of open classes alone: ρ F'(ρ) / F(ρ), by the series shifted to ρ.
     #[must_use]
     pub fn open_jobs(speed: &Speed, open_load: f64) -> f64 {
+        let (value, slope, _) = Self::at_load(speed, open_load);
+        open_load * slope / value
+    }
+
+    /// Probability that nobody is present where open classes are alone: 1 / F(ρ).
+    #[must_use]
+    pub fn idle(speed: &Speed, open_load: f64) -> f64 {
+        let (value, _, scale) = Self::at_load(speed, open_load);
+        (-scale).exp() / value
+    }
+
+    /// F(ρ) and F'(ρ) over the exponential of the third number.
+    fn at_load(speed: &Speed, open_load: f64) -> (f64, f64, f64) {
         let here = Self::of(speed, open_load, 0);
         let term = |logs: &[f64], j: usize| logs.get(j).map_or(0.0, |log| log.exp());
         let largest = here
@@ -136,7 +149,7 @@ impl Series {
         let (finite, tail) = (scaled(&here.finite), scaled(&here.tail));
         let value = term(&finite, 0) + term(&tail, 0);
         let slope = term(&finite, 1) + term(&tail, 1) + here.pole * term(&tail, 0);
-        open_load * slope / value
+        (value, slope, largest)
     }
 }
 

@@ -3,11 +3,13 @@
 //! Exact where the network has product form and the cost is bearable; else by the approximation that fits, which the
 //! answer names. A model without a steady state is refused with the name of what is overloaded.
 
+use crate::aggregate;
 use crate::amva::{self, Estimate};
 use crate::answer::Answer;
 use crate::assemble;
 use crate::caches::Parted;
 use crate::exact;
+use crate::marie;
 use crate::model::{Discipline, Fault, Model};
 use crate::network::{Load, Network};
 use crate::pools;
@@ -92,7 +94,8 @@ pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
 
 /// Solves a network without caches.
 fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> {
-    let faults = unsteady(whole);
+    let mut faults = unsteady(whole);
+    faults.extend(beyond_methods(whole));
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -111,6 +114,18 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
     }
     solution.extend_pools(whole, &network);
     Ok(assemble::answer(whole, &solution))
+}
+
+/// Stations that no method here knows anything of.
+fn beyond_methods(network: &Network) -> Vec<Fault> {
+    (network.centers.iter())
+        .filter(|center| center.discipline == Discipline::LcfsPr && !center.is_product_form())
+        .map(|center| {
+            let message = "must not be 'lcfs-pr' for solving where several servers have service times other than one \
+                           exponential time for all classes: simulate";
+            Fault::new(&["stations", &center.name, "discipline"], message)
+        })
+        .collect()
 }
 
 /// Stations whose open classes bring more than they can do, and tables too long to work through.
@@ -169,7 +184,51 @@ fn choose(network: &Network) -> Result<Solution, Vec<Fault>> {
         );
         return Ok(solution);
     }
+    if let Some(means) = marie::solve(network) {
+        return Ok(from_phases(network, means));
+    }
+    if let Some(means) = aggregate::solve(network) {
+        return Ok(from_classes(network, means));
+    }
     approximate(network, Estimate::Linearizer)
+}
+
+fn from_phases(network: &Network, means: marie::Means) -> Solution {
+    let stations = network.centers.len();
+    Solution {
+        throughput: vec![means.throughput],
+        flow: vec![vec![means.throughput; stations]],
+        response: vec![means.jobs.iter().sum::<f64>() / means.throughput],
+        jobs: vec![means.jobs],
+        loss: vec![0.0; stations],
+        held: Vec::new(),
+        waiting: vec![Vec::new()],
+        method: "phases of service (Marie)".into(),
+        exact: false,
+        warnings: vec![why_not_exact(network)],
+    }
+}
+
+fn from_classes(network: &Network, means: aggregate::Means) -> Solution {
+    let stations = network.centers.len();
+    let jobs = (means.residence.iter().zip(&means.throughput))
+        .map(|(row, rate)| row.iter().map(|time| time * rate).collect());
+    Solution {
+        flow: (means.throughput.iter())
+            .map(|&rate| vec![rate; stations])
+            .collect(),
+        response: (means.residence.iter())
+            .map(|row| row.iter().sum())
+            .collect(),
+        jobs: jobs.collect(),
+        loss: vec![0.0; stations],
+        held: Vec::new(),
+        waiting: vec![Vec::new(); means.throughput.len()],
+        throughput: means.throughput,
+        method: "one class for all (Marie)".into(),
+        exact: false,
+        warnings: vec![why_not_exact(network)],
+    }
 }
 
 fn with_pools(network: &Network, closed: &[usize], open: &[usize]) -> Result<Solution, Vec<Fault>> {
@@ -284,8 +343,16 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
     if !network.is_product_form() && network.holds.is_empty() {
         warnings.push(why_not_exact(network));
     }
-    let finite = means.response.iter().all(|time| time.is_finite());
-    if !means.converged || !finite {
+    let endless = means.response.iter().position(|time| !time.is_finite());
+    // With pools the caller names the one that is overloaded.
+    if let Some(class) = endless.filter(|_| network.holds.is_empty()) {
+        let message = "must have a steady state, got none by this approximation: others leave this class no server; simulate";
+        return Err(vec![Fault::new(
+            &["classes", &network.names[class]],
+            message,
+        )]);
+    }
+    if !means.converged || endless.is_some() {
         warnings
             .push("the fixed point was not reached: the answer may be far off, simulate".into());
     }

@@ -14,9 +14,20 @@ pub fn all_busy(servers: u32, load: f64) -> f64 {
     }
 }
 
-/// Residence time of a class at a station where it finds `queue` jobs by class, `busy` of them in service.
+/// What an arriving job finds at a station, by class.
+pub struct Found<'a> {
+    /// Jobs present.
+    pub queue: &'a [f64],
+    /// Of these in service.
+    pub busy: &'a [f64],
+    /// Share of a class that can still come while one of its jobs is here: (N − 1) / N of N users, 1 of an open class.
+    pub others: &'a [f64],
+}
+
+/// Residence time of a class at a station.
 #[must_use]
-pub fn residence(center: &Center, class: usize, queue: &[f64], busy: &[f64], enough: bool) -> f64 {
+pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool) -> f64 {
+    let (queue, busy) = (found.queue, found.busy);
     let demand = center.demand[class];
     if demand == 0.0 || !center.is_queue() || enough {
         return demand;
@@ -34,15 +45,23 @@ pub fn residence(center: &Center, class: usize, queue: &[f64], busy: &[f64], eno
     if center.is_product_form() {
         return demand * (1.0 + ((jobs - load).max(0.0) + all) / servers);
     }
-    by_order(center, class, queue, busy, all)
+    // In the first rounds, and with fewer users, throughputs may be beyond what the servers can do.
+    let most = (servers / load).min(1.0);
+    let busy: Vec<f64> = busy.iter().map(|jobs| jobs * most).collect();
+    let within = Found {
+        busy: &busy,
+        ..*found
+    };
+    by_order(center, class, &within, all)
 }
 
 /// First come first served with different service times, and ranks: the work that goes before a job.
-fn by_order(center: &Center, class: usize, queue: &[f64], busy: &[f64], all: f64) -> f64 {
+fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
+    let (queue, busy) = (found.queue, found.busy);
     let ranks = center.discipline == Discipline::Priority;
     let (rank, servers) = (center.rank[class], center.speed.limit());
     let load: f64 = busy.iter().sum();
-    let (mut waiting, mut residual, mut better) = (0.0, 0.0, 0.0);
+    let (mut waiting, mut residual, mut better, mut coming) = (0.0, 0.0, 0.0, 0.0);
     for other in 0..queue.len() {
         let time = center.service_time[other];
         let goes_before = !ranks || center.rank[other] <= rank;
@@ -54,21 +73,36 @@ fn by_order(center: &Center, class: usize, queue: &[f64], busy: &[f64], all: f64
         }
         if ranks && center.rank[other] < rank {
             better += busy[other];
+            coming += busy[other] * found.others[other];
         }
     }
-    let residual = if load > 0.0 {
-        residual / load * all
+    let (seen, all) = if center.preemptive && ranks {
+        // Worse ranks do not exist for a job that interrupts them.
+        let seen: f64 = (0..busy.len())
+            .filter(|&other| center.rank[other] <= rank)
+            .map(|other| busy[other])
+            .sum();
+        (seen, all_busy(servers as u32, seen))
+    } else {
+        (load, all)
+    };
+    let residual = if seen > 0.0 {
+        residual / seen * all
     } else {
         0.0
     };
     let ahead = (waiting + residual) / servers;
     // A closed class cannot be kept out for ever by a better one that is closed too; the cap only guards the first rounds.
     let left = (1.0 - better / servers).max(1e-3);
+    // Who is waited for cannot come again meanwhile: of one better user nobody comes during the wait.
+    let wait = ahead / (1.0 - coming / servers).max(1e-3);
     let time = center.service_time[class];
-    let stay = if center.preemptive {
-        (time + ahead) / left
+    let stay = if center.preemptive && better > 0.0 {
+        // A job is interrupted where better ones hold all servers; at one server that is their share of it.
+        let interrupted = all_busy(servers as u32, better) / (better / servers);
+        time + time * (1.0 / left - 1.0) * interrupted + wait
     } else {
-        time + ahead / left
+        time + wait
     };
     center.visits[class] * stay
 }

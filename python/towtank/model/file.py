@@ -133,6 +133,9 @@ class FittedFile(FileModel):
     percentiles: dict[Name, Annotated[list[Number], Field(min_length=3, max_length=3)]] = Field(
         {}, description="By class or transaction, measured over worked-out 95th percentile: mean, least, largest."
     )
+    tails: dict[Name, dict[str, Annotated[list[Number], Field(min_length=3, max_length=3)]]] = Field(
+        {}, description="As `percentiles`, of the others that were measured: by class or transaction, by `p50`, `p99`."
+    )
     draws: dict[Name, list[Number]] = Field(
         {}, description="By station, its demand over that of the file in each replicate of the bootstrap."
     )

@@ -263,7 +263,8 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     Notes
     -----
     Of v visits with service time s, whose squared coefficient of variation is c, and residence r each: at a delay
-    v c s^2; at processor sharing v c r^2 (2+q)/(2-q) with q = 1 - s/r, which is exact for M/M/1 [1]_; at first come,
+    v c s^2; at processor sharing v r^2 (c + (1 + c) q/(2-q)) with q = 1 - s/r: the first term is the job's own size,
+    the second comes from the jobs that share with it, and their sum is exact for M/M/1 (c = 1) [1]_; at first come,
     first served v (c s^2 + w^2 (2/C - 1)) with the wait w = r - s, exponential where there is one, and C of Erlang at
     the utilization found. A transaction without service time (s = 0) may still wait behind others.
 
@@ -281,7 +282,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
         return visits * scv * time**2
     if station["discipline"] == "ps":
         share = 1 - time / residence
-        return visits * max(scv, 1e-12) * residence**2 * (2 + share) / (2 - share)
+        return visits * residence**2 * (scv + (1 + scv) * share / (2 - share))
     wait = residence - time
     servers, idle = servers_of(station) or 1, 1 - found.utilization
     # In an open network both are the same; in a closed one the solution may know of waits that Erlang does not.

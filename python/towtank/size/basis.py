@@ -76,10 +76,24 @@ class Basis:
         """The class of each transaction."""
         return chain_by_transaction(self.document)
 
-    def correction(self, name: str | None) -> float | None:
-        """Percentiles of a class or transaction as measured over those worked out; None where it is not known."""
-        found = {} if self.fitted is None else self.fitted.percentiles
-        return None if name is None or name not in found else found[name][0]
+    def correction(self, name: str | None, metric: str) -> tuple[float, float, float] | None:
+        """Measured over computed percentile of a class or transaction: mean, least, largest; None if not measured.
+
+        Raises
+        ------
+        ModelError
+            If percentiles of the class were measured, but not this one: the ratio of another says nothing of its tail.
+        """
+        if self.fitted is None or name is None or name not in self.fitted.percentiles:
+            return None
+        known = {"p95": self.fitted.percentiles[name], **self.fitted.tails.get(name, {})}
+        if metric not in known:
+            raise ModelError(
+                f"{metric} of {name} was not measured, and {', '.join(known)} do not tell how long its tail is",
+                hint=f"use an objective for one of {', '.join(known)}, or fit the model to runs with more transactions",
+            )
+        ratio, low, high = known[metric]
+        return float(ratio), float(low), float(high)
 
     @property
     def classes(self) -> dict[str, Json]:

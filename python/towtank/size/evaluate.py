@@ -272,11 +272,11 @@ def _value(
 
 def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
     """What percentiles measured are over those worked out, where that is known. [ratio]"""
-    found = question.basis.correction(check.name) if check.is_percentile else None
+    found = question.correction(check)
     if found is None:
         return 1.0
     methods[str(check.name)] = CORRECTED
-    return found
+    return found[0]
 
 
 def worst(question: Question, found: Sequence[Outcome]) -> Outcome:

@@ -106,6 +106,10 @@ class Question:
     corrections: Mapping[int, Factor] = field(default_factory=dict)
     counted: tuple[str, ...] = ()
 
+    def correction(self, check: Check) -> tuple[float, float, float] | None:
+        """Measured over computed value of a percentile: mean, least, largest; None without a measurement. [ratio]"""
+        return self.basis.correction(check.name, check.objective.metric) if check.is_percentile else None
+
     def drawn_load(self, draw: int | None, load: Load) -> Load:
         """Scale a load of the horizon to the growth of a draw."""
         return load if draw is None or not self.growth_draws else load.times(self.growth_draws[draw])

@@ -43,7 +43,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     checks = {
         n: one
         for n, one in enumerate(question.checks)
-        if one.is_percentile and one.name in outcome.response_s and question.basis.correction(one.name) is None
+        if one.is_percentile and one.name in outcome.response_s and question.correction(one) is None
     }
     if not checks or outcome.method == EXACT or outcome.why_not:
         return None
@@ -68,7 +68,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:
     """Whether percentiles of an outcome are approximate, and were not measured."""
-    asked = [one for one in question.checks if one.is_percentile and question.basis.correction(one.name) is None]
+    asked = [one for one in question.checks if one.is_percentile and question.correction(one) is None]
     return bool(asked) and outcome.method != EXACT
 
 

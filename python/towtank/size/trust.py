@@ -10,7 +10,6 @@ from towtank.estimates import number_estimate
 from towtank.model.fitting.goodness import MISS_LIMIT
 from towtank.model.percentiles import EXACT
 from towtank.model.stations import servers_of
-from towtank.size.basis import Basis
 from towtank.size.evaluate import CORRECTED, Job, outcomes
 from towtank.size.growth import Growing, HistoricGrowth
 from towtank.size.question import Question
@@ -188,12 +187,6 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
     return told
 
 
-def _correction(basis: Basis, name: str) -> str:
-    assert basis.fitted is not None
-    ratio, low, high = basis.fitted.percentiles[name]
-    return number_estimate(ratio, low, high)
-
-
 def _assumptions(question: Question) -> list[Json]:
     known = list(question.basis.assumptions) or [
         {"assumes": "demands do not depend on the load", "tested": "no: they come from a model file"}
@@ -207,12 +200,16 @@ def _assumptions(question: Question) -> list[Json]:
             }
         )
     percentiles = [check for check in question.checks if check.is_percentile]
-    corrected = [check for check in percentiles if question.basis.correction(check.name) is not None]
+    corrected = [check for check in percentiles if question.correction(check) is not None]
     if corrected:
-        told = ", ".join(f"{check.name} {_correction(question.basis, str(check.name))}" for check in corrected)
+        told = ", ".join(
+            f"{check.name} {check.objective.metric} {number_estimate(*ratios)}"
+            for check in corrected
+            if (ratios := question.correction(check)) is not None
+        )
         known.append(
             {
-                "assumes": f"percentiles are those worked out, times measured over worked-out 95th percentiles: {told}",
+                "assumes": f"percentiles are those worked out, times measured over worked-out ones: {told}",
                 "tested": "at the levels measured",
             }
         )

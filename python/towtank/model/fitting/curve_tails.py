@@ -22,7 +22,12 @@ from towtank.model.solving import solve_models
 from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
-SHARE = 0.95
+MAIN = "p95"
+"""The percentile by which the order of service is chosen, and whose ratio every model file has."""
+SHARES = {"p50": 0.5, "p90": 0.9, MAIN: 0.95, "p99": 0.99, "p99.9": 0.999}
+"""Percentiles that are compared; a tail may be far longer than the 95th percentile shows. [ratio]"""
+Ratios = list[tuple[float, float, float, float]]
+"""By level: load [1], measured over computed percentile, and the same with the ends of its interval. [ratio]"""
 SHARING, IN_TURN = "ps", "fcfs"
 """Orders of service with the same mean; the first is assumed if no percentiles were measured."""
 
@@ -40,6 +45,8 @@ class Tails:
         within the measured intervals of any level. [ratio]
     by_level : tuple of (float, float)
         Load [1] and ratio [ratio] of each level.
+    others : mapping of str to tuple of float
+        The three ratios of each other percentile that was measured, by its name. [ratio]
     """
 
     discipline: str
@@ -47,6 +54,7 @@ class Tails:
     low: float
     high: float
     by_level: tuple[tuple[float, float], ...]
+    others: Mapping[str, tuple[float, float, float]]
 
     @property
     def distance(self) -> float:
@@ -57,7 +65,8 @@ class Tails:
         """Entry beside the name of the model file."""
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]
         ends = {"ratio": self.ratio, "low": self.low, "high": self.high}
-        return {"discipline": self.discipline, **ends, "by_level": by_level}
+        others = {name: list(ratios) for name, ratios in self.others.items()}
+        return {"discipline": self.discipline, **ends, "by_level": by_level, "others": others}
 
 
 def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str], name: str) -> Tails | None:
@@ -77,26 +86,42 @@ def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str],
     Tails or None
         The comparison for the nearer order of service; None without measured percentiles.
     """
-    measured = {float(point["load"]): from_document(point["response_time_s"].get("p95")) for point in points}
-    known = {load: p95 for load, p95 in sorted(measured.items()) if p95.value and load >= 1}
-    if not known:
+    measured = {
+        metric: {
+            float(point["load"]): estimate
+            for point in sorted(points, key=lambda point: float(point["load"]))
+            if (estimate := from_document(point["response_time_s"].get(metric))).value and float(point["load"]) >= 1
+        }
+        for metric in SHARES
+    }
+    if not measured[MAIN]:
         return None
-    return min((_tails(known, text(order), order, name) for order in (SHARING, IN_TURN)), key=lambda one: one.distance)
+    return min(
+        (_tails(measured, text(order), order, name) for order in (SHARING, IN_TURN)), key=lambda one: one.distance
+    )
 
 
-def _tails(known: Mapping[float, Estimate], text: str, order: str, name: str) -> Tails:
-    document = _document(text)
-    models = [{**document, "classes": [{**document["classes"][0], "users": round(load)}]} for load in known]
-    rows = []
-    for (load, p95), model, solved in zip(known.items(), models, solve_models(models), strict=True):
-        answer = solved["answer"]
-        worked_out = response_percentiles(model, answer, stations_of(answer), name)[0](SHARE)
-        ends = [p95.value if end is None else end for end in (p95.low, p95.high)]
-        rows.append((load, *(float(each or 0.0) / worked_out for each in (p95.value, *ends))))
+def over_levels(rows: Ratios) -> tuple[float, float, float]:
+    """Geometric mean of the ratios of the levels, and the least and largest that the intervals allow. [ratio]"""
     table = np.array(rows)
-    mean = float(np.exp(np.log(table[:, 1]).mean()))
-    by_level = tuple((float(load), float(ratio)) for load, ratio, *_ in rows)
-    return Tails(order, mean, float(table[:, 2].min()), float(table[:, 3].max()), by_level)
+    return float(np.exp(np.log(table[:, 1]).mean())), float(table[:, 2].min()), float(table[:, 3].max())
+
+
+def _tails(measured: Mapping[str, Mapping[float, Estimate]], text: str, order: str, name: str) -> Tails:
+    document, loads = _document(text), sorted({load for levels in measured.values() for load in levels})
+    models = [{**document, "classes": [{**document["classes"][0], "users": round(load)}]} for load in loads]
+    computed = {
+        load: response_percentiles(model, solved["answer"], stations_of(solved["answer"]), name)[0]
+        for load, model, solved in zip(loads, models, solve_models(models), strict=True)
+    }
+    rows: dict[str, Ratios] = {metric: [] for metric in SHARES}
+    for metric, share in SHARES.items():
+        for load, estimate in measured[metric].items():
+            value, worked_out = float(estimate.value or 0.0), computed[load](share)
+            low, high = (value if end is None else float(end) for end in (estimate.low, estimate.high))
+            rows[metric].append((load, value / worked_out, low / worked_out, high / worked_out))
+    others = {metric: over_levels(each) for metric, each in rows.items() if each and metric != MAIN}
+    return Tails(order, *over_levels(rows[MAIN]), tuple((load, ratio) for load, ratio, *_ in rows[MAIN]), others)
 
 
 def _document(text: str) -> Json:
@@ -104,3 +129,13 @@ def _document(text: str) -> Json:
         path = Path(folder) / "model.yaml"
         path.write_text(text, "utf-8")
         return load_model(path).document
+
+
+def tails_lines(others: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> list[str]:
+    """Lines of the key `tails` of a model file; none if no other percentile was measured."""
+    lines = [
+        f"    {name}: {{{', '.join(f'{metric}: [{a:.4g}, {b:.4g}, {c:.4g}]' for metric, (a, b, c) in ratios.items())}}}"
+        for name, ratios in others.items()
+        if ratios
+    ]
+    return ["  tails:  # the same of the other percentiles measured", *lines] if lines else []

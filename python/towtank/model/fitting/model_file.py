@@ -11,7 +11,7 @@ import numpy as np
 
 from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
-from towtank.model.fitting.curve_tails import SHARING, Tails
+from towtank.model.fitting.curve_tails import SHARING, Tails, tails_lines
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.measured import Configuration
@@ -197,6 +197,7 @@ def _fitted(candidate: Candidate, source: str, rows: dict[str, list[float]], tai
         lines += [
             "  percentiles:  # 95th percentile measured over that worked out: mean, least, largest",
             f"    {CLASS}: [{tails.ratio:.4g}, {tails.low:.4g}, {tails.high:.4g}]",
+            *tails_lines({CLASS: tails.others}),
         ]
     lines.append("  draws:  # demand over that of above, in replicates of the bootstrap")
     return lines + [f"    {name}: [{', '.join(f'{value:g}' for value in row)}]" for name, row in rows.items()]

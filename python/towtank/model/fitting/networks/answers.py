@@ -17,6 +17,7 @@ from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.networks.closed import Condition, Solved, conditions, solve
+from towtank.model.fitting.networks.drifting import drifted, utilization
 from towtank.model.fitting.networks.groups import ALIKE
 from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
 from towtank.model.fitting.networks.replicates import Network, fit_network
@@ -226,7 +227,9 @@ def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
     of, mean = network.measured, typical(network.measured)
     at = [Condition(max(1, round(load)), mean.think_s, mean.shares, mean.others) for load in loads]
     best = solve(of, [(network.parameters, one) for one in at]) if at else None
-    drawn = solve(of, [(each, one) for one in at for each in network.draws]) if at else None
+    used = [] if best is None else [utilization(network, row, mean.others) for row in best.utilization]
+    pairs = [(each, one) for one, busy in zip(at, used, strict=True) for each in drifted(network, busy)]
+    drawn = solve(of, pairs) if at else None
     found = []
     for place in range(len(at)):
         assert best is not None
@@ -263,7 +266,7 @@ def limits(network: Network) -> list[Json]:
         work = one.held_up(of.stations, mean.others) @ mean.shares
         return np.asarray(np.divide(servers, work, out=np.full(len(work), np.inf), where=work > 0), dtype=float)
 
-    best, drawn = carried(network.parameters), np.array([carried(one) for one in network.draws])
+    best, drawn = carried(network.parameters), np.array([carried(one) for one in drifted(network)])
     rows = [
         {"station": station.name, "limit_throughput": _estimate(best[place], drawn[:, place])}
         for place, station in enumerate(of.stations)

@@ -11,6 +11,7 @@ import numpy as np
 from towtank.model.fitting.goodness import DOUBTFUL, HELD_OUT_LIMIT, MISS_LIMIT, REJECTED, SUPPORTED
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.networks.closed import Solved, conditions, solve
+from towtank.model.fitting.networks.drifting import drifted, utilization
 from towtank.model.fitting.networks.replicates import LEAST_LEVELS, Network, fit_network
 from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
@@ -60,7 +61,10 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
     network = fit_network(of.below(highest), TEST_DRAWS)
     at = conditions(of)
     solved = solve(of, [(network.parameters, one) for one in at])
-    drawn = [solve(of, [(one, at[place]) for one in network.draws]) for place in range(kept, len(of.loads))]
+    drawn = []
+    for place in range(kept, len(of.loads)):
+        busy = utilization(network, solved.utilization[place], at[place].others)
+        drawn.append(solve(of, [(each, at[place]) for each in drifted(network, busy)]))
     return Tested(network, of, range(kept, len(of.loads)), solved, drawn)
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from towtank.analysis.statistics.estimates import from_document
+from towtank.analysis.statistics.estimates import Estimate, from_document
+from towtank.model.fitting.curve_tails import MAIN, SHARES, Ratios, over_levels
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.networks.closed import CLASS, Solved, class_names
 from towtank.model.fitting.networks.seconds import Measured
@@ -14,47 +13,63 @@ from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
-SHARE = 0.95
 FAR_FROM_ONE = 1.5
 """A measured percentile that is so many times the one worked out, or as many times less, is doubted. [ratio]"""
 
 
 def corrections(one: Configuration, of: Measured, solved: Solved) -> dict[str, Json]:
-    """Measured over worked-out 95th percentile, where it was measured, by the name in the model.
+    """Measured over computed percentiles, if they were measured, by the name in the model.
 
     Returns
     -------
     dict of str to dict
         That of the class is for all together. `ratio`, the geometric mean over the levels, each as heavy as the others;
         `low` and `high`, the least and the largest ratio that the intervals measured at any level allow; `by_level`.
+        These are of the 95th percentile; `others` has the three numbers of each other percentile that was measured.
 
     Notes
     -----
     The network tells means; the forms of response times are gamma distributions with the variances of the stations.
     What the system does beyond that (service times that vary more, pauses, retries) is in the ratio.
     """
-    points = {float(point["load"]): point for point in one.points}
     found: dict[str, Json] = {}
     for name, key in ((None, CLASS), *zip(of.classes, class_names(of), strict=True)):
-        rows = []
-        for place, load in enumerate(of.loads):
-            point = points[float(load)]
-            told = point["response_time_s"]["p95"] if name is None else point["transactions"][name]["p95_s"]
-            measured = from_document(told)
-            model, answer = solved.models[place], solved.answers[place]
-            worked_out = response_percentiles(model, answer, stations_of(answer), key)[0](SHARE)
-            if measured.value and worked_out > 0:
-                ends = [measured.value if end is None else end for end in (measured.low, measured.high)]
-                rows.append((float(load), measured.value / worked_out, *(end / worked_out for end in ends)))
-        if rows:
-            table = np.array(rows)
-            found[key] = {
-                "ratio": float(np.exp(np.log(table[:, 1]).mean())),
-                "low": float(table[:, 2].min()),
-                "high": float(table[:, 3].max()),
-                "by_level": [{"load": load, "ratio": ratio} for load, ratio, *_ in rows],
-            }
+        rows = {
+            metric: ratios
+            for metric, share in SHARES.items()
+            if (ratios := _ratios(_measured(one, of, name, metric), solved, key, share))
+        }
+        if MAIN in rows:
+            by_level = [{"load": load, "ratio": ratio} for load, ratio, *_ in rows[MAIN]]
+            ratio, low, high = over_levels(rows[MAIN])
+            others = {metric: over_levels(each) for metric, each in rows.items() if metric != MAIN}
+            found[key] = {"ratio": ratio, "low": low, "high": high, "by_level": by_level, "others": others}
     return found
+
+
+def _measured(one: Configuration, of: Measured, name: str | None, metric: str) -> list[tuple[float, Estimate]]:
+    """Measured percentile at each level, of all transactions together or of one of them. [s]"""
+    points = {float(point["load"]): point for point in one.points}
+    found = []
+    for load in map(float, of.loads):
+        point = points[load]
+        told = point["response_time_s"] if name is None else point["transactions"][name]
+        found.append((load, from_document(told.get(metric if name is None else f"{metric}_s"))))
+    return found
+
+
+def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, share: float) -> Ratios:
+    """Measured over computed percentile by level; levels without a measured value are left out."""
+    rows = []
+    for place, (load, measured) in enumerate(levels):
+        model, answer = solved.models[place], solved.answers[place]
+        if not measured.value:
+            continue
+        worked_out = response_percentiles(model, answer, stations_of(answer), key)[0](share)
+        if worked_out > 0:
+            ends = [measured.value if end is None else end for end in (measured.low, measured.high)]
+            rows.append((load, measured.value / worked_out, ends[0] / worked_out, ends[1] / worked_out))
+    return rows
 
 
 def doubts(found: dict[str, Json]) -> list[str]:

@@ -10,9 +10,11 @@ import numpy as np
 
 from towtank.errors import ModelError
 from towtank.files import put_text
+from towtank.model.fitting.curve_tails import tails_lines
 from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.networks.answers import NetworkAnswer, typical
 from towtank.model.fitting.networks.closed import CLASS, ELSEWHERE, document, station_names
+from towtank.model.fitting.networks.drifting import drifted
 from towtank.model.fitting.networks.replicates import Network
 from towtank.model.fitting.observations import Floats
 from towtank.units import exact_duration, exact_rate
@@ -105,15 +107,19 @@ def _fitted(network: Network, told: Json, source: str) -> list[str]:
         f"    {name}: [{one['ratio']:.4g}, {one['low']:.4g}, {one['high']:.4g}]"
         for name, one in told["percentiles"].items()
     ]
+    lines += tails_lines({name: one["others"] for name, one in told["percentiles"].items()})
     lines.append("  draws:  # demand over that of above, in replicates of the bootstrap")
     return lines + [f"    {name}: [{', '.join(f'{each:.{_DIGITS}g}' for each in row)}]" for name, row in draws(network)]
 
 
 def draws(network: Network) -> list[tuple[str, Floats]]:
-    """Demand of the mean transaction at every station in each replicate, over that of the network."""
+    """Demand of the mean transaction at every station in each replicate, over that of the network.
+
+    Demands drift as they may up to full use of the station (`drifting`).
+    """
     of, mean = network.measured, typical(network.measured)
     best = network.parameters.held_up(of.stations, mean.others) @ mean.shares
-    drawn = np.array([one.held_up(of.stations, mean.others) @ mean.shares for one in network.draws])
+    drawn = np.array([one.held_up(of.stations, mean.others) @ mean.shares for one in drifted(network)])
     rows = [(name, drawn[:, place] / best[place]) for place, name in enumerate(station_names(of)) if best[place] > 0]
     delay = float(network.parameters.delays @ mean.shares)
     if delay > 0:

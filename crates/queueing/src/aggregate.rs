@@ -1,0 +1,210 @@
+//! Several closed classes at first come, first served stations of several servers, by one class that stands for all.
+//!
+//! The service times of the one class are a mixture of those of all, by their throughputs, and so is its think time; it
+//! is solved by phases ([`crate::marie`]). All classes wait as long as it does at stations in order of arrival, and are
+//! held up by the same factor where servers are shared. From their times follow their throughputs, and so on until these
+//! stay. With few servers a class of few users hardly ever meets itself, which this does not know; there approximate
+//! mean value analysis is better.
+
+use crate::marie;
+use crate::model::Discipline;
+use crate::network::{Center, Load, Network, Speed};
+
+/// Servers of a station in order of arrival from which on the method is used.
+const SERVERS_AT_LEAST: u32 = 3;
+const ROUNDS_AT_MOST: usize = 500;
+/// Relative change of the throughputs at which they stay.
+const TOLERANCE: f64 = 1e-9;
+
+/// Throughput by class and residence times by class and station.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// Throughput. [1/s]
+    pub throughput: Vec<f64>,
+    /// Residence time. [s]
+    pub residence: Vec<Vec<f64>>,
+}
+
+/// Solves a network of closed classes; nothing where the method does not apply.
+#[must_use]
+pub fn solve(network: &Network) -> Option<Means> {
+    let classes = network.loads.len();
+    let plain = network.holds.is_empty() && network.splits.is_empty();
+    if classes < 2 || network.closed().len() < classes || !plain || !applies(network) {
+        return None;
+    }
+    let mut throughput: Vec<f64> = (0..classes)
+        .map(|class| {
+            let demand = |center: &Center| center.demand[class];
+            let alone: f64 = network.centers.iter().map(demand).sum();
+            network.users(class) as f64 / (network.think_time(class) + alone)
+        })
+        .collect();
+    for _ in 0..ROUNDS_AT_MOST {
+        let means = marie::solve(&mixed(network, &throughput))?;
+        let residence: Vec<Vec<f64>> = (0..classes)
+            .map(|class| times(network, &throughput, &means, class))
+            .collect();
+        let mut moved = 0.0_f64;
+        for (class, rate) in throughput.iter_mut().enumerate() {
+            let cycle = network.think_time(class) + residence[class].iter().sum::<f64>();
+            let new = network.users(class) as f64 / cycle;
+            moved = moved.max((new / *rate - 1.0).abs());
+            *rate = 0.5 * (*rate + new);
+        }
+        if moved < TOLERANCE {
+            // The last half step keeps populations only to the tolerance: rates follow from the times.
+            for (class, rate) in throughput.iter_mut().enumerate() {
+                let cycle = network.think_time(class) + residence[class].iter().sum::<f64>();
+                *rate = network.users(class) as f64 / cycle;
+            }
+            return Some(Means {
+                throughput,
+                residence,
+            });
+        }
+    }
+    None
+}
+
+/// Whether all stations are of kinds known here, and one in order of arrival has several servers.
+fn applies(network: &Network) -> bool {
+    let known = |center: &Center| {
+        center.capacity.is_none()
+            && match center.speed {
+                Speed::Delay => true,
+                Speed::Servers(_) => {
+                    center.is_product_form() || center.discipline == Discipline::Fcfs
+                }
+                Speed::Rates(_) => false,
+            }
+    };
+    let several = |center: &Center| {
+        !center.is_product_form()
+            && matches!(center.speed, Speed::Servers(count) if count >= SERVERS_AT_LEAST)
+    };
+    network.centers.iter().all(known) && network.centers.iter().any(several)
+}
+
+/// The network of the one class that stands for all, at given throughputs.
+fn mixed(network: &Network, throughput: &[f64]) -> Network {
+    let total: f64 = throughput.iter().sum();
+    let mean = |value: &dyn Fn(usize) -> f64| -> f64 {
+        let sum: f64 = (throughput.iter().enumerate())
+            .map(|(class, rate)| rate * value(class))
+            .sum();
+        sum / total
+    };
+    let centers = (network.centers.iter())
+        .map(|center| {
+            let visits = mean(&|class| visits(center, class));
+            let demand = mean(&|class| center.demand[class]);
+            let time = if visits > 0.0 { demand / visits } else { 0.0 };
+            let square = mean(&|class| visits_square(center, class));
+            let scv = if center.is_product_form() || demand == 0.0 {
+                1.0
+            } else {
+                square / (visits * time * time) - 1.0
+            };
+            Center {
+                visits: vec![visits],
+                service_time: vec![time],
+                demand: vec![demand],
+                scv: vec![scv.max(0.0)],
+                rank: vec![1],
+                ..center.clone()
+            }
+        })
+        .collect();
+    Network {
+        names: vec!["all".into()],
+        loads: vec![Load::Closed {
+            users: (0..throughput.len())
+                .map(|class| network.users(class))
+                .sum(),
+            think_time: mean(&|class| network.think_time(class)),
+        }],
+        centers,
+        holds: Vec::new(),
+        splits: Vec::new(),
+    }
+}
+
+fn visits(center: &Center, class: usize) -> f64 {
+    if center.demand[class] > 0.0 {
+        center.visits[class]
+    } else {
+        0.0
+    }
+}
+
+/// Visits times the second moment of the service time. [s²]
+fn visits_square(center: &Center, class: usize) -> f64 {
+    center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
+}
+
+/// Residence times of a class, from those of the class that stands for all.
+fn times(network: &Network, throughput: &[f64], means: &marie::Means, class: usize) -> Vec<f64> {
+    let total: f64 = throughput.iter().sum();
+    (network.centers.iter().enumerate())
+        .map(|(station, center)| {
+            let own = center.demand[class];
+            if own == 0.0 || !center.is_queue() {
+                return own;
+            }
+            let mean = |value: &dyn Fn(usize) -> f64| -> f64 {
+                let sum: f64 = (throughput.iter().enumerate())
+                    .map(|(other, rate)| rate * value(other))
+                    .sum();
+                sum / total
+            };
+            let all = mean(&|other| center.demand[other]);
+            let stay = means.jobs[station] / means.throughput;
+            if center.discipline == Discipline::Fcfs {
+                let count = mean(&|other| visits(center, other));
+                own + center.visits[class] * (stay - all).max(0.0) / count
+            } else {
+                own * (stay / all).max(1.0)
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Model;
+    use crate::solve::{Method, solve};
+
+    fn answer(classes: &[(u64, f64, f64)], servers: u32) -> crate::answer::Answer {
+        let name = |class: usize| format!("c{class}");
+        let loads: Vec<_> = (classes.iter().enumerate())
+            .map(|(class, (users, think, _))| {
+                serde_json::json!({"name": name(class), "users": users, "think_time_s": think})
+            })
+            .collect();
+        let services: Vec<_> = (classes.iter().enumerate())
+            .map(|(class, (_, _, time))| {
+                serde_json::json!({"class": name(class), "service_time_s": time})
+            })
+            .collect();
+        let model: Model = serde_json::from_value(serde_json::json!({"classes": loads,
+            "stations": [{"name": "s", "servers": servers, "services": services}]}))
+        .unwrap();
+        solve(&model, Method::Auto).unwrap()
+    }
+
+    /// Response times simulated to half a per cent (`towtank-engine simulate`, 2 million events).
+    #[test]
+    fn short_and_long_jobs_at_four_servers_are_near_those_simulated() {
+        let found = answer(&[(20, 10.0, 0.5), (5, 10.0, 5.0)], 4);
+        assert!((found.classes["c0"].response_time_s / 0.7463 - 1.0).abs() < 0.08);
+        assert!((found.classes["c1"].response_time_s / 5.148 - 1.0).abs() < 0.05);
+        let busy = answer(&[(20, 0.0, 0.5), (5, 0.0, 5.0)], 4);
+        assert!((busy.classes["c0"].response_time_s / 6.521 - 1.0).abs() < 0.08);
+        assert!((busy.classes["c1"].response_time_s / 10.15 - 1.0).abs() < 0.06);
+        for answer in [found, busy] {
+            assert!(answer.checks.within_bounds && answer.checks.population < 1e-9);
+            assert!(answer.stations["s"].utilization <= 1.0 + 1e-9);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The error that an approximate answer states: the largest relative error of a mean response time in random networks,
+//! each solved and simulated (`tests/certified/test_certified_grid.py`), rounded up.
+//!
+//! A network of the user's may be worse than any of the grid; one far from it, as with times of very different classes,
+//! is better simulated.
+
+use crate::model::Discipline;
+use crate::network::{Load, Network};
+use crate::solve::Solution;
+
+/// Largest error seen of the mean response time of a class; nothing for exact answers. [ratio]
+#[must_use]
+pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {
+    (!solution.exact).then(|| {
+        let errors = [
+            around(network),
+            order(network),
+            arrivals(network),
+            queues(network, &solution.method),
+        ];
+        errors.into_iter().fold(0.0, f64::max)
+    })
+}
+
+/// Of pools and forks.
+fn around(network: &Network) -> f64 {
+    let (closed, open) = (!network.closed().is_empty(), !network.open().is_empty());
+    let pool: f64 = match (network.holds.is_empty(), network.loads.len()) {
+        (true, _) => 0.0,
+        (false, 1) => 0.05,
+        _ if closed && open => 3.5,
+        _ => 0.4,
+    };
+    let fork = match (network.splits.is_empty(), closed) {
+        (true, _) => 0.0,
+        (false, false) => 0.15,
+        (false, true) => 0.6,
+    };
+    pool.max(fork)
+}
+
+/// Of ranks, with and without interruption, among open classes and with closed ones.
+fn order(network: &Network) -> f64 {
+    let closed = !network.closed().is_empty();
+    (network.centers.iter())
+        .filter(|center| center.discipline == Discipline::Priority)
+        .map(|center| match (center.preemptive, closed) {
+            (false, false) => 0.1,
+            (true, false) => 0.3,
+            (_, true) => 3.0,
+        })
+        .fold(0.0, f64::max)
+}
+
+/// Of arrivals that are not Poisson, more so where servers are shared.
+fn arrivals(network: &Network) -> f64 {
+    let poisson = |load: &Load| !matches!(load, Load::Open { poisson: false, .. });
+    let shared = |center: &crate::network::Center| {
+        center.is_queue() && center.discipline != Discipline::Fcfs
+    };
+    match (
+        network.loads.iter().all(poisson),
+        network.centers.iter().any(shared),
+    ) {
+        (true, _) => 0.0,
+        (false, false) => 0.15,
+        (false, true) => 0.35,
+    }
+}
+
+/// Of queues in order of arrival.
+fn queues(network: &Network, method: &str) -> f64 {
+    let queues = network.centers.iter().filter(|center| center.is_queue());
+    let several = queues.count() > 1;
+    if network.is_product_form() {
+        return 0.1;
+    }
+    if method.starts_with("phases") {
+        return if several { 0.4 } else { 0.05 };
+    }
+    match (method.starts_with("one class"), network.closed().is_empty()) {
+        (true, _) => 0.1,
+        (false, true) => {
+            if several {
+                0.25
+            } else {
+                0.05
+            }
+        }
+        (false, false) if method.contains("flow-equivalent") => 0.05,
+        (false, false) => 0.35,
+    }
+}

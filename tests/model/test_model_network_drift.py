@@ -1,0 +1,52 @@
+"""Demands of a network drift above the utilizations measured, as those of a curve do; below them nothing is added."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from test_model_networks import exact
+
+from towtank.model.fitting.drift import DRIFT
+from towtank.model.fitting.networks.answers import limits, predicted
+from towtank.model.fitting.networks.drifting import drifted, reached
+from towtank.model.fitting.networks.replicates import Network, fit_network
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    """A network of exact measurements, whose replicates hardly differ; 2,000 of them."""
+    fitted = fit_network(exact(), count=3)
+    return dataclasses.replace(fitted, draws=(fitted.parameters,) * 2000)
+
+
+def test_the_demand_of_each_station_moves_as_far_as_it_was_short_of_full_use(network: Network) -> None:
+    """ln D(1) - ln D is normal with the standard deviation `DRIFT` (1 - u0), u0 the highest utilization measured."""
+    demands = np.array([each.demands[:, 0] for each in drifted(network)])
+    moved = np.log(demands / network.parameters.demands[:, 0])
+    expected = DRIFT * (1 - reached(network))
+    assert (reached(network) < 0.9).any()
+    assert moved.std(axis=0) == pytest.approx(expected, rel=0.06)
+    # 2,000 independent draws: a correlation of 0.1 is more than four standard errors from 0.
+    assert abs(np.corrcoef(moved.T)[0, 1]) < 0.1
+
+
+def test_nothing_is_added_at_utilizations_that_were_measured(network: Network) -> None:
+    same = drifted(network, reached(network))
+    assert all((each.demands == network.parameters.demands).all() for each in same)
+
+
+def test_limits_and_predictions_have_the_width_of_the_drift(network: Network) -> None:
+    """The limit of a station is c / D: its 95 % interval spans 2 x 1.96 standard deviations of ln D."""
+    for row in limits(network):
+        place = [station.name for station in network.measured.stations].index(row["station"])
+        told = row["limit_throughput"]
+        width = np.log(told["high"] / told["low"])
+        assert width == pytest.approx(2 * 1.96 * DRIFT * (1 - reached(network)[place]), rel=0.1)
+    few = dataclasses.replace(network, draws=network.draws[:50])
+    inside, beyond = predicted(few, [float(network.measured.loads[0]), 3 * float(network.measured.loads[-1])])
+    low, high = inside["throughput"]["band_95"]
+    assert high / low == pytest.approx(1.0, abs=1e-9)
+    low, high = beyond["throughput"]["band_95"]
+    assert high / low > 1.1
