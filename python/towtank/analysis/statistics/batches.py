@@ -35,6 +35,8 @@ _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
 # No longer run is asked for: whoever has more memory than this has no steady state. [1]
 _CORRELATION_AT_MOST = 0.98
+# The length that is asked for is enough where the correlation comes out somewhat larger, too.
+_SPARE = 1.5
 _CORRELATION_LEVEL = 0.1
 
 
@@ -138,7 +140,9 @@ def error_of(numerators: Floats, denominators: Floats) -> RatioError | None:
         size *= 2
     widest = max(found, key=lambda error: error.half_width())
     needs = max((error.needs for error in found if error.needs is not None), default=None)
-    return RatioError(widest.standard_error, widest.best_error, widest.worth, needs)
+    # The widest is too wide on average, being the widest; the best estimate is the mean of all.
+    best = math.sqrt(sum(error.best_error**2 for error in found) / len(found))
+    return RatioError(widest.standard_error, best, widest.worth, needs)
 
 
 def _error(residuals: Floats, size: int) -> RatioError:
@@ -147,14 +151,18 @@ def _error(residuals: Floats, size: int) -> RatioError:
     plain = lag_one(residuals)
     correlation = plain + (1 + 3 * plain) / count
     error = math.sqrt(max(1 - correlation**2, 0.05) / count)
-    raised = min(_MOST_RAISED, max(_RAISED, _SHORT / count)) + _RAISED_BY_CORRELATION * max(0.0, correlation)
+    # Sums of neighbours are looked at besides the series itself, whose shortness is allowed for already.
+    least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
+    raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
     worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
     # The deviations are those from a mean of the same series, which takes a part of their variance away.
     errors = [math.sqrt(float(residuals @ residuals) / (count - 1) / max(0.2, 1 - 1 / n) / n) for n in (worth, best)]
     cautious = correlation + min(_MOST_RAISED, max(1.0, _SHORT / count)) * error
     enough = count >= OBSERVATIONS_AT_LEAST and _worth(count, cautious) >= WORTH_AT_LEAST
-    asked = min(cautious, _CORRELATION_AT_MOST)
-    needs = max(OBSERVATIONS_AT_LEAST, math.ceil(size * WORTH_AT_LEAST * (1 + asked) / (1 - asked)), count * size + 1)
+    asked = min(max(correlation, 0.0), _CORRELATION_AT_MOST)
+    needs = max(
+        OBSERVATIONS_AT_LEAST, math.ceil(_SPARE * size * WORTH_AT_LEAST * (1 + asked) / (1 - asked)), count * size + 1
+    )
     return RatioError(errors[0], errors[1], int(worth), None if enough else needs)
 
 
