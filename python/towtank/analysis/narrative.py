@@ -281,6 +281,8 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
             holds = "at no load" if upto is None else f"up to {upto:g}"
             text = f"The objective “{one['text']}” is missed{where}: {_seen(one)}"
             text += "." if _names_load(one) else f"; it holds {holds}."
+        if one.get("certain") is False:
+            text += " The interval holds the limit, so that another run may decide otherwise."
         windows = one.get("windows")
         if windows and windows["worst"]:
             worst = windows["worst"]

@@ -37,6 +37,8 @@ _RAISED_BY_CORRELATION = 2.5
 _CORRELATION_AT_MOST = 0.98
 # The length that is asked for is enough where the correlation comes out somewhat larger, too.
 _SPARE = 1.5
+_LONGER = 1.25
+_ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
 
 
@@ -213,6 +215,8 @@ def ratio_of_sums(
         needs = OBSERVATIONS_AT_LEAST if error is None else error.needs
         return Estimate(value, n=len(numerators), confidence=confidence, needs=needs), best
     half = error.half_width(confidence)
+    if half <= _ROUNDING * abs(value):
+        return Estimate(value, value, value, estimates.BATCH_MEANS, error.worth, confidence), best
     low, high = value - half, value + half
     if numerators.min() >= 0 and value > 0:
         low, high = value * math.exp(-half / value), value * math.exp(min(half / value, 50.0))
