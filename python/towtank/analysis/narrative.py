@@ -8,6 +8,7 @@ from typing import Any
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.comparison import is_certain, strength
 from towtank.analysis.doubts import percent, seconds
+from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import text_of
 from towtank.analysis.statistics import ratio_interval
@@ -91,7 +92,9 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
         text = f"{_prefix(configuration)}the system carries {text_of(limit)}; its limit was not found{why}."
     else:
         confidence = f", {100 * limit['confidence']:.0f} % confidence" if limit["confidence"] else ""
-        text = f"{_prefix(configuration)}the limit is {text_of(limit)} ({limit['method']}{confidence}); beyond it{why}."
+        within = " within one run" if limit["method"] == TESTED else ""
+        how = f"{limit['method']}{confidence}{within}"
+        text = f"{_prefix(configuration)}the limit is {text_of(limit)} ({how}); beyond it{why}."
     text = text.replace("beyond it: ", "beyond it ")
     yield _sentence(
         "found_limit",

@@ -124,7 +124,7 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
 
 def _certain(objective: Json, points: list[Json], compare: Compare, limit: float, *, met: bool) -> bool | None:
     """Whether the intervals of an objective leave no doubt about its verdict: of a miss one level, else all of them."""
-    sides = []
+    sides: list[bool | None] = []
     for point in points:
         found = _estimate_at(point, objective)
         if found.low is None or found.high is None or is_scoped(objective):

@@ -90,6 +90,7 @@ def _comparisons(results: Results) -> list[Block]:
     notes = (
         "A ratio whose interval contains 1 is no difference that these runs can show. Where a point has one run, the "
         "interval is one within these runs, and says nothing of how much further runs would differ.",
+        f"Intervals hold in 95 of 100 cases: of {len(rows)} ratios about {len(rows) / 20:.1f} exclude 1 by chance.",
     )
     return [Table("Comparison of configurations at equal load", columns, tuple(rows), notes)] if rows else []
 
