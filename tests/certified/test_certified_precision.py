@@ -7,7 +7,7 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.windows.precision import Precision
 from towtank.analysis.windows.settling import Seconds
 
-RUNS = 600
+RUNS = 300
 RATE = 120.0
 
 
@@ -28,7 +28,7 @@ def series(stream, correlation, most):
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
 def test_interval_of_a_stage_that_ended_itself_holds_the_mean(correlation):
-    """Of 600 stages asked for 6 % within 20 to 60 s, as many as of stages of 30 s set in advance, within 3 points."""
+    """Of 300 stages asked for 6 % within 20 to 60 s, as many as of stages of 30 s set in advance, within 3 points."""
     stream = np.random.default_rng(11)
     held = early = fixed = 0
     for _ in range(RUNS):
