@@ -42,8 +42,12 @@ CACHE = factor("cache", "small", "large")
 SIZES = factor("files", "4", "20", "40", "100")
 
 
-def judged(claim: dict[str, Any], factors: list[dict[str, Any]], runs: list[dict[str, Any]]) -> dict[str, Any]:
+def judged(
+    claim: dict[str, Any], factors: list[dict[str, Any]], runs: list[dict[str, Any]], run_to_run: float | None = 0.0
+) -> dict[str, Any]:
+    """Judge one claim; unless asked, single runs are taken for all that there is, so that intervals are exact."""
     study = {"name": "s", "preset": None, "factors": factors, "claims": [{"says": "So it is.", **claim}]}
+    study |= {} if run_to_run is None else {"run_to_run": run_to_run}
     (found,) = claims.judge(study, runs)["claims"]
     assert isinstance(found, dict)
     return found
@@ -81,7 +85,7 @@ def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(hol
 
 def test_a_ratio_to_an_exact_value_has_the_interval_of_its_upper_side() -> None:
     # With a bottom that does not vary g is 0, and Fieller's interval is that of the top: 2 +- t(2) 0.1 / sqrt(3).
-    found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10, 10)))["measured"]
+    found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10.000001, 9.999999)))["measured"]
     assert found["high"] - 2 == pytest.approx(T2 * 0.1 / 3**0.5, rel=1e-3)
     assert 2 - found["low"] == pytest.approx(T2 * 0.1 / 3**0.5, rel=1e-3)
 
@@ -102,6 +106,72 @@ def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> 
     found = judged(ratio("> 1.5"), [CACHE], pair((20,), (10,)))
     assert (found["verdict"], found["measured"]["value"]) == ("undecided", 2.0)
     assert "repeat the runs" in found["why"]
+
+
+@pytest.mark.parametrize(
+    ("value", "run_to_run", "holds", "verdict"),
+    [
+        # One run each, within-run errors of 0.4 %: 5 % more is what ordinary runs differ by.
+        (10.5, None, "> 1", "undecided"),
+        (10.5, 0.01, "> 1", "confirmed"),
+        # With 10 % on each side the ratio has a standard error of about 14 %, so that a factor of 3 stays above 1.5.
+        (30.0, None, "> 1.5", "confirmed"),
+        (16.0, None, "> 1.5", "undecided"),
+        (30.0, None, "< 1.5", "refuted"),
+    ],
+)
+def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
+    value: float, run_to_run: float | None, holds: str, verdict: str
+) -> None:
+    runs = [run("a", {"cache": "large"}, value, 0.008 * value), run("b", {"cache": "small"}, 10, 0.08)]
+    found = judged(ratio(holds), [CACHE], runs, run_to_run)
+    assert (found["verdict"], found["assumed_run_to_run"]) == (verdict, 0.1 if run_to_run is None else run_to_run)
+    assert ("repeat the runs" in found["why"]) == (verdict == "undecided")
+
+
+def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
+    # Seven levels of 2.0 and one of 1.3, each known to 1 %: the mean alone, 1.90 [1.67, 2.15], would confirm > 1.5.
+    users = factor("users", *(str(number) for number in range(1, 9)))
+    ratios = [2.0] * 7 + [1.3]
+    runs = [
+        run(f"{cache}{level}", {"users": level, "cache": cache}, value, 0.01 * value)
+        for level, ratio_there in zip(users["levels"], ratios, strict=True)
+        for cache, value in (("large", 10 * ratio_there), ("small", 10.0))
+    ]
+    claim = ratio("> 1.5", at={"cache": "large", "users": "all"})
+    found = judged(claim, [users, CACHE], runs)
+    assert (found["verdict"], found["why"][:20]) == ("refuted", "at cache large, user")
+    assert (found["measured"]["low"], found["measured"]["high"]) == (
+        pytest.approx(1.67, abs=0.01), pytest.approx(2.15, abs=0.01),
+    )  # fmt: skip
+    # Ratios that rise, each certainly above 1.1, leave the mean of three levels undecided.
+    rising = [run_ for run_ in runs if run_["factors"]["users"] in ("1", "2", "3")]
+    for run_, value in zip(rising[::2], (12.0, 20.0, 60.0), strict=True):
+        run_["throughput_per_s"] = estimate(value, 0.01 * value)
+    claim = ratio("> 1.1", at={"cache": "large", "users": "all"})
+    found = judged(claim, [factor("users", "1", "2", "3"), CACHE], rising)
+    assert found["verdict"] == "confirmed"
+    assert found["measured"]["low"] < 1.1
+
+
+def test_levels_that_are_nearly_equal_where_little_happens_do_not_keep_a_trend_from_rising() -> None:
+    # Means from 5 to 148 ms over four levels of users, one run each: the first two cannot be told apart.
+    runs = [
+        run(f"r{n}", {"files": level}, value, 0.04 * value)
+        for n, (level, value) in enumerate(zip(SIZES["levels"], (5.0, 4.9, 9.0, 148.0), strict=True))
+    ]
+    assert judged(over("trend", "rises"), [SIZES], runs, None)["verdict"] == "confirmed"
+    assert judged(over("trend", "falls"), [SIZES], runs, None)["verdict"] == "refuted"
+
+
+def test_no_failure_in_three_short_runs_is_no_certainty() -> None:
+    # None of 3 x 10: the exact bound is 1 - 0.025^(1/30) = 11.6 %, which equal shares of the runs do not make smaller.
+    transactions = {"add": {"count": 10, "errors": 0}}
+    runs = [run(f"r{n}", {}, 1.0, transactions=transactions, errors={"share": 0.0}) for n in range(3)]
+    claim = {"measure": {"value": {"of": "errors of add"}}, "holds": "< 1 %"}
+    found = judged(claim, [], runs)
+    assert (found["verdict"], found["measured"]["low"]) == ("undecided", 0.0)
+    assert found["measured"]["high"] == pytest.approx(1 - 0.025 ** (1 / 30))
 
 
 def test_invalid_runs_never_count_and_suspect_ones_are_named() -> None:

@@ -15,7 +15,6 @@ from towtank.analysis.aggregation import aggregate
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels
 from towtank.analysis.study import describe_study, known_summary
-from towtank.estimates import in_words
 from towtank.results.folder import ResultsFolder, RunFolder, write_json
 
 
@@ -95,7 +94,9 @@ def test_throughput_is_that_of_the_model(summary, index):
     for point in configuration(summary, index)["points"]:
         found = point["throughput_per_s"]
         expected = exact_mva(point["users"], weighted(DEMANDS_S[index]), THINK_S)
-        assert found["value"] == pytest.approx(expected, abs=0.1 * expected + (found["high"] - found["low"]) / 2)
+        # A window of 20 s at saturation may be too short for an interval.
+        half = 0.0 if found["low"] is None else (found["high"] - found["low"]) / 2
+        assert found["value"] == pytest.approx(expected, abs=0.1 * expected + half)
 
 
 @pytest.mark.parametrize("index", ["present", "absent"])
@@ -122,8 +123,11 @@ def test_the_missing_index_shows_in_the_search_and_in_the_database(summary):
     lines = [one for one in summary["comparisons"] if one["users"] == LEVELS[0]]
     searches = next(one for one in lines if one.get("transaction") == "open_all_searches")
     assert lines[2] is searches, "the transaction that changed most comes first"
-    assert searches["differs"]
+    # One run each: the difference is more than chance with what is assumed from run to run only.
+    assert searches["differs"] is None
     assert searches["ratio"]["low"] > 2
+    assert searches["assumed"]["differs"]
+    assert searches["assumed"]["low"] < searches["ratio"]["low"]
     database = next(one for one in lines if one.get("part") == "database")
     assert database["ratio"]["low"] > 1
 
@@ -134,7 +138,7 @@ def test_sentences_hold_their_numbers(summary):
     assert all(one["text"].endswith(".") and one["numbers"] for one in summary["observations"])
     assert "open_all_searches" in summary["headline"]
     peak = configuration(summary, "present")["limit"]["peak_throughput_per_s"]
-    assert f"{in_words(peak['value'], peak['low'], peak['high'])} transactions/s" in summary["headline"]
+    assert f"{narrative.interval(peak)} transactions/s" in summary["headline"]
 
 
 def test_the_objective_is_judged_per_configuration(summary):
@@ -485,6 +489,33 @@ def test_knee_of_a_textbook_system():
     # Case V02 (Jain, examples 33.7 and 33.8): demands 5, 4, 3 s and think time 18 s; N* = (12 + 18) / 5 = 6.
     # One user alone has throughput 1 / 30, and the largest demand uses 5 / 30 of its CPU.
     assert capacity.knee(points((1, 1 / 30, 5 / 30))).value == pytest.approx(6.0)
+
+
+def test_a_lowest_level_beyond_the_knee_tells_no_knee():
+    # D = 10 ms, Z = 1 s: the knee is at 101 users. With 200 users X = 100 /s and N / X = 2 s, which would be a knee of
+    # 200; with 20 users X is 19.8 /s at a fifth of the CPU, and N / X / D is 101.
+    def lowest(users, rate):
+        return aggregate("users", users, [made("r1", users, rate, cpus=0.01 * rate)])
+
+    assert capacity.knee([lowest(200, 100.0)]).value is None
+    assert capacity.knee([lowest(20, 19.8)]).value == pytest.approx(101, rel=0.01)
+
+
+def test_demands_of_different_configurations_have_no_common_line():
+    # 17.8 ms at 20, 60, 100 /s and 29.5 ms at 20, 40, 60 /s: a line through all of them is 16.8 ms with 0.28 CPUs of a
+    # background that does not exist.
+    factors = [{"name": "cache", "levels": ["a", "b"]}, {"name": "users", "levels": ["20", "40", "60", "100"]}]
+    runs = [
+        made(f"{cache}{rate}", rate, float(rate), cpus=demand_s * rate)
+        | {"factors": {"cache": cache, "users": str(rate)}}
+        for cache, demand_s, rates in (("a", 0.0178, (20, 60, 100)), ("b", 0.0295, (20, 40, 60)))
+        for rate in rates
+    ]  # fmt: skip
+    found = describe_study({"study": {"name": "s", "factors": factors}}, runs)
+    assert found["demand"] == {}
+    told = [one["demand"]["content"] for one in found["configurations"]]
+    assert [one["d_s"]["value"] for one in told] == pytest.approx([0.0178, 0.0295])
+    assert [one["intercept_cpus"] for one in told] == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_a_demand_that_may_be_nothing_gives_the_knee_no_interval():

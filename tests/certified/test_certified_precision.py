@@ -7,7 +7,7 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.windows.precision import Precision
 from towtank.analysis.windows.settling import Seconds
 
-RUNS = 600
+RUNS = 300
 RATE = 120.0
 
 
@@ -28,25 +28,22 @@ def series(stream, correlation, most):
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
 def test_interval_of_a_stage_that_ended_itself_holds_the_mean(correlation):
-    """Of 600 stages asked for 6 % within 15 to 40 s, as many as of stages of 20 s set in advance, within 3 points.
-
-    With a correlation of 0.3 neither reaches the nominal 95 %: so short a series shows too little of it.
-    """
+    """Of 300 stages asked for 6 % within 20 to 60 s, as many as of stages of 30 s set in advance, within 3 points."""
     stream = np.random.default_rng(11)
     held = early = fixed = 0
     for _ in range(RUNS):
-        counts = series(stream, correlation, 40)
+        counts = series(stream, correlation, 60)
         precision = Precision(0.06, 15.0)
-        length = next((n for n in range(8, 41) if precision.take(record(counts[:n]))), 40)
-        assert length >= 15
-        early += length < 40
+        length = next((n for n in range(15, 61) if precision.take(record(counts[:n]))), 60)
+        assert length >= 20, "shorter stages have no interval"
+        early += length < 60
         found, _ = ratio_of_sums(counts[:length], np.ones(length))
-        held += found.low <= RATE <= found.high
-        plain, _ = ratio_of_sums(counts[:20], np.ones(20))
-        fixed += plain.low <= RATE <= plain.high
+        held += found.low is None or found.low <= RATE <= found.high
+        plain, _ = ratio_of_sums(counts[:30], np.ones(30))
+        fixed += plain.low is None or plain.low <= RATE <= plain.high
     assert early > RUNS / 2, "most stages need less than the longest time"
     assert held / RUNS >= fixed / RUNS - 0.03
-    assert held / RUNS >= (0.90 if correlation == 0 else 0.84)
+    assert held / RUNS >= 0.93
 
 
 def test_a_stage_never_ends_on_too_wide_an_interval():
@@ -73,7 +70,7 @@ def test_a_stage_does_not_end_while_response_time_drifts():
     drift = 0.1 * np.exp(np.linspace(0.0, 0.8, 40) + stream.normal(size=40) * 0.05)
     precision = Precision(0.08, 10.0)
     assert not any(precision.take(record(counts[:n], drift[:n])) for n in range(8, 41))
-    assert "response time" in precision.last.why
+    assert precision.half_width < 0.08, "throughput is known, but a response time that drifts has no interval"
 
 
 def with_transient(seed, transient, most):
@@ -90,7 +87,7 @@ def test_a_stage_is_judged_without_the_transient_at_its_start():
     counts, responses = with_transient(5, 6, 40)
     precision = Precision(0.08, 10.0)
     length = next(n for n in range(8, 41) if precision.take(record(counts[:n], responses[:n])))
-    assert 16 <= length < 30, "six seconds of transient and ten that count"
+    assert 26 <= length < 34, "six seconds of transient and the twenty that an interval needs"
 
 
 def test_what_is_left_after_a_transient_counts_and_not_the_stage():

@@ -6,12 +6,15 @@ whatever each run knows about itself. One run alone gives its own interval, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from towtank.analysis.statistics import t_interval
-from towtank.analysis.statistics.estimates import Estimate, estimate_of
+from scipy import stats
+
+from towtank.analysis.statistics import standard_error_of, t_interval
+from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, Estimate, estimate_of
 from towtank.analysis.system.disks import counted_once
 
 RESPONSE_KEYS = ("mean", "p50", "p90", "p95", "p99", "p99.9")
@@ -38,11 +41,49 @@ def stage_named(run: Run) -> str | None:
 
 
 def combined(of_runs: Sequence[Estimate]) -> Estimate:
-    """Combine a quantity of several runs by Student's t, not below 0; the value of a single run keeps its interval."""
+    """Combine a quantity of several runs by Student's t, not below 0; the value of a single run keeps its interval.
+
+    Notes
+    -----
+    Runs that agree by chance, or because their values are counts or buckets, know no more together than what each knows
+    of itself allows: the interval is at least that of the mean of values with the errors of the runs, of shares the
+    exact binomial one of all counts together. Equal values that know nothing of their errors have no interval.
+    """
     found = [estimate for estimate in of_runs if estimate.value is not None]
     if len(found) == 1:
         return found[0]
-    return t_interval([estimate.value for estimate in found if estimate.value is not None]).of_quantity()
+    values = [estimate.value for estimate in found if estimate.value is not None]
+    over = t_interval(values).of_quantity()
+    within = _within(found, over.value)
+    if over.low is None or over.high is None:
+        return over
+    if within is None:
+        return over if over.low < over.high else Estimate(over.value, n=over.n)
+    return replace(over, low=min(over.low, within[0]), high=max(over.high, within[1])).of_quantity()
+
+
+def _is_share(estimate: Estimate) -> bool:
+    """Whether an estimate is a share of what was counted; what was drawn from a sample of things is scaled."""
+    if estimate.method != BINOMIAL or not 0 <= (estimate.value or 0.0) <= 1:
+        return False
+    seen = round((estimate.value or 0.0) * estimate.n)
+    exact = stats.binomtest(seen, estimate.n).proportion_ci(estimate.confidence, method="exact")
+    return math.isclose(float(exact.high), estimate.high or 0.0, rel_tol=1e-9)
+
+
+def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float] | None:
+    """Interval of the mean by what the runs know of themselves; None if one of them knows nothing."""
+    if mean is None or any(estimate.low is None for estimate in found):
+        return None
+    if all(_is_share(estimate) for estimate in found):
+        ended = sum(estimate.n for estimate in found)
+        failed = round(sum((estimate.value or 0.0) * estimate.n for estimate in found))
+        bounds = stats.binomtest(failed, ended).proportion_ci(CONFIDENCE, method="exact")
+        return float(bounds.low), float(bounds.high)
+    errors = [standard_error_of(estimate) or 0.0 for estimate in found]
+    freedom = max(1, sum(estimate.n - 1 for estimate in found))
+    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.hypot(*errors) / len(found)
+    return mean - half, mean + half
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:

@@ -9,6 +9,8 @@ from towtank.analysis.statistics.estimates import Estimate
 SATURATED = 0.90
 """Utilization of the allotted CPUs from which a tier counts as saturated, in (0, 1]."""
 
+_QUEUEING_AT_MOST = 0.1  # Share of the knee.
+
 
 def saturated_tier(point: Point) -> str | None:
     """The tier whose CPUs are used most, if it is saturated."""
@@ -24,8 +26,11 @@ def knee(points: list[Point]) -> Estimate:
 
     Notes
     -----
-    At the lowest level N / X is D + Z plus a little queueing. The interval is that of D_max there, X being
-    known far better; there is none where D_max may be nothing.
+    At the lowest level N / X is D + Z plus queueing. Of one server with Poisson arrivals U^2 / (1 - U) users wait, more
+    than in a closed system, and by as many N* is too large. Where that is more than a tenth of N*, or the busiest tier
+    is saturated, the level tells nothing of a system without queueing, and there is no knee. The lower end of the
+    interval allows for it. Beyond that the interval is that of D_max, X being known far better; there is none where
+    D_max may be nothing.
     """
     lowest = points[0]
     if lowest.kind != "users":
@@ -42,6 +47,10 @@ def knee(points: list[Point]) -> Estimate:
         return estimates.NOTHING
     cycle, demand = users / rate, largest[1]
     value = cycle / largest[0]
+    busy = rate * largest[0]
+    if busy >= SATURATED or busy**2 / (1 - busy) > _QUEUEING_AT_MOST * value:
+        return estimates.NOTHING
+    waiting = busy**2 / (1 - busy)
     if demand.low is None or demand.high is None or demand.low <= 0:
         return Estimate(value, n=demand.n)
-    return Estimate(value, cycle / demand.high, cycle / demand.low, demand.method, demand.n)
+    return Estimate(value, cycle / demand.high - waiting, cycle / demand.low, demand.method, demand.n)

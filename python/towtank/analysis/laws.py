@@ -19,10 +19,12 @@ import numpy as np
 from scipy.stats import t
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
-from towtank.analysis.statistics import Batches, batches_of
+from towtank.analysis.statistics import error_of
 
 LIMIT = 0.05
 """Largest relative residual of a law on a window without edges, in [0, 1]."""
+TELLS = 0.15
+"""Largest limit of the utilization law with which a residual below it means that the law holds, in [0, 1]."""
 # Two-sided 99 % of a normal distribution: edges of a window explain a larger residual once in a hundred runs.
 _EDGE_DEVIATIONS = 2.6
 # As for the audit of the load: a study of some ten runs is hardly ever doubted by chance.
@@ -83,8 +85,11 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     -----
     U and X come from the second half, D = CPU time per transaction from the first. A demand that drifts (a
     cache that fills, a table that grows) or CPU time that no transaction explains shows as a residual. Its
-    noise, from the batches of both halves, is allowed for by Student's t, so that a run whose demand is the same all
-    along is doubted by chance in at most 1 of 1,000.
+    noise in both halves is allowed for by Student's t, so that a run whose demand is the same all along is doubted by
+    chance in at most 1 of 1,000.
+
+    `holds` is None where the residual is within a limit above `TELLS`: such noise hides a change that matters, and that
+    none was shown does not mean that there is none.
     """
     numbers = np.flatnonzero(chosen & np.isfinite(cpu_s))
     if len(numbers) < 4:
@@ -109,7 +114,7 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
         "d_s": demand,
         "residual": residual,
         "limit": limit,
-        "holds": residual <= limit,
+        "holds": False if residual > limit else True if limit <= TELLS else None,
         "how": "demand from the other half of the window",
     }
 
@@ -118,12 +123,11 @@ def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any])
     """Standard error of the difference of the demands of both halves, relative to the demand, and its freedom."""
     total, degrees = 0.0, 0
     for half in halves:
-        # Too few seconds for batches: each second counts as one, which understates the noise rather than
-        # hides it.
-        batches = batches_of(cpu_s[half], ended[half]) or Batches(cpu_s[half], ended[half], 1, 0.0)
-        if batches.count > 1 and batches.ratio > 0:
-            total += (batches.standard_error / batches.ratio) ** 2
-            degrees += batches.count - 1
+        error = error_of(cpu_s[half], ended[half])
+        ratio = float(cpu_s[half].sum() / ended[half].sum())
+        if error is not None and ratio > 0:
+            total += (error.standard_error / ratio) ** 2
+            degrees += error.freedom
     return math.sqrt(total), degrees
 
 

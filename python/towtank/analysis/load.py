@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 # An interval of the engine lasts a second; the rate over less than half of that is dominated by chance. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
+_MEDIAN = 0.5
 
 
 def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estimate:
@@ -24,16 +26,32 @@ def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estima
 
 
 def quantile(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> Estimate:
-    """Quantile of the chosen bins, with an interval that allows for seconds that resemble each other. [s]"""
+    """Quantile of the chosen bins, with an interval that allows for seconds that resemble each other. [s]
+
+    Notes
+    -----
+    Seconds with values above a high quantile come in clusters, and a window with few of them shows too little of that.
+    The clusters last no longer than those above the median, of which there are far more: the larger of both design
+    effects counts, so that whether a tail has an interval hardly depends on what the tail looked like by chance.
+    """
     count = merged.total
-    index = merged.index_at_rank(rank_of(probability, count))
-    effect = design_effect(timed.below(index)[chosen], timed.counts[chosen], probability)
-    ranks = effective_ranks(count, probability, effect)
     value = merged.quantile(probability)
-    if ranks is None:
-        return Estimate(value, n=count)
+    effects = [_effect(timed, merged, one, chosen) for one in dict.fromkeys((probability, _MEDIAN))]
+    needs = max((one for _, one in effects if one is not None), default=None)
+    effect = max(one for one, _ in effects)
+    ranks = effective_ranks(count, probability, effect)
+    if needs is not None or ranks is None:
+        # A binomial needs so many values for the farther of both ranks.
+        worth = math.log((1 - CONFIDENCE) / 2) / math.log(max(probability, 1 - probability))
+        longer = math.ceil(float(chosen.sum()) * worth * effect / count)
+        return Estimate(value, n=count, needs=max(longer, needs or 0))
     low, high = (merged.value_at_rank(rank) for rank in ranks)
     return Estimate(value, low, high, estimates.ORDER_STATISTICS, count, CONFIDENCE)
+
+
+def _effect(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> tuple[float, int | None]:
+    index = merged.index_at_rank(rank_of(probability, merged.total))
+    return design_effect(timed.below(index)[chosen], timed.counts[chosen], probability)
 
 
 def distribution(

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
-from towtank.analysis.comparison import strength
+from towtank.analysis.comparison import is_certain, strength
 from towtank.analysis.doubts import percent, seconds
 from towtank.analysis.ideal import share_of
+from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import text_of
 from towtank.analysis.statistics import ratio_interval
@@ -92,7 +93,9 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
         text = f"{_prefix(configuration)}the system carries {text_of(limit)}; its limit was not found{why}."
     else:
         confidence = f", {100 * limit['confidence']:.0f} % confidence" if limit["confidence"] else ""
-        text = f"{_prefix(configuration)}the limit is {text_of(limit)} ({limit['method']}{confidence}); beyond it{why}."
+        within = " within one run" if limit["method"] == TESTED else ""
+        how = f"{limit['method']}{confidence}{within}"
+        text = f"{_prefix(configuration)}the limit is {text_of(limit)} ({how}); beyond it{why}."
     text = text.replace("beyond it: ", "beyond it ")
     yield _sentence(
         "found_limit",
@@ -238,10 +241,9 @@ def _change(factor: str, base: str, other: str, load: float, one: dict[str, Any]
         where = f"the {one['part']} in {one['tier']}" if "part" in one else one["tier"]
         what = f"the CPU demand of a transaction at {where}"
         values = f"from {_time(first)} to {_time(second)}"
-    certain = {True: "", False: "; the interval holds 1, so this may be chance", None: "; no interval"}[one["differs"]]
     text = (
         f"At {_load(one)}, {factor} {other} instead of {base} changes {what} {values}: "
-        f"{interval(ratio)} times as much{certain}."
+        f"{interval(ratio)} times as much{_certainty(one)}."
     )
     return _sentence(
         "comparison",
@@ -253,6 +255,18 @@ def _change(factor: str, base: str, other: str, load: float, one: dict[str, Any]
         low=ratio["low"],
         high=ratio["high"],
     )
+
+
+def _certainty(one: dict[str, Any]) -> str:
+    """How sure a change is, as the end of its sentence."""
+    if one["differs"] is not None:
+        return "" if one["differs"] else "; the interval holds 1, so this may be chance"
+    if one["ratio"]["low"] is None:
+        return "; no interval"
+    share = percent(one["assumed"]["run_to_run"])
+    if one["assumed"]["differs"]:
+        return f" within these runs; with {share} assumed from run to run this is more than chance"
+    return f" within these runs; with {share} assumed from run to run this may be chance: repeat the runs"
 
 
 def _names_load(objective: Summary) -> bool:
@@ -272,6 +286,8 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
             holds = "at no load" if upto is None else f"up to {upto:g}"
             text = f"The objective “{one['text']}” is missed{where}: {_seen(one)}"
             text += "." if _names_load(one) else f"; it holds {holds}."
+        if one.get("certain") is False:
+            text += " The interval holds the limit, so that another run may decide otherwise."
         windows = one.get("windows")
         if windows and windows["worst"]:
             worst = windows["worst"]
@@ -339,6 +355,8 @@ def headline(summary: Summary) -> str:
             f"; {change['factor']} {change['to']} instead of {change['from']} multiplies the mean response "
             f"time of {change['transaction']} by {interval(change['ratio'])} at {_load(change)}"
         )
+        if change["differs"] is None:
+            text += " (within single runs)"
     if summary["verdict"]["level"] == "invalid":
         text += " (the measurement is not valid)"
     return text + "."
@@ -377,6 +395,6 @@ def _strongest(summary: Summary) -> dict[str, Any] | None:
     At a high load one configuration may be saturated and the other not; every transaction then differs, and none
     tells what the factor itself costs.
     """
-    found = [one for one in summary["comparisons"] if "transaction" in one and one["differs"]]
+    found = [one for one in summary["comparisons"] if "transaction" in one and is_certain(one)]
     lowest = min((one["load"] for one in found), default=None)
     return max((one for one in found if one["load"] == lowest), key=strength, default=None)

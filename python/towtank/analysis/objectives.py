@@ -11,7 +11,7 @@ from typing import Any
 from towtank.analysis.doubts import Kind
 from towtank.analysis.limits.of_runs import text_of
 from towtank.analysis.objective_scopes import COMPARISONS, Compare, is_scoped
-from towtank.analysis.statistics.estimates import estimate_of
+from towtank.analysis.statistics.estimates import NOTHING, Estimate, estimate_of
 from towtank.analysis.stored import count_of
 
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
@@ -63,7 +63,8 @@ def check(
     list of dict
         One for each objective and configuration: `met` at all levels (None if no valid run decides it), `seen` at
         the worst valid level and `at` its place, the highest load up to which the objective holds without a break,
-        and `not_judged`, the loads without a valid run; also `windows` if the objective applies to every window.
+        and `not_judged`, the loads without a valid run; `certain`, whether the intervals at the levels leave no doubt
+        about `met` (None where one that decides has none); also `windows` if the objective applies to every window.
 
     Notes
     -----
@@ -101,7 +102,7 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
     if objective.get("every_s") is not None:
         head["windows"] = _windows(objective, points, runs, upward)
     if not seen or not isinstance(limit, int | float):
-        return {**head, "met": None, "seen": None, "at": {}, "holds_up_to": None}
+        return {**head, "met": None, "certain": None, "seen": None, "at": {}, "holds_up_to": None}
     worst = (min if upward else max)(seen, key=_second)
     met: bool | None = all(compare(value, limit) for _, value in seen)
     at = {key: worst[0][key] for key in ("users", "rate") if key in worst[0]}
@@ -110,13 +111,30 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
     if found is not None and _is_about(objective, found) and found["value"] is not None:
         holds = found["value"]
         head["up_to"] = text_of(found)
+    met = None if met and head["not_judged"] else met
     return {
         **head,
-        "met": None if met and head["not_judged"] else met,
+        "met": met,
+        "certain": None if met is None else _certain(objective, judged, compare, limit, met=met),
         "seen": worst[1],
         "at": {**at, **configuration["key"]},
         "holds_up_to": holds,
     }
+
+
+def _certain(objective: Json, points: list[Json], compare: Compare, limit: float, *, met: bool) -> bool | None:
+    """Whether the intervals of an objective leave no doubt about its verdict: of a miss one level, else all of them."""
+    sides: list[bool | None] = []
+    for point in points:
+        found = _estimate_at(point, objective)
+        if found.low is None or found.high is None or is_scoped(objective):
+            sides.append(None)
+        else:
+            ends = {compare(found.low, limit), compare(found.high, limit)}
+            sides.append(ends == {met})
+    if met:
+        return False if False in sides else None if None in sides else True
+    return True if True in sides else None if None in sides else False
 
 
 def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> float | None:
@@ -268,20 +286,30 @@ def _value(one: Json) -> float:
 
 def metric_of(point: Json, objective: Json) -> float | None:
     """The number that an objective is about, at one point; None where it was not measured."""
-    metric = str(objective.get("metric", "")).removesuffix("_s").removeprefix("response_time.")
-    transaction = objective.get("transaction")
-    if metric in ("throughput", "throughput_per"):
-        path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)
-        return estimate_of(point, *path).value
+    metric, transaction = _metric(objective), objective.get("transaction")
     if metric in ("errors", "errors_share", "error_rate", "error_share"):
         about = point["transactions"].get(transaction, {}) if transaction else point
         share = about.get("errors_share")
         return None if share is None else float(share)
-    if transaction:
-        where, key = point["transactions"].get(transaction, {}), f"{metric}_s"
-    else:
-        where, key = point["response_time_s"], metric
     if metric in _EXTREMES:
-        extreme = where.get(key)
+        where = point["transactions"].get(transaction, {}) if transaction else point["response_time_s"]
+        extreme = where.get(f"{metric}_s" if transaction else metric)
         return None if extreme is None else float(extreme)
-    return estimate_of(where, key).value if metric in _ESTIMATES else None
+    return _estimate_at(point, objective).value
+
+
+def _metric(objective: Json) -> str:
+    return str(objective.get("metric", "")).removesuffix("_s").removeprefix("response_time.")
+
+
+def _estimate_at(point: Json, objective: Json) -> Estimate:
+    """The estimate that an objective is about, at one point; nothing of extremes and shares."""
+    metric, transaction = _metric(objective), objective.get("transaction")
+    if metric in ("throughput", "throughput_per"):
+        path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)
+        return estimate_of(point, *path)
+    if metric not in _ESTIMATES:
+        return NOTHING
+    if transaction:
+        return estimate_of(point, "transactions", transaction, f"{metric}_s")
+    return estimate_of(point, "response_time_s", metric)

@@ -1,10 +1,15 @@
 """Events that a study made happen: when, what was lost to them, and how long the system took to be as before.
 
 As before means: the seconds of the steady stage that went by before its first event set a band, and a system is back in
-the first second after it left the band from which on it stays within for `HOLD_S`. The band is throughput of at least
-what one more such second falls short of once in a thousand by chance, and of more than nothing where none of them was
-without any, and a share of failures of at most the highest of them or the limit of the study, whichever is more. That
-throughput is above the band is no harm: users who waited come back at once.
+the first second after which it never leaves the band again, if at least `HOLD_S` seconds are left. The band is
+throughput of at least what one more such second falls short of once in a thousand by chance, and of more than nothing
+where none of them was without any, a mean response time of at most what one exceeds once in a thousand, and a share of
+failures of at most the highest of them or the limit of the study, whichever is more. Response time belongs to it: after
+an outage throughput is full at once, long before the queue that has grown is worked off. Throughput above the band is
+no harm: users who waited come back at once.
+
+Of hundreds of seconds some leave such a band by chance. So a second is out if it is one of `HOLD_S` in a row, or so far
+out that chance explains none of the whole run.
 """
 
 from __future__ import annotations
@@ -20,9 +25,10 @@ from towtank.analysis.measurement import Column, Floats, Mask, Measurement
 from towtank.analysis.windows.window import Window
 
 HOLD_S = 3
-"""Seconds within the band that count as being back. [s]"""
+"""Seconds out of the band in a row that count as being out, and seconds within it that are left at least. [s]"""
 BY_CHANCE = 0.001
-"""Share of undisturbed seconds that leave the band downwards by chance."""
+"""Share of undisturbed seconds that leave the band on one side by chance, and of undisturbed runs that have one far out
+of it."""
 # Fewer seconds than this do not tell how far one strays from the others.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
@@ -91,13 +97,14 @@ class Band:
     throughput_per_s: float
     least_per_s: float
     errors_at_most: float
+    response_at_most_s: float | None = None
 
     def document(self) -> dict[str, Any]:
         """As it stands in a summary."""
         return self.__dict__.copy()
 
 
-def band_of(measurement: Measurement, before: Mask, errors_limit: float) -> Band | None:
+def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chance: float = BY_CHANCE) -> Band | None:
     """The band of the chosen seconds; None where they are too few to tell."""
     chosen = before & (measurement.lengths >= _WHOLE)
     if chosen.sum() < _SECONDS_BEFORE:
@@ -106,9 +113,26 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float) -> Band
     rates = column.ok[chosen] / measurement.lengths[chosen]
     mean = float(column.ok[chosen].sum() / measurement.length_of(chosen))
     number = len(rates)
-    reach = float(t.ppf(1 - BY_CHANCE, number - 1) * np.std(rates, ddof=1) * np.sqrt(1 + 1 / number))
+    reach = _reach(rates, by_chance)
     worst = float(_error_shares(column)[chosen].max())
-    return Band(number, mean, max(_standstill(rates, mean), mean - reach), max(worst, errors_limit))
+    least = max(_standstill(rates, mean), mean - reach)
+    return Band(number, mean, least, max(worst, errors_limit), _longest_s(column, chosen, by_chance))
+
+
+def _reach(values: Floats, by_chance: float) -> float:
+    """How far beyond their mean one more of such values lies with this probability."""
+    number = len(values)
+    return float(t.ppf(1 - by_chance, number - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / number))
+
+
+def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
+    """Mean response time of a second that one more of the chosen exceeds with this probability; None of too few. [s]"""
+    means = column.response_means_s[chosen]
+    means = means[np.isfinite(means) & (means > 0)]
+    if len(means) < _SECONDS_BEFORE:
+        return None
+    logs = np.log(means)
+    return float(np.exp(min(50.0, logs.mean() + _reach(logs, by_chance))))
 
 
 def _standstill(rates: Floats, mean: float) -> float:
@@ -145,9 +169,12 @@ def describe(
         As `docs/reference/summary.md` describes.
     """
     first = None if asked is None else first_inside(found, asked)
-    band = None
+    band = far = None
     if asked is not None and first is not None and first.begin_s is not None:
-        band = band_of(measurement, measurement.inside(asked.asked_start_s, first.begin_s), errors_limit)
+        before = measurement.inside(asked.asked_start_s, first.begin_s)
+        band = band_of(measurement, before, errors_limit)
+        left = int(measurement.inside(first.begin_s, asked.asked_end_s).sum())
+        far = band_of(measurement, before, errors_limit, BY_CHANCE / (2 * max(1, left)))
     end = float(measurement.ends.max()) if measurement.bins else 0.0
     return {
         one.name: {
@@ -158,7 +185,7 @@ def describe(
             "until_s": _until(one, found, end),
             "failed": one.failed,
             "left": one.left,
-            **_effect(one, found, measurement, asked, band),
+            **_effect(one, found, measurement, asked, (band, far)),
         }
         for one in found
     }
@@ -183,23 +210,25 @@ def _share(one: Happened, other: Happened) -> bool:
 
 
 def _effect(
-    one: Happened, found: Sequence[Happened], measurement: Measurement, asked: Window | None, band: Band | None
+    one: Happened,
+    found: Sequence[Happened],
+    measurement: Measurement,
+    asked: Window | None,
+    bands: tuple[Band | None, Band | None],
 ) -> dict[str, Any]:
-    """Recovery and losses of one event."""
+    """Recovery and losses of one event, by the band and by the one that no second leaves by chance."""
+    band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
     if one.begin_s is None:
         return {**nothing, "why": "it did not happen"}
     if asked is None or not asked.asked_start_s < one.begin_s < asked.asked_end_s:
         return {**nothing, "why": "it did not happen within the steady stage"}
-    if band is None:
+    if band is None or far is None:
         return {**nothing, "why": f"less than {_SECONDS_BEFORE} s of the steady stage went by before the first event"}
-    column = measurement.transactions
     after = (measurement.ends > one.begin_s + 1e-6) & (measurement.ends <= asked.asked_end_s + 1e-6)
     after &= (measurement.lengths >= _WHOLE) & (measurement.starts >= asked.asked_start_s - 1e-6)
     places = np.flatnonzero(after)
-    rates = column.ok[places] / measurement.lengths[places]
-    within = (rates >= band.least_per_s * (1 - _ROUNDING)) & (_error_shares(column)[places] <= band.errors_at_most)
-    left, back = _excursion(within)
+    left, back = _excursion(_within(measurement, places, band), _within(measurement, places, far))
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
     recovery = None if back is None else max(0.0, until - one.begin_s) if left is not None else 0.0
     if left is None:  # all the time that it lasted
@@ -215,25 +244,47 @@ def _effect(
     }
 
 
-def _excursion(within: Mask) -> tuple[int | None, int | None]:
-    """First second out of the band, and the first one behind it that begins `HOLD_S` seconds within.
+def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
+    """Which seconds are within a band."""
+    column = measurement.transactions
+    rates = column.ok[places] / measurement.lengths[places]
+    within = (rates >= band.least_per_s * (1 - _ROUNDING)) & (_error_shares(column)[places] <= band.errors_at_most)
+    if band.response_at_most_s is not None:
+        means = column.response_means_s[places]
+        within &= ~(np.nan_to_num(means, nan=0.0) > band.response_at_most_s * (1 + _ROUNDING))
+    return np.asarray(within)
+
+
+def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
+    """First second out, and the first one behind the last that is out; None for it where fewer than `HOLD_S` are left.
+
+    Parameters
+    ----------
+    within, near : ndarray of bool of shape (n_seconds,)
+        Seconds within the band, and those not so far out of it that chance does not explain them.
 
     Examples
     --------
-    >>> _excursion(np.array([True, False, True, False, True, True, True]))
+    >>> calm = np.ones(8, dtype=bool)
+    >>> near = np.array([True, False, True, True, True, True, True, True])
+    >>> _excursion(near, near)
+    (1, 2)
+    >>> _excursion(near, calm), _excursion(calm, calm)
+    ((None, 0), (None, 0))
+    >>> _excursion(np.array([True, False, False, False, True, True, True]), calm[:7])
     (1, 4)
-    >>> _excursion(np.array([True, True, True]))
-    (None, 0)
-    >>> _excursion(np.array([True, False, True, True]))
-    (1, None)
+    >>> _excursion(near[::-1], near[::-1])
+    (6, None)
     """
-    out = np.flatnonzero(~within)
-    if len(out) == 0:
+    out = ~near
+    for place in range(len(within) - HOLD_S + 1):
+        if not within[place : place + HOLD_S].any():
+            out[place : place + HOLD_S] = True
+    places = np.flatnonzero(out)
+    if len(places) == 0:
         return None, 0
-    for place in range(int(out[0]) + 1, len(within) - HOLD_S + 1):
-        if within[place : place + HOLD_S].all():
-            return int(out[0]), place
-    return int(out[0]), None
+    back = int(places[-1]) + 1
+    return int(places[0]), back if back <= len(within) - HOLD_S else None
 
 
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from scipy import stats
 
 from towtank.analysis.statistics import estimates
-from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.statistics.estimates import BINOMIAL, Estimate
 from towtank.files import read_regular
 from towtank.results.folder import RunFolder
 from towtank.results.stored import FATES, NOTES, UNREAD, read_ledger
@@ -17,8 +17,6 @@ Json = dict[str, Any]
 COUNTS = ("told", "removed", "uncertain", "read", *FATES)
 # Shown one by one; `stored.json` has more.
 _NAMED_AT_MOST = 20
-BINOMIAL = "binomial"
-"""Method of the interval of a share in one run."""
 _CUT_OFF = "the run was cut off before it could be read back"
 
 

@@ -47,6 +47,8 @@ class Question:
         `name`, `levels`, `numeric`.
     load_factor : str or None
         The factor that is the load, `users` or `rate`; None where no factor is.
+    run_to_run : float
+        Standard deviation from run to run, relative to the value, that is assumed of single runs. [1]
     """
 
     name: str
@@ -56,6 +58,7 @@ class Question:
     load_factor: str | None
     objectives: list[dict[str, Any]]
     design: list[dict[str, Any]]
+    run_to_run: float
 
 
 def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, Any]:
@@ -137,10 +140,17 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "load_factor": question.load_factor,
         "configurations": configurations,
         "comparisons": attempt_or(
-            "comparisons", [], comparison.comparisons, question.factors, question.load_factor, configurations
+            "comparisons",
+            [],
+            comparison.comparisons,
+            question.factors,
+            question.load_factor,
+            configurations,
+            question.run_to_run,
         ),
         "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
-        "demand": attempt_or("demand", {}, demand.demands, runs),
+        # A line through different configurations is the demand of none of them.
+        "demand": attempt_or("demand", {}, demand.demands, runs) if len(configurations) < 2 else {},
         "verdict": attempt_or("verdict", dict(_UNDECIDED), _verdict, question, runs),
         "objectives": attempt_or("objectives", [], _objectives, question, configurations, runs),
         "runs": [
@@ -209,6 +219,7 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
         load,
         list(study.get("objectives") or []),
         [one for one in design if isinstance(one, dict)] if isinstance(design, list) else [],
+        claims.run_to_run_of(study),
     )
 
 

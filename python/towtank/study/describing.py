@@ -31,6 +31,7 @@ def describe(study: Study) -> dict[str, Any]:
         "preset": study.preset,
         "seed": file.seed,
         "repetitions": file.repetitions,
+        "run_to_run": file.run_to_run,
         "order": file.order,
         "factors": [factor.document() for factor in study.factors],
         "load_factor": study.load_factor,

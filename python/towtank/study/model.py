@@ -243,6 +243,11 @@ class StudyFile(FileModel):
     workload: str = Field(min_length=1, description="The workload file, relative to this one.")
     seed: int = Field(1, ge=0, lt=2**63, description="Of the order of runs and of everything random in them.")
     repetitions: int = Field(1, ge=1, le=1000, description="Runs of every combination of levels.")
+    run_to_run: Share = Field(
+        0.10,
+        description="Standard deviation from run to run, relative to the value, that is assumed where a place of the "
+        "design has one run only. Runs that are repeated tell it themselves.",
+    )
     order: Literal["random", "given"] = Field(
         "random",
         description="`random` shuffles the runs of each repetition; `given` takes the levels as written.",

@@ -29,7 +29,7 @@ def page(towtank, results) -> str:
 def test_page_has_headline_verdict_and_numbers_of_the_summary(page):
     lines = page.splitlines()
     assert lines[0] == "## Users of a content server (synthetic test data)"
-    assert lines[2].startswith("**With search_index present, the system carries 54 (48 to 61) transactions/s")
+    assert lines[2].startswith("**With search_index present, the system carries 54.4 transactions/s")
     assert lines[4] == "Verdict: **suspect** (runs: 4 valid, 4 suspect)"
     rows = table(page, "Results")
     assert rows[0][:3] == ["configuration", "load", "throughput [1/s]"]
@@ -37,9 +37,9 @@ def test_page_has_headline_verdict_and_numbers_of_the_summary(page):
     assert rows[2][:6] == [
         "search_index present",
         "12 users",
-        "11.4 (10.1 to 12.8)",
-        "22 (17 to 26) ms",
-        "75 (59 to 127) ms",
+        "11.4 (10.1 to 12.9)",
+        "21.8 ms",  # 20 s are too short for an interval of the mean here, and of the tail anywhere
+        "75 ms",
         "0 %",
     ]
     assert rows[2][6] == "r008 valid"
@@ -57,7 +57,7 @@ def test_doubts_and_missing_runs_are_listed(towtank, results):
     page = towtank("export", results, "--to", "markdown", "--out", "-").out
     assert "(runs: 3 valid, 4 suspect, 1 missing)" in page
     assert "- r008 **missing**: the run of the design is not there." in page
-    assert "- r001 **suspect**: the mean response time rests on 29 independent values" in page
+    assert "- r001 **suspect**: the mean response time rests on 28 independent values" in page
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def little(evidence: Evidence) -> Iterator[Doubt]:
 def utilization(evidence: Evidence) -> Iterator[Doubt]:
     """Whether the utilization law holds of each tier."""
     for law in evidence.summary["laws"]["utilization"]:
-        if not law["holds"]:
+        if law["holds"] is False:
             text = (
                 f"{law['tier']} used {law['u']:.3g} CPUs where throughput × demand gives "
                 f"{law['x_per_s'] * law['d_s']:.3g}: residual {percent(law['residual'])}, limit "

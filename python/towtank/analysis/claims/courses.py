@@ -15,6 +15,8 @@ Json = dict[str, Any]
 Course = list[tuple[str, Estimate]]
 # Fewer levels have no inside.
 _INSIDE_AT_LEAST = 3
+# Share of the way from the first level to the last by which one step may go back.
+_OF_THE_WAY = 0.1
 
 
 def trend(given: CourseMeasure, holds: Direction, places: Places) -> Json:
@@ -23,8 +25,10 @@ def trend(given: CourseMeasure, holds: Direction, places: Places) -> Json:
     Notes
     -----
     It rises where the last level is certainly above the first (95 %), and every step certainly above minus the share
-    that is allowed; the steps together at 95 % (Bonferroni). One step certainly below, or a last level certainly below
-    the first, refutes it. It stays where every level differs from the first by certainly less than the share allowed.
+    that is allowed, or minus a tenth of the whole way: levels that are nearly equal where little happens do not keep a
+    quantity that grows tenfold afterwards from rising. The steps share 5 % of error (Bonferroni). One step certainly
+    below, or a last level certainly below the first, refutes it. It stays where every level differs from the first by
+    certainly less than the share allowed.
     """
     course = _course(given, places, skip_inner=True)
     if len(course) < 2:
@@ -102,10 +106,10 @@ def _there(given: CourseMeasure, place: Levels, places: Places) -> Estimate:
 
 def _moves(course: Course, allow: float, direction: str) -> bool | None:
     confidence = 1 - (1 - CONFIDENCE) / (len(course) - 1)
-    steps = []
+    steps, way = [], abs((course[-1][1].value or 0.0) - (course[0][1].value or 0.0))
     for (_, before), (_, after) in pairwise(course):
         first, second = (before, after) if direction == "falls" else (after, before)
-        free = allow * abs(before.value or 0.0)
+        free = max(allow * abs(before.value or 0.0), _OF_THE_WAY * way)
         steps.append(_above(difference_interval(first, second, confidence), -free))
     ends = (course[0][1], course[-1][1]) if direction == "falls" else (course[-1][1], course[0][1])
     whole = _above(difference_interval(*ends), 0.0)

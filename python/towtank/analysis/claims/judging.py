@@ -19,6 +19,8 @@ from towtank.analysis.claims import courses
 from towtank.analysis.claims.places import Levels, Places, UntestableError
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval
 from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
+from towtank.estimates import in_words
 from towtank.study.claim_holds import AtLevels, Bounds, Direction, read_holds
 from towtank.study.claim_metrics import read_metric, unit_of
 from towtank.study.claims import DIFFERENCE, RATIO, Claim, CourseMeasure, Measure, PairMeasure, ValueMeasure
@@ -47,7 +49,8 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
     dict
         `claims.json`, as `docs/reference/claims.md` describes.
     """
-    judged = [_judged(one, study.get("factors") or (), runs) for one in study.get("claims") or ()]
+    share = run_to_run_of(study)
+    judged = [_judged(one, study.get("factors") or (), runs, share) for one in study.get("claims") or ()]
     return {
         "schema": SCHEMA,
         "study": study.get("name"),
@@ -55,6 +58,12 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
         "counts": {verdict: sum(one["verdict"] == verdict for one in judged) for verdict in VERDICTS},
         "claims": judged,
     }
+
+
+def run_to_run_of(study: Json) -> float:
+    """Standard deviation from run to run that a study assumes of single runs, relative to the value. [1]"""
+    declared = study.get("run_to_run")
+    return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
@@ -65,7 +74,7 @@ def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
     return judge(study, [run for run in runs if run.get("status") != "planned"])
 
 
-def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json]) -> dict[str, Any]:
+def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json], share: float) -> dict[str, Any]:
     try:
         claim = Claim.model_validate(written)
     except ValidationError:
@@ -75,7 +84,7 @@ def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json]) -> dic
     if claim.measure is None or claim.holds is None:
         return {**head, **_blank("not_testable", str(claim.not_testable))}
     asked = {"asks": words_of(claim.measure), "holds": claim.holds, "measure": claim.document()["measure"]}
-    places = Places(factors, runs)
+    places = Places(factors, runs, share)
     try:
         found = _measured(claim.measure, claim.holds, places)
     except UntestableError as why:
@@ -83,10 +92,11 @@ def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json]) -> dic
     verdict = _WORDS[found.pop("verdict")]
     return {
         **head,
-        **_blank(verdict, _why(verdict, found)),
+        **_blank(verdict, found.pop("why", "") or _why(verdict, found, places)),
         **asked,
         "unit": _unit(claim.measure),
         **found,
+        "assumed_run_to_run": places.run_to_run if places.assumed else None,
         "runs": sorted(places.used),
         "suspect_runs": places.suspects,
         "left_out": places.left_out,
@@ -105,19 +115,23 @@ def _blank(verdict: str, why: str) -> dict[str, Any]:
         "found": None,
         "may_be": [],
         "levels": [],
+        "assumed_run_to_run": None,
         "runs": [],
         "suspect_runs": [],
         "left_out": [],
     }
 
 
-def _why(verdict: str, found: Json) -> str:
+def _why(verdict: str, found: Json, places: Places) -> str:
     """What keeps a claim undecided."""
     if verdict != "undecided":
         return ""
     levels = [one["measured"] for one in found.get("levels") or ()] or [found["measured"]]
     if any(one["low"] is None for one in levels):
         return "there is no interval: repeat the runs"
+    if places.assumed:
+        share = f"{100 * places.run_to_run:g} %"
+        return f"the interval crosses what must hold, with {share} assumed from run to run: repeat the runs"
     return "the interval crosses what must hold"
 
 
@@ -129,8 +143,7 @@ def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
         assert isinstance(wanted, AtLevels)
         return courses.extreme(measure.kind, given, wanted, places)
     assert isinstance(wanted, Bounds)
-    estimate = _number(measure.kind, given, places)
-    return {"verdict": wanted.verdict(estimate.low, estimate.high), "measured": estimate.document()}
+    return _numbers(measure.kind, given, places, wanted)
 
 
 def _unit(measure: Measure) -> str:
@@ -140,22 +153,45 @@ def _unit(measure: Measure) -> str:
     return "" if ratio else unit_of(read_metric(given.of))
 
 
-def _number(kind: str, given: ValueMeasure | PairMeasure, places: Places) -> Estimate:
-    """A value, ratio or difference; over several levels the mean of what is found at each."""
+def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: Bounds) -> dict[str, Any]:
+    """Judge a value, ratio or difference; over several levels by each of them and by their mean.
+
+    Notes
+    -----
+    What certainly holds at every level holds, and what certainly does not hold at one of them, all levels together at
+    95 % (Bonferroni), does not: levels are fixed and no sample. Where the levels do not decide, their mean does.
+    """
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
-        return _in_block(kind, given, blocks[0], places)
+        one = _in_block(kind, given, blocks[0], places)
+        return {"verdict": wanted.verdict(one.low, one.high), "measured": one.document()}
+    found = _at_levels(kind, given, blocks, places)
+    mean = _mean(kind, [one.value for _, one in found if one.value is not None])
+    told = {"measured": mean.document()}
+    for block, one in found:
+        wide = one.at(1 - (1 - one.confidence) / len(found))
+        if wanted.verdict(wide.low, wide.high) is False:
+            text = in_words(one.value or 0.0, one.low or 0.0, one.high or 0.0)
+            return {**told, "verdict": False, "why": f"at {_place(block)} it is {text}"}
+    if all(wanted.verdict(one.low, one.high) for _, one in found):
+        return {**told, "verdict": True}
+    return {**told, "verdict": wanted.verdict(mean.low, mean.high)}
+
+
+def _at_levels(
+    kind: str, given: ValueMeasure | PairMeasure, blocks: Sequence[Levels], places: Places
+) -> list[tuple[Levels, Estimate]]:
     found, reasons = [], []
     for block in blocks:
         try:
-            found.append(_in_block(kind, given, block, places).value)
+            found.append((block, _in_block(kind, given, block, places)))
         except UntestableError as why:
             reasons.append(str(why))
     if len(found) < 2:
         more = f", and the same or the like at {len(reasons) - 1} more" if len(reasons) > 1 else ""
         raise UntestableError(reasons[0] + more)
     places.left_out += reasons
-    return _mean(kind, [value for value in found if value is not None])
+    return found
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:

@@ -10,8 +10,8 @@ from scipy import stats
 
 from towtank.analysis.aggregation import combined
 from towtank.analysis.statistics import estimates, ratio_interval
-from towtank.analysis.statistics.estimates import Estimate
-from towtank.analysis.stored import BINOMIAL
+from towtank.analysis.statistics.estimates import BINOMIAL, Estimate
+from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
 from towtank.analysis.system.disks import counted_once
 from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
@@ -19,6 +19,8 @@ from towtank.study.claim_metrics import EACH, LOAD, read_metric
 COUNTED = "stored"
 """What stands below this was counted one by one: a number of it is exact."""
 DISKS = "disks"
+EXACT = "count"
+"""Method of such a number."""
 Json = Mapping[str, Any]
 Levels = dict[str, str]
 
@@ -37,6 +39,10 @@ class Places:
         `name`, `levels`, `numeric`, as the manifest has them.
     runs : list of dict
         Summaries of all runs.
+    run_to_run : float
+        Standard deviation from run to run, relative to the value, that is assumed of a place with one run. [1]
+    assumed : bool
+        Whether any place looked at had one run only.
     used : dict of str to dict
         Runs that were looked at and count, by name.
     left_out : list of str
@@ -45,6 +51,8 @@ class Places:
 
     factors: Sequence[Json]
     runs: Sequence[Json]
+    run_to_run: float = ASSUMED_SHARE
+    assumed: bool = False
     used: dict[str, Json] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
 
@@ -100,9 +108,14 @@ class Places:
             raise UntestableError(f"no run at {where}")
         if not usable:
             raise UntestableError(f"every run at {where} is invalid ({', '.join(str(run['run']) for run in there)})")
-        found = combined([in_run(run, of, per) for run in usable])
-        if found.value is None:
+        told = [one for run in usable if (one := in_run(run, of, per)).value is not None]
+        if not told:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}")
+        found = combined(told)
+        # What was counted one by one is what happened, and no sample of anything.
+        if len(told) == 1 and found.method != EXACT and found.low is not None:
+            found = with_run_to_run(found, self.run_to_run)
+            self.assumed = True
         self.used |= {str(run["run"]): run for run in usable}
         return found
 
@@ -117,7 +130,7 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
     path = read_metric(of)
     found = _sum(leaves(run, path))
     if path[0] == COUNTED and found.value is not None and found.low is None:
-        found = Estimate(found.value, found.value, found.value, "count", 1)
+        found = Estimate(found.value, found.value, found.value, EXACT, 1)
     if per is None or found.value is None:
         return found
     if per == LOAD:

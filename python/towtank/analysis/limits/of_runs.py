@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from towtank.analysis.limits.estimate import BRACKET, TESTED
 from towtank.analysis.statistics import t_interval
 from towtank.analysis.statistics.estimates import CONFIDENCE, RUNS
 from towtank.estimates import interval_texts
@@ -23,9 +25,11 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     Returns
     -------
     dict or None
-        None where no run searched. With two or more runs that found a limit the interval is Student's t over their
-        values, as everywhere: the spread from run to run is what a further run would show. One alone keeps the
-        interval of its own search. Where a run found a lower bound only, no interval over runs would be right, and the
+        None where no run searched. With two or more runs that found a limit by tests the interval is Student's t over
+        their values, as everywhere: the spread from run to run is what a further run would show; it is never narrower
+        than what the brackets of all runs leave open. Where a run has a plain bracket only, the limit may be anywhere
+        in it, so that all brackets together stand, without a confidence. One alone keeps the interval of its own
+        search. Where a run found a lower bound only, no interval over runs would be right, and the
         lowest of all stands as a lower bound.
     """
     limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
@@ -45,12 +49,28 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     if len(found) == 1 and not bounds:
         return {**told, **_interval(found[0][1]), "is_lower_bound": False}
     if len(found) > 1 and not bounds:
-        over = t_interval([float(limit["value"]) for _, limit in found]).of_quantity()
-        return {**told, **_keys(over.document()), "is_lower_bound": False}
+        return {**told, **_over([limit for _, limit in found]), "is_lower_bound": False}
     values = [*bounds, *(float(one["value"]) for _, one in found)]
     lowest = min(values, default=None)
     bare = {"value": lowest, "low": lowest, "high": None, "method": "none", "confidence": None, "n": len(values)}
     return {**told, **bare, "is_lower_bound": lowest is not None}
+
+
+def _over(found: Sequence[Json]) -> Json:
+    """Limit of several searches, all of which found one."""
+    values = [float(limit["value"]) for limit in found]
+    ends = [(limit["low"], limit["high"]) for limit in found]
+    lows, highs = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
+    if len(lows) < len(found) or len(highs) < len(found):
+        return _keys(t_interval(values).of_quantity().document())
+    if any(limit["method"] != TESTED for limit in found):
+        bare = {"value": min(values), "low": min(lows), "high": max(highs)}
+        return {**bare, "method": BRACKET, "confidence": None, "n": len(found)}
+    over = t_interval(values).of_quantity()
+    open_low, open_high = max(lows), min(highs)
+    if open_low <= open_high and over.low is not None and over.high is not None:
+        over = replace(over, low=min(over.low, open_low), high=max(over.high, open_high))
+    return _keys(over.document())
 
 
 def _brief(limit: Json) -> Json:

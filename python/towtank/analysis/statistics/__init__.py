@@ -4,9 +4,9 @@
 """
 
 from towtank.analysis.statistics.batches import (
-    BATCHES_AT_LEAST,
-    Batches,
-    batches_of,
+    OBSERVATIONS_AT_LEAST,
+    RatioError,
+    error_of,
     lag_one,
     looks_independent,
     ratio_of_sums,
@@ -21,12 +21,12 @@ from towtank.analysis.statistics.intervals import (
 from towtank.analysis.statistics.ranks import design_effect, effective_ranks, order_statistic_ranks
 
 __all__ = [
-    "BATCHES_AT_LEAST",
-    "Batches",
-    "batches_of",
+    "OBSERVATIONS_AT_LEAST",
+    "RatioError",
     "design_effect",
     "difference_interval",
     "effective_ranks",
+    "error_of",
     "lag_one",
     "looks_independent",
     "order_statistic_ranks",

@@ -1,13 +1,15 @@
-"""Batches of a series: stretches long enough to be nearly independent, and the interval that follows from them.
+"""Interval of a ratio of sums over one run, whose seconds resemble each other.
 
-Successive seconds of a run resemble each other, so the number of requests says little about the error of
-their mean. Within a run everything rests on batches.
+Successive seconds of a run resemble each other, so the number of requests says little about the error of their mean.
+How much they resemble each other is known no better than the run is long: an interval allows for that, and where the
+run is too short to tell, there is none.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +20,25 @@ from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 
 Floats = npt.NDArray[np.float64]
 
-# With fewer batches the t quantile grows fast and the estimate of the variance is hardly one; the textbooks'
-# 10 to 30 batches [Law, Simulation Modeling and Analysis, 5th ed., 2015, section 9.5.3] are for long runs.
-BATCHES_AT_LEAST = 8
-# Batches are made longer while the von Neumann ratio finds correlation at this level. Larger: longer batches.
+OBSERVATIONS_AT_LEAST = 20
+"""Shortest series that has an interval; shorter ones with a correlation of 0.5 look independent too often. [1]"""
+TOLD_AT_LEAST = 8
+"""Shortest series whose standard error is estimated at all. [1]"""
+WORTH_AT_LEAST = 6.0
+"""Independent observations that a series must be worth, by the cautious correlation below. [1]"""
+# Observations are brought together while this many are left, so that memory beneath noise is seen, too.
+_LEFT_AT_LEAST = 30
+# Standard errors by which the correlation is raised. Certified with the rates of `test_certified_coverage.py`: with
+# less the intervals of series that look independent by chance hold too seldom, with more those of independent series
+# are wider than needed.
+_SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
+_RAISED_BY_CORRELATION = 2.5
+# No longer run is asked for: whoever has more memory than this has no steady state. [1]
+_CORRELATION_AT_MOST = 0.98
+# The length that is asked for is enough where the correlation comes out somewhat larger, too.
+_SPARE = 1.5
+_LONGER = 1.25
+_ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
 
 
@@ -56,69 +73,108 @@ def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool
 
 
 @dataclass(frozen=True)
-class Batches:
-    """Sums over equal stretches of a series of pairs.
+class RatioError:
+    """Error of a ratio of two sums.
 
     Attributes
     ----------
-    numerators, denominators : ndarray of shape (n_batches,)
-    size : int
-        Intervals in a batch. [1]
-    correlation : float
-        Lag-1 autocorrelation that even the longest batches allowed have left, in [0, 1); 0 where they pass
-        for independent.
+    standard_error : float
+        Of the ratio, raised by what is not known about the memory of the series; intervals rest on it.
+    best_error : float
+        The same without being raised.
+    worth : int
+        Independent observations that the series is worth, >= 2. [1]
+    needs : int or None
+        Observations that an interval would need; None where there are enough. [1]
     """
 
-    numerators: Floats
-    denominators: Floats
-    size: int
-    correlation: float
+    standard_error: float
+    best_error: float
+    worth: int
+    needs: int | None = None
 
     @property
-    def count(self) -> int:
-        """Number of batches. [1]"""
-        return len(self.numerators)
+    def freedom(self) -> int:
+        """Degrees of freedom of the standard error. [1]"""
+        return self.worth - 1
 
-    @property
-    def ratio(self) -> float:
-        """Sum of the numerators over the sum of the denominators."""
-        return float(self.numerators.sum() / self.denominators.sum())
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the ratio, by the linear approximation of a ratio of two means."""
-        residuals = self.numerators - self.ratio * self.denominators
-        mean = float(self.denominators.mean())
-        variance = float(residuals @ residuals) / (self.count - 1) / self.count / mean**2
-        return math.sqrt(variance * (1 + self.correlation) / (1 - self.correlation))
+    def half_width(self, confidence: float = CONFIDENCE) -> float:
+        """Half of the interval of the ratio by Student's t."""
+        return _t(0.5 + confidence / 2, self.freedom) * self.standard_error
 
 
-def batches_of(numerators: Floats, denominators: Floats) -> Batches | None:
-    """Cut a series into batches just long enough to pass for independent; None if it is too short for any.
+@lru_cache(maxsize=4096)
+def _t(probability: float, freedom: int) -> float:
+    return float(stats.t.ppf(probability, freedom))
+
+
+def error_of(numerators: Floats, denominators: Floats) -> RatioError | None:
+    """Standard error of sum(numerators) / sum(denominators); None of nothing.
 
     Notes
     -----
-    The size doubles from one interval on until the residuals numerator - ratio * denominator of the batches
-    pass the von Neumann test, or fewer than `BATCHES_AT_LEAST` batches would be left. Then the largest size
-    is kept, and the variance is raised by (1 + r) / (1 - r), as for a first-order autoregressive series with
-    the remaining correlation r. Intervals left over at the start, nearest to the transient, go into the first
-    batch.
+    The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r). The sample's r is too
+    small by about (1 + 3 r) / n [1]_ and has the standard error sqrt((1 - r^2) / n), so r is corrected and raised by a
+    part of that error, the more the larger r is and the shorter the series. Student's t has the degrees of freedom of
+    as many independent observations as the series is worth, n (1 - r) / (1 + r). The residuals numerator - ratio *
+    denominator stand for the series (linear approximation of a ratio of two means).
+
+    Memory may hide beneath noise of single observations. So sums of 2, 4, 8, ... neighbours are looked at in the same
+    way while thirty are left, and the widest interval counts.
+
+    `needs` is set where any of them is worth fewer than `WORTH_AT_LEAST` independent observations with r raised by a
+    whole standard error, or is shorter than `OBSERVATIONS_AT_LEAST`. `tests/certified/test_certified_coverage.py` shows
+    how often intervals hold.
+
+    References
+    ----------
+    .. [1] M. G. Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41(3-4), 403-404, 1954,
+           doi:10.1093/biomet/41.3-4.403.
     """
-    if len(numerators) < BATCHES_AT_LEAST or denominators.sum() <= 0:
+    if len(numerators) < 2 or denominators.sum() <= 0:
         return None
-    ratio = numerators.sum() / denominators.sum()
-    size, largest = 1, len(numerators) // BATCHES_AT_LEAST
-    while True:
+    ratio = float(numerators.sum() / denominators.sum())
+    found: list[RatioError] = []
+    size = 1
+    while size == 1 or len(numerators) // size >= _LEFT_AT_LEAST:
         tops, bottoms = _summed(numerators, size), _summed(denominators, size)
-        residuals = tops - ratio * bottoms
-        if looks_independent(residuals):
-            return Batches(tops, bottoms, size, 0.0)
-        if 2 * size > largest:
-            return Batches(tops, bottoms, size, min(0.9, max(0.0, lag_one(residuals))))
+        found.append(_error((tops - ratio * bottoms) / float(bottoms.mean()), size))
         size *= 2
+    widest = max(found, key=lambda error: error.half_width())
+    needs = max((error.needs for error in found if error.needs is not None), default=None)
+    # The widest is too wide on average, being the widest; the best estimate is the mean of all.
+    best = math.sqrt(sum(error.best_error**2 for error in found) / len(found))
+    return RatioError(widest.standard_error, best, widest.worth, needs)
+
+
+def _error(residuals: Floats, size: int) -> RatioError:
+    """Error of the mean of one series, each of whose observations stands for `size` of the series asked about."""
+    count = len(residuals)
+    plain = lag_one(residuals)
+    correlation = plain + (1 + 3 * plain) / count
+    error = math.sqrt(max(1 - correlation**2, 0.05) / count)
+    # Sums of neighbours are looked at besides the series itself, whose shortness is allowed for already.
+    least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
+    raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
+    worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
+    # The deviations are those from a mean of the same series, which takes a part of their variance away.
+    errors = [math.sqrt(float(residuals @ residuals) / (count - 1) / max(0.2, 1 - 1 / n) / n) for n in (worth, best)]
+    cautious = correlation + min(_MOST_RAISED, max(1.0, _SHORT / count)) * error
+    enough = count >= OBSERVATIONS_AT_LEAST and _worth(count, cautious) >= WORTH_AT_LEAST
+    asked = min(max(correlation, 0.0), _CORRELATION_AT_MOST)
+    needs = max(
+        OBSERVATIONS_AT_LEAST, math.ceil(_SPARE * size * WORTH_AT_LEAST * (1 + asked) / (1 - asked)), count * size + 1
+    )
+    return RatioError(errors[0], errors[1], int(worth), None if enough else needs)
+
+
+def _worth(count: int, correlation: float) -> float:
+    within = min(max(correlation, 0.0), 0.999)
+    return count * (1 - within) / (1 + within)
 
 
 def _summed(values: Floats, size: int) -> Floats:
+    """Sums of neighbours; what is left over at the start, nearest to the transient, goes into the first."""
     count = len(values) // size
     extra = len(values) - count * size
     sums = values[extra:].reshape(count, size).sum(axis=1)
@@ -129,7 +185,7 @@ def _summed(values: Floats, size: int) -> Floats:
 def ratio_of_sums(
     numerators: Floats, denominators: Floats, confidence: float = CONFIDENCE
 ) -> tuple[Estimate, float | None]:
-    """Ratio of two sums over one run, with an interval from batches.
+    """Ratio of two sums over one run, with its interval.
 
     Parameters
     ----------
@@ -140,17 +196,28 @@ def ratio_of_sums(
     Returns
     -------
     estimate : Estimate
-        Without an interval where the series is too short.
+        Without an interval where the series is too short; `needs` then says how many intervals it would need.
     standard_error : float or None
+        Best estimate; None of fewer than `TOLD_AT_LEAST` intervals.
+
+    Notes
+    -----
+    The interval of a quantity that is never negative is symmetric in its logarithm: means of response times are skewed,
+    and an interval that is symmetric in the value is too short above.
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:
         return estimates.NOTHING, None
     value = float(numerators.sum()) / total
-    batches = batches_of(numerators, denominators)
-    if batches is None:
-        return Estimate(value, n=len(numerators), confidence=confidence), None
-    error = batches.standard_error
-    half = float(stats.t.ppf(0.5 + confidence / 2, batches.count - 1)) * error
-    low = max(0.0, value - half) if numerators.min() >= 0 else value - half
-    return Estimate(value, low, value + half, estimates.BATCH_MEANS, batches.count, confidence), error
+    error = error_of(numerators, denominators)
+    best = None if error is None or len(numerators) < TOLD_AT_LEAST else error.best_error
+    if error is None or error.needs is not None:
+        needs = OBSERVATIONS_AT_LEAST if error is None else error.needs
+        return Estimate(value, n=len(numerators), confidence=confidence, needs=needs), best
+    half = error.half_width(confidence)
+    if half <= _ROUNDING * abs(value):
+        return Estimate(value, value, value, estimates.BATCH_MEANS, error.worth, confidence), best
+    low, high = value - half, value + half
+    if numerators.min() >= 0 and value > 0:
+        low, high = value * math.exp(-half / value), value * math.exp(min(half / value, 50.0))
+    return Estimate(value, low, high, estimates.BATCH_MEANS, error.worth, confidence), best

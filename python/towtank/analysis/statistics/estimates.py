@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from scipy import stats
+
 CONFIDENCE = 0.95
 """Confidence of every interval that is written to a summary, in (0, 1)."""
 
@@ -13,6 +15,8 @@ NONE = "none"
 BATCH_MEANS = "batch means"
 ORDER_STATISTICS = "order statistics"
 RUNS = "runs"
+BINOMIAL = "binomial"
+"""Method of a share of what was counted, with its exact interval."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,9 @@ class Estimate:
     method : str
         `batch means`, `order statistics`, `runs` or `none`.
     n : int
-        What the method counts: batches, values or runs. [1]
+        What the method counts: independent stretches that a run is worth, values or runs. [1]
+    needs : int or None
+        How many seconds (intervals of the record) an interval would need; None where that is not what is missing. [1]
     """
 
     value: float | None
@@ -37,6 +43,7 @@ class Estimate:
     method: str = NONE
     n: int = 0
     confidence: float = CONFIDENCE
+    needs: int | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -54,13 +61,23 @@ class Estimate:
         """Return the estimate of a quantity that cannot be negative, with its interval cut at 0."""
         return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
+    def at(self, confidence: float) -> Estimate:
+        """The same at another confidence, by Student's t on both sides."""
+        if self.low is None or self.high is None or self.value is None:
+            return self
+        freedom = math.inf if self.method == ORDER_STATISTICS else max(1, self.n - 1)
+        times = [float(stats.t.ppf(0.5 + level / 2, freedom)) for level in (confidence, self.confidence)]
+        low = self.value - (self.value - self.low) * times[0] / times[1]
+        high = self.value + (self.high - self.value) * times[0] / times[1]
+        return replace(self, low=low, high=high, confidence=confidence)
+
     def scaled(self, factor: float) -> Estimate:
         """The same in another unit, `factor` > 0 times as large a number."""
         if self.value is None:
             return self
         low = None if self.low is None else factor * self.low
         high = None if self.high is None else factor * self.high
-        return Estimate(factor * self.value, low, high, self.method, self.n, self.confidence)
+        return replace(self, value=factor * self.value, low=low, high=high)
 
     def document(self) -> dict[str, Any]:
         """As it stands in a summary; numbers that are not finite are no numbers there."""
@@ -73,6 +90,7 @@ class Estimate:
             "confidence": self.confidence,
             "method": self.method if bounded else NONE,
             "n": self.n,
+            **({} if bounded or self.needs is None else {"needs_s": self.needs}),
         }
 
 
@@ -91,6 +109,7 @@ def from_document(document: dict[str, Any] | None) -> Estimate:
         str(document.get("method", NONE)),
         int(document.get("n", 0)),
         float(document.get("confidence", CONFIDENCE)),
+        document.get("needs_s"),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from towtank.analysis.statistics.batches import batches_of
+from towtank.analysis.statistics.batches import OBSERVATIONS_AT_LEAST, error_of
 from towtank.analysis.statistics.estimates import CONFIDENCE
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
     return (low, high) if low >= 1 and high <= count else None
 
 
-def design_effect(below: Floats, counts: Floats, probability: float) -> float:
+def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[float, int | None]:
     """How many times larger the variance of a share is than with independent values, >= 1.
 
     Parameters
@@ -57,16 +57,22 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> float:
     probability : float
         Of the quantile, in (0, 1).
 
+    Returns
+    -------
+    effect : float
+    needs : int or None
+        Intervals that are needed to tell it; None where there are enough. [1]
+
     Notes
     -----
-    The variance of the share from batches over p (1 - p) / n: the design effect of Kish. Intervals that
-    are too few for batches count as independent, and the interval says so by its `n`.
+    The squared error of the share over p (1 - p) / n: the design effect of Kish, made larger by what Student's t has
+    over the normal distribution, for the error is an estimate.
     """
-    batches = batches_of(below, counts)
-    total = float(counts.sum())
-    if batches is None or total <= 0:
-        return 1.0
-    return max(1.0, batches.standard_error**2 * total / (probability * (1 - probability)))
+    error = error_of(below, counts)
+    if error is None:
+        return 1.0, OBSERVATIONS_AT_LEAST
+    wide = error.half_width() / float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
+    return max(1.0, wide**2 * float(counts.sum()) / (probability * (1 - probability))), error.needs
 
 
 def effective_ranks(

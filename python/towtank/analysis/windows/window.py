@@ -83,6 +83,18 @@ class Window:
         """Length of the analysed part. [s]"""
         return self.end_s - self.start_s
 
+    @property
+    def outcome(self) -> str:
+        """`fails` if a change was shown, `holds` if changes that matter are excluded, otherwise `cannot tell`.
+
+        A test that finds no change shows little if the noise is large: with 60 s and a noise of 20 % of the logarithm
+        of response time (lag-1 correlation 0.7) a drift of 60 % is found in 4 of 10 windows.
+        """
+        if not self.steady:
+            return "fails"
+        rests = [self.rest.get(name) for name in ("throughput", "response_time")]
+        return "holds" if all(rest is not None and rest.is_shown for rest in rests) else "cannot tell"
+
     def document(self) -> dict[str, Any]:
         """As it stands in a run summary."""
         return {
@@ -91,6 +103,7 @@ class Window:
             "asked_start_s": self.asked_start_s,
             "asked_end_s": self.asked_end_s,
             "steady": self.steady,
+            "outcome": self.outcome,
             "mser": self.cuts_s,
             "trend": {
                 name: {

@@ -326,7 +326,7 @@ def _quantities(name: str, run: Json) -> Quantities | None:
         {
             one["tier"]: (float(one["residual"]), float(one["limit"]))
             for one in run["laws"]["utilization"]
-            if not one["holds"]
+            if one["holds"] is False
         },
     )
 

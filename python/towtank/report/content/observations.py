@@ -87,7 +87,11 @@ def _comparisons(results: Results) -> list[Block]:
         Column("To", numeric=True),
         Column("Ratio", numeric=True),
     )
-    notes = ("A ratio whose interval contains 1 is no difference that these runs can show.",)
+    notes = (
+        "A ratio whose interval contains 1 is no difference that these runs can show. Where a point has one run, the "
+        "interval is one within these runs, and says nothing of how much further runs would differ.",
+        f"Intervals hold in 95 of 100 cases: of {len(rows)} ratios about {len(rows) / 20:.1f} exclude 1 by chance.",
+    )
     return [Table("Comparison of configurations at equal load", columns, tuple(rows), notes)] if rows else []
 
 
@@ -128,17 +132,22 @@ def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
 
 
 def _demands(results: Results) -> list[Block]:
+    of = {str(one["label"]): one.get("demand") or {} for one in results.summary.get("configurations") or ()}
+    several = len(of) > 1
     rows = tuple(
         (
+            *((label,) if several else ()),
             str(tier),
             people.seconds_estimate(one.get("d_s")),
             people.quantity(one.get("intercept_cpus"), "CPUs"),
             people.count(one.get("points")),
         )
-        for tier, one in (results.summary.get("demand") or {}).items()
+        for label, demands in (of if several else {"": results.summary.get("demand") or {}}).items()
+        for tier, one in demands.items()
         if dig(one, "d_s", "value") is not None
     )
     columns = (
+        *((Column("Configuration"),) if several else ()),
         Column("Tier"),
         Column("CPU demand per transaction", numeric=True),
         Column("Used without load", numeric=True),

@@ -105,7 +105,7 @@ def _laws(results: Results) -> Table:
 
 
 def _law(law: Json) -> tuple[str, str, str]:
-    holds = _yes(law.get("holds"))
+    holds = "cannot tell" if law and law.get("holds") is None else _yes(law.get("holds"))
     return people.share(law.get("residual")), people.share(law.get("limit")), holds
 
 

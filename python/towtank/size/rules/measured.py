@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank import units
+from towtank.analysis.comparison import is_certain
 from towtank.analysis.study import SET_ASIDE, describe_study, summaries_of
 from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError, StudyError
@@ -184,7 +185,7 @@ def _index_ratio(study: Json, run: Json) -> float | None:
         max(ratio["value"], 1 / ratio["value"])
         for one in study["comparisons"]
         if one["factor"] in factors and str(one["metric"]).startswith("response_time_s.mean of ")
-        if (ratio := one.get("ratio")) and ratio.get("value") and one.get("differs")
+        if (ratio := one.get("ratio")) and ratio.get("value") and is_certain(one)
     ]
     return max(ratios, default=None)
 

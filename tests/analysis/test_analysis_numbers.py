@@ -1,0 +1,91 @@
+"""Numbers of runs brought together: what equal values, brackets and levels beyond the knee allow to be said."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy import stats
+
+from towtank.analysis import aggregation, comparison
+from towtank.analysis.limits import of_runs
+from towtank.analysis.statistics.estimates import Estimate
+
+
+def of_run(value, half, n=20):
+    return Estimate(value, value - half, value + half, "batch means", n)
+
+
+def test_equal_runs_are_no_more_exact_than_each_of_them():
+    # Three runs of 20 stretches each: the mean has a third of the variance, 57 degrees of freedom.
+    found = aggregation.combined([of_run(10.0, 1.0)] * 3)
+    error = 1.0 / stats.t.ppf(0.975, 19)
+    assert found.high - 10 == pytest.approx(stats.t.ppf(0.975, 57) * error / math.sqrt(3), rel=1e-9)
+    assert found.method == "runs"
+
+
+def test_equal_values_without_errors_have_no_interval():
+    assert aggregation.combined([Estimate(10.0, n=1)] * 3) == Estimate(10.0, n=3)
+
+
+def test_runs_that_differ_keep_the_interval_over_runs():
+    found = aggregation.combined([of_run(value, 0.01) for value in (9.0, 10.0, 11.0)])
+    assert found.high == pytest.approx(12.4841, abs=1e-4)  # t(0.975, 2) = 4.3027, s = 1
+
+
+def limit(value, low, high, method="bracket"):
+    return {
+        "of": "users", "value": value, "low": low, "high": high, "method": method,
+        "confidence": 0.95 if method == "tested bracket" else None, "n": 6, "failure": {"kind": "errors"},
+        "binding": None, "is_lower_bound": False, "ended": "bracketed",
+    }  # fmt: skip
+
+
+def searches(*limits):
+    return of_runs.found_limit([{"run": f"r{n}", "limit": one} for n, one in enumerate(limits)])
+
+
+def test_three_searches_with_one_bracket_leave_the_limit_anywhere_in_it():
+    found = searches(*[limit(400, 400, 500)] * 3)
+    assert [found[key] for key in ("value", "low", "high", "confidence")] == [400, 400, 500, None]
+    assert of_runs.text_of(found) == "400 users [400, 500]"
+
+
+def test_searches_that_agree_are_no_narrower_than_what_all_leave_open():
+    found = searches(*[limit(410, 400, 420, "tested bracket")] * 3)
+    assert [found[key] for key in ("value", "low", "high", "confidence")] == [410, 400, 420, 0.95]
+    apart = searches(limit(400, 395, 405, "tested bracket"), limit(500, 495, 505, "tested bracket"))
+    # t(0.975, 1) = 12.706, the standard error of 400 and 500 is 50.
+    assert apart["high"] == pytest.approx(450 + 12.706 * 50, rel=1e-4)
+
+
+def point(level, runs, mean, half, method):
+    value = {"value": mean, "low": mean - half, "high": mean + half, "confidence": 0.95, "method": method, "n": runs}
+    return {
+        "users": 10, "load": 10, "verdicts": ["valid"], "throughput_per_s": value, "transactions": {}, "tiers": {},
+        "response_time_s": {"mean": {**value, "value": None}},
+    }  # fmt: skip
+
+
+def compared(*points):
+    factor = {"name": "cache", "levels": ["small", "large"]}
+    configurations = [
+        {"key": {"cache": level}, "points": [one]} for level, one in zip(factor["levels"], points, strict=True)
+    ]
+    (line,) = comparison.comparisons([factor], "users", configurations)
+    return line
+
+
+def test_one_run_against_one_is_no_difference():
+    line = compared(point("small", 20, 100.0, 0.8, "batch means"), point("large", 20, 105.0, 0.8, "batch means"))
+    assert line["ratio"]["low"] > 1
+    assert line["differs"] is None
+    assert (line["assumed"]["run_to_run"], line["assumed"]["differs"]) == (0.1, False)
+    assert not comparison.is_certain(line)
+    tenfold = compared(point("small", 20, 100.0, 0.8, "batch means"), point("large", 20, 1000.0, 8.0, "batch means"))
+    assert (tenfold["differs"], tenfold["assumed"]["differs"], comparison.is_certain(tenfold)) == (None, True, True)
+
+
+def test_repeated_runs_differ_by_their_interval():
+    line = compared(point("small", 3, 100.0, 0.8, "runs"), point("large", 3, 105.0, 0.8, "runs"))
+    assert (line["differs"], line["assumed"]) == (True, None)

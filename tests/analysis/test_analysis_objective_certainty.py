@@ -1,0 +1,40 @@
+"""Objectives at the edge: met by their values, and whether that is certain."""
+
+from __future__ import annotations
+
+import pytest
+
+from towtank.analysis import narrative, objectives
+from towtank.analysis.statistics import t_interval
+
+
+def judged(values, comparison="<", limit=0.5):
+    """An objective about p95 of repeated runs at one level."""
+    found = t_interval(values).document()
+    point = {"users": 10, "load": 10, "runs": ["r1"], "verdicts": ["valid"], "response_time_s": {"p95": found}}
+    configuration = {"key": {}, "label": "all runs", "points": [point]}
+    text = f"p95 {comparison} {limit} s"
+    objective = {"text": text, "metric": "p95", "comparison": comparison, "value": limit}
+    (one,) = objectives.check([objective], [configuration])
+    return one
+
+
+@pytest.mark.parametrize(
+    ("values", "met", "certain"),
+    [
+        # Mean 497 ms, one run in three misses 500 ms: the interval is 323 to 670 ms.
+        ((0.45, 0.46, 0.58), True, False),
+        ((0.30, 0.31, 0.32), True, True),
+        ((0.60, 0.61, 0.62), False, True),
+        ((0.49, 0.50, 0.55), False, False),
+        ((0.45,), True, None),
+    ],
+)
+def test_a_value_at_the_edge_is_not_certain(values, met, certain):
+    one = judged(values)
+    assert (one["met"], one["certain"]) == (met, certain)
+
+
+def test_the_sentence_says_that_it_is_not_certain():
+    texts = [next(narrative._objectives({"objectives": [judged(values)]}))["text"] for values in ((0.45, 0.46, 0.58),)]
+    assert texts[0].endswith("The interval holds the limit, so that another run may decide otherwise.")

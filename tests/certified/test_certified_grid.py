@@ -1,0 +1,144 @@
+"""The solver against the simulator on random networks, and the limits in which both must agree with what is known.
+
+`TOWTANK_GRID` is the number of networks; a few by default, 600 for the certification of a release.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import pytest
+from random_networks import Compared, compared, network
+
+from towtank.model import SimulationSettings, simulate_models, solve_models
+
+NETWORKS = int(os.environ.get("TOWTANK_GRID", "48"))
+EVENTS = 400_000
+SLACK = 1e-6
+"""Rounding of a figure at its bound. [ratio]"""
+
+
+@cache
+def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
+    """Rows of all networks that are solved, and their answers."""
+    drawn = [(seed, *network(seed)) for seed in range(NETWORKS)]
+    solved = solve_models([model for *_, model in drawn])
+    told = [(one, each["answer"]) for one, each in zip(drawn, solved, strict=True) if "answer" in each]
+
+    def rows(pair: tuple[Any, dict[str, Any]]) -> list[Compared]:
+        (seed, kind, load, model), answer = pair
+        settings = SimulationSettings(precision=0.01, events=EVENTS, seed=seed + 1)
+        return list(compared(seed, kind, load, answer, simulate_models([model], settings)["answers"][0]))
+
+    with ThreadPoolExecutor(2) as pool:
+        found = [row for each in pool.map(rows, told) for row in each]
+    return found, [answer for _, answer in told]
+
+
+def table_rows() -> list[dict[str, Any]]:
+    """Rows of the table of certification: by method, networks, classes and the largest error beyond chance.
+
+    `stated` is the error that the answers state; None for exact methods.
+    """
+    found, answers = grid()
+    stated = defaultdict(float)
+    for answer in answers:
+        stated[answer["method"], answer["exact"]] = max(
+            stated[answer["method"], answer["exact"]], answer["approximate_within"] or 0.0
+        )
+    groups: dict[tuple[str, bool], list[Compared]] = defaultdict(list)
+    for row in found:
+        groups[row.method, row.exact].append(row)
+    return [
+        {
+            "method": method,
+            "exact": exact,
+            "networks": len({row.seed for row in rows}),
+            "classes": len(rows),
+            "largest_error": max(row.error for row in rows),
+            "stated": None if exact else stated[method, exact],
+        }
+        for (method, exact), rows in sorted(groups.items())
+    ]
+
+
+def test_most_networks_are_solved_and_within_their_bounds() -> None:
+    found, answers = grid()
+    assert len(answers) >= 0.9 * NETWORKS
+    assert {row.load for row in found} == {"open", "closed", "mixed"}
+    for answer in answers:
+        assert answer["checks"]["within_bounds"], answer["method"]
+        assert all(station["utilization"] <= 1 + SLACK for station in answer["stations"].values()), answer["method"]
+
+
+def test_exact_answers_are_in_the_intervals_of_the_simulator() -> None:
+    """An interval of 95 % stretched 2.2 times misses less than one in a thousand."""
+    wrong = [row for row in grid()[0] if row.exact and row.error > 0]
+    assert len(wrong) <= NETWORKS // 500, wrong
+
+
+def test_approximate_answers_are_within_the_error_that_they_state() -> None:
+    found, answers = grid()
+    assert all((answer["approximate_within"] is None) == answer["exact"] for answer in answers)
+    assert all(row.stated is not None and row.error <= row.stated for row in found if not row.exact), [
+        row for row in found if not row.exact and row.error > (row.stated or 0.0)
+    ]
+
+
+def solved(classes: list[dict[str, Any]], **station: Any) -> dict[str, Any]:
+    """Answer of a model with one station `s`."""
+    return dict(solve_models([{"classes": classes, "stations": [{"name": "s", **station}]}])[0]["answer"])
+
+
+def services(times: dict[str, float], scv: float) -> list[dict[str, Any]]:
+    return [{"class": name, "service_time_s": time, "variation": {"scv": scv}} for name, time in times.items()]
+
+
+def times_of(answer: dict[str, Any]) -> list[float]:
+    return [one["response_time_s"] for one in answer["classes"].values()]
+
+
+@pytest.mark.parametrize("servers", [1, 2, 8, 64])
+@pytest.mark.parametrize("users", [0, 1, 20, 200])
+def test_variation_near_one_joins_the_exact_answer(servers: int, users: int) -> None:
+    """With `users` 0 the class is open."""
+    load = {"users": users, "think_time_s": 1.0} if users else {"arrival_rate_per_s": 0.8 * servers}
+    classes = [{"name": "a", **load}]
+    exact = times_of(solved(classes, servers=servers, services=services({"a": 1.0}, 1.0)))
+    for scv in (1 - 1e-7, 1 + 1e-7):
+        near = times_of(solved(classes, servers=servers, services=services({"a": 1.0}, scv)))
+        assert near == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize("scv", [0.0, 0.25, 1.0, 4.0])
+def test_a_lone_user_and_as_many_servers_as_users_never_wait(scv: float) -> None:
+    for users, servers in ((1, 1), (8, 8), (8, 64)):
+        answer = solved([{"name": "a", "users": users, "think_time_s": 1.0}], servers=servers,
+                        services=services({"a": 0.5}, scv))  # fmt: skip
+        assert times_of(answer) == pytest.approx([0.5], rel=1e-9)
+    seldom = solved([{"name": "a", "arrival_rate_per_s": 1e-9}], servers=2, services=services({"a": 0.5}, scv))
+    assert times_of(seldom) == pytest.approx([0.5], rel=1e-6)
+
+
+@pytest.mark.parametrize("scv", [0.25, 1.0, 4.0])
+@pytest.mark.parametrize("servers", [1, 8])
+def test_one_open_class_split_in_two_is_the_same(servers: int, scv: float) -> None:
+    rate = 0.8 * servers
+    whole = solved([{"name": "a", "arrival_rate_per_s": rate}], servers=servers, services=services({"a": 1.0}, scv))
+    parts = [{"name": "a", "arrival_rate_per_s": 0.3 * rate}, {"name": "b", "arrival_rate_per_s": 0.7 * rate}]
+    both = solved(parts, servers=servers, services=services({"a": 1.0, "b": 1.0}, scv))
+    assert times_of(both) == pytest.approx(2 * times_of(whole), rel=1e-9)
+
+
+@pytest.mark.parametrize("scv", [0.25, 4.0])
+def test_one_closed_class_split_in_two_is_the_same_within_what_is_stated(scv: float) -> None:
+    whole = solved([{"name": "a", "users": 20, "think_time_s": 9.0}], servers=2, services=services({"a": 1.0}, scv))
+    parts = [{"name": name, "users": 10, "think_time_s": 9.0} for name in "ab"]
+    both = solved(parts, servers=2, services=services({"a": 1.0, "b": 1.0}, scv))
+    stated = whole["approximate_within"] + both["approximate_within"]
+    assert times_of(both) == pytest.approx(2 * times_of(whole), rel=stated)
+    assert times_of(both)[0] == pytest.approx(times_of(both)[1], rel=1e-9)

@@ -1,0 +1,142 @@
+"""Random queueing networks, each solved and simulated: the grid by which the solver is certified.
+
+Every network has the number of its seed, so that one network of many can be looked at alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+KINDS = ("fcfs", "ps", "priority", "preemptive", "tandem", "finite", "pool", "fork")
+LOADS = ("open", "closed", "mixed")
+SERVERS = (1, 2, 8, 64)
+VARIATIONS = (0.0, 0.25, 1.0, 4.0)
+UTILIZATIONS = (0.3, 0.6, 0.8, 0.9)
+STRETCH = 2.2
+"""Half-widths of a 95 % interval of ten replications beyond which chance leaves less than one in a thousand."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One class of one network: response time solved and simulated.
+
+    Attributes
+    ----------
+    seed : int
+        Of the network.
+    kind, load : str
+        Of `KINDS` and `LOADS`.
+    method : str
+        That of the answer.
+    exact : bool
+        Whether the answer calls itself exact.
+    stated : float or None
+        Largest error that the answer states; None for exact ones. [ratio]
+    solved, low, high : float
+        Mean response time solved, and the simulator's 95 % interval of it. [s]
+    """
+
+    seed: int
+    kind: str
+    load: str
+    method: str
+    exact: bool
+    stated: float | None
+    solved: float
+    low: float
+    high: float
+
+    @property
+    def simulated(self) -> float:
+        """Middle of the interval. [s]"""
+        return (self.low + self.high) / 2
+
+    @property
+    def error(self) -> float:
+        """Relative error of the solution beyond what the interval, stretched, may explain."""
+        beyond = abs(self.solved - self.simulated) - STRETCH * (self.high - self.low) / 2
+        return max(0.0, beyond / self.simulated - 1e-4)
+
+
+def network(seed: int) -> tuple[str, str, Json]:
+    """Kind, load and model of a seed, in the form of the engine."""
+    rng = random.Random(seed)
+    kind, load = KINDS[seed % len(KINDS)], LOADS[seed // len(KINDS) % len(LOADS)]
+    if kind == "finite":
+        load = "open"
+    count = 2 if load == "mixed" or kind in ("priority", "preemptive") else rng.choice((1, 1, 2))
+    names = [f"c{index}" for index in range(count)]
+    servers, utilization = rng.choice(SERVERS), rng.choice(UTILIZATIONS)
+    times = [1.0] + [rng.choice((1.0, 0.5, 3.0)) for _ in names[1:]]
+    stations = [_station(rng, kind, names, times, servers)]
+    if kind in ("tandem", "pool", "fork"):
+        stations.append(_second(rng, names, times, servers))
+    closed = [load == "closed" or (load == "mixed" and index == 0) for index in range(count)]
+    classes = [
+        _class(rng, name, is_closed=is_closed, time=time, servers=servers, utilization=utilization / count)
+        for name, time, is_closed in zip(names, times, closed, strict=True)
+    ]
+    if count == 1 and load == "open" and kind != "finite":
+        classes[0]["arrivals"] = {"scv": rng.choice((1.0, 1.0, 0.25, 4.0))}
+    return kind, load, {"classes": classes, "stations": stations, **_around(rng, kind, servers)}
+
+
+def _around(rng: random.Random, kind: str, servers: int) -> Json:
+    """A pool over both stations, or a fork to both."""
+    if kind == "pool":
+        return {"pools": [{"name": "p", "size": servers * rng.choice((2, 4)), "holds": ["s", "t"]}]}
+    return {"forks": [{"name": "f", "branches": [["s"], ["t"]]}]} if kind == "fork" else {}
+
+
+def _station(rng: random.Random, kind: str, names: list[str], times: list[float], servers: int) -> Json:
+    same = rng.random() < 0.4
+    scv = rng.choice(VARIATIONS)
+    services = [
+        {
+            "class": name,
+            "service_time_s": 1.0 if same else time,
+            "variation": {"scv": scv if same else rng.choice(VARIATIONS)},
+        }
+        for name, time in zip(names, times, strict=True)
+    ]
+    if same:
+        times[:] = [1.0] * len(times)
+    station: Json = {"name": "s", "servers": servers, "services": services, "discipline": "fcfs"}
+    if kind in ("priority", "preemptive"):
+        station |= {"discipline": "priority", "preemptive": kind == "preemptive"}
+    elif kind == "ps":
+        station["discipline"] = "ps"
+    elif kind == "finite":
+        station["capacity"] = servers + rng.choice((0, 2, 10))
+    return station
+
+
+def _second(rng: random.Random, names: list[str], times: list[float], servers: int) -> Json:
+    """A station of one fast server behind the first, somewhat less busy."""
+    scv = rng.choice(VARIATIONS)
+    services = [
+        {"class": name, "service_time_s": time / (1.2 * servers), "variation": {"scv": scv}}
+        for name, time in zip(names, times, strict=True)
+    ]
+    return {"name": "t", "servers": 1, "services": services, "discipline": rng.choice(("ps", "fcfs"))}
+
+
+def _class(rng: random.Random, name: str, *, is_closed: bool, time: float, servers: int, utilization: float) -> Json:
+    ranked: Json = {"name": name, "priority": 1 + int(name[1:])}
+    if not is_closed:
+        return ranked | {"arrival_rate_per_s": utilization * servers / time}
+    think = rng.choice((0.0, 2.0, 9.0)) * time
+    users = max(1, round(rng.choice((0.5, 1.0, 2.0)) * utilization * servers * (think + time) / time))
+    return ranked | {"users": users, "think_time_s": think}
+
+
+def compared(seed: int, kind: str, load: str, answer: Json, simulated: Json) -> Iterator[Compared]:
+    """Rows of one network, one for each class."""
+    for name, found in answer["classes"].items():
+        low, high = simulated["classes"][name]["confidence_interval"]["response_time_s"]
+        stated, time = answer.get("approximate_within"), float(found["response_time_s"])
+        yield Compared(seed, kind, load, answer["method"], answer["exact"], stated, time, float(low), float(high))
