@@ -13,7 +13,9 @@ from towtank.analysis.doubts import Level
 
 def evidence(bad: int = 0, histograms: int = 0, torn: bool = False, found: int = 2, cost: float | None = None) -> Any:
     summary = {"damage": {"bad_lines": bad, "torn_tail": torn}, "observation": {"cpus_used": cost}}
-    return SimpleNamespace(summary=summary, bad_histograms=histograms, workers=2, workers_found=found)
+    return SimpleNamespace(
+        manifest={"run": "r001"}, summary=summary, bad_histograms=histograms, workers=2, workers_found=found
+    )
 
 
 def told(found: Any) -> list[tuple[Level, float | None, float | None]]:

@@ -101,13 +101,13 @@ def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
     assert np.mean(squares) == pytest.approx(1 / 600 / 0.3**2, rel=0.2)
 
 
-def test_denominators_below_one_in_all_make_batches():
+def test_denominators_below_one_in_all_have_an_error():
     """Shares of a second as denominators: 12 of 0.05 sum to 0.6."""
     stream = np.random.default_rng(4)
-    found = statistics.batches_of(stream.normal(1.0, 0.1, 12), np.full(12, 0.05))
-    assert found is not None
-    assert found.denominators.sum() == pytest.approx(0.6)
-    assert statistics.batches_of(stream.normal(1.0, 0.1, 12), np.zeros(12)) is None
+    values = stream.normal(1.0, 0.1, 12)
+    scaled, whole = (statistics.ratio_of_sums(values, np.full(12, length))[1] for length in (0.05, 1.0))
+    assert scaled == pytest.approx(20 * whole)
+    assert statistics.ratio_of_sums(values, np.zeros(12))[1] is None
 
 
 def test_von_neumann_ratio_by_hand():

@@ -16,6 +16,7 @@ from towtank.analysis.doubts import percent, seconds
 from towtank.analysis.limits.search import Failure, Outcome
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.objective_scopes import COMPARISONS
+from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
@@ -27,7 +28,6 @@ _CERTAIN = 1.645
 # Throughput that certainly grows by less than half of what it should has left the line of ideal growth; where the
 # error is larger than that, nothing is said.
 _HALF = 0.5
-_Z_OF_INTERVAL = 1.96
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,9 @@ class Plateau:
         Arrivals that wait for a user at its end. [1]
     in_flight : float
         Mean number of requests under way. [1]
+    throughput_error : float or None
+        Standard error of the throughput, also if the plateau is too short for an interval; None below eight seconds.
+        [1/s]
     """
 
     number: int
@@ -105,6 +108,7 @@ class Plateau:
     margin: float | None
     binding: dict[str, Any] | None
     settled: bool | None
+    throughput_error: float | None = None
 
     @property
     def passed(self) -> bool:
@@ -175,7 +179,7 @@ def judge(
     about = measurement.stages[stage]
     level = float(about["rate"] if rules.is_open else about["users"])
     every = measurement.transactions
-    throughput = loads.throughput(every.ok, measurement, chosen)
+    throughput, error = ratio_of_sums(every.ok[chosen], measurement.lengths[chosen])
     margins = list(_margins(rules, measurement, chosen))
     binding = max(margins, key=lambda one: one[0], default=None)
     waiting = measurement.waiting[np.flatnonzero(chosen)[-1]]
@@ -193,6 +197,7 @@ def judge(
         margin=None if binding is None else binding[0],
         binding=None if binding is None else binding[1],
         settled=settled,
+        throughput_error=error,
     )
     failure = next(_failures(draft, measurement, chosen, rules, before), None)
     return Plateau(**{**draft.__dict__, "failure": failure})
@@ -296,13 +301,13 @@ def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator
     first, second = other.throughput.value or 0.0, plateau.throughput.value
     ideal = first * (plateau.level / other.level - 1)
     gain = (second - first) / ideal
-    error = math.hypot(*(_error(one.throughput) for one in (other, plateau))) / ideal
+    error = math.hypot(*(_error(one) for one in (other, plateau))) / ideal
     if gain < rules.grows and gain + _CERTAIN * error < _HALF:
         text = f"throughput goes from {first:.4g} /s at {other.level:g} to {second:.4g} /s at {plateau.level:g}: "
         text += f"{percent(gain)} of ideal growth, limit {percent(rules.grows)}"
         yield failure(Failure.THROUGHPUT_PLATEAU, text, gain, rules.grows)
 
 
-def _error(estimate: Estimate) -> float:
-    """Standard error of a throughput; without an interval nothing can be certain."""
-    return math.inf if estimate.half_width is None else estimate.half_width / _Z_OF_INTERVAL
+def _error(plateau: Plateau) -> float:
+    """Standard error of a throughput; without one nothing can be certain."""
+    return math.inf if plateau.throughput_error is None else plateau.throughput_error

@@ -91,12 +91,15 @@ def of_trend(metric: str, line: Trend, cautious: Trend, span_s: float, mean: flo
 
     Notes
     -----
-    A change counts at p < 0.01, response time that rises by half or falls by a third at p < 0.05.
+    A change counts at p < 0.01; response time that rises by half or falls by a third counts at p < 0.05 of the cautious
+    test.
     """
     share = relative(metric, line.slope_per_s * span_s, mean)
     limit = tolerance(metric)
     large = metric == "response_time" and not 1 / (1 + _LARGE) < 1 + share < 1 + _LARGE
-    if not (large and line.p_value < _LARGE_SIGNIFICANCE) and not (abs(share) > limit and line.p_value < SIGNIFICANCE):
+    if not (large and cautious.p_value < _LARGE_SIGNIFICANCE) and not (
+        abs(share) > limit and line.p_value < SIGNIFICANCE
+    ):
         return None
     least = max(0.0, abs(line.slope_per_s) - quantile(cautious.freedom) * cautious.error_per_s) * span_s
     least = abs(relative(metric, math.copysign(least, line.slope_per_s), mean))
