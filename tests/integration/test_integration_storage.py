@@ -32,6 +32,7 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
     yaml = YAML()
     document = yaml.load(study)
     del document["claims"]
+    document.pop("objectives", None)  # they name loads of the whole study
     document["repetitions"] = 1
     document["factors"]["users"] = [users]
     for factor, kept in levels.items():
