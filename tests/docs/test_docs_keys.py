@@ -26,7 +26,7 @@ NAMED = frozenset(
         "failed_later", "transactions_failed_later", "failed_transactions", "failed_requests", "not_started",
         "tiers_cpus_used", "demand", "key", "at", "residence_time_s", "utilization_by_class", "waiting_time_s",
         "by_method", "bounds", "trend", "mser", "configuration", "parts_cpus_used", "numbers", "start", "next", "to",
-        "services.*",
+        "rest", "services.*",
     )
 )
 # fmt: on

@@ -70,8 +70,8 @@ def test_every_claim_has_its_measure_and_verdict() -> None:
     assert rows[0][1:3] == ("Without the index the system carries less.", "table 4")
     assert plain(rows[0][4]).startswith("0.62 [")
     assert rows[0][5:] == ("< 0.9", "confirmed")
-    # 120 and 90 users come to 100 /s and 89 /s, each within 5 %: Bonferroni's intervals tell them apart.
-    assert rows[1][4] == "120"
+    # 120 and 90 users come to 100 /s and 89 /s in one run each: a spread of 10 % from run to run may turn them round.
+    assert rows[1][4] == "120 (or 90)"
     assert rows[2][6] == "refuted"
     # Little's law: 120 / 100 - 1 = 0.2 s.
     assert plain(rows[3][4]).startswith("200 [")
@@ -100,7 +100,7 @@ def test_the_section_counts_and_stands_last_before_the_appendix() -> None:
     assert names[-1] == "claims"
     (first,) = [block for block in document.sections[names.index("claims")].blocks if isinstance(block, Paragraph)]
     assert first.content[0].text.startswith(
-        "5 claims of the reference: 2 confirmed, 2 refuted and 1 not testable here."
+        "5 claims of the reference: 1 confirmed, 2 refuted, 1 undecided and 1 not testable here."
     )
     page = render(dataclasses.replace(document, sections=(document.sections[names.index("claims")],)))
     assert "Without the index the system carries less." in page
@@ -110,7 +110,7 @@ def test_the_section_counts_and_stands_last_before_the_appendix() -> None:
 def test_exports_say_it_in_units() -> None:
     told = [tested.measured(one) for one in with_claims().claims["claims"]]
     assert told[0].startswith("0.62 (")
-    assert told[1] == "120"
+    assert told[1] == "120 (or 90)"
     assert told[2].startswith("last to first ")
-    assert told[3] == "200 (190 to 210) ms"
+    assert told[3] == "200 (160 to 240) ms"
     assert told[4] == "–"

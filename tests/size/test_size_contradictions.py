@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from towtank.size.reading import read_sizing
 from towtank.size.sizing import Manner, size
 
 QUESTIONS_EACH = 10
-SEEDS = range(24)
+SEEDS = range(int(os.environ.get("TOWTANK_SIZINGS", "3")))
+"""Sets of questions: three in the suite, 24 at night."""
 FEW_DRAWS = 40
 """Draws of a test, so that several hundred questions take minutes; the rules hold for any number of draws."""
 

@@ -128,7 +128,8 @@ def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, 
             continue
         row["throughput"][band][0] = min(low, row["throughput"][band][0] or low)
         if "response_s" in row and row["response_s"][band][1] is not None:
-            row["response_s"][band][1] = max(load / low - think_s, row["response_s"][band][1])
+            longest = max(load / low - think_s, row["response_s"][band][1]) if low > 0 else None
+            row["response_s"][band][1] = longest
 
 
 def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
