@@ -28,7 +28,7 @@ def knee(points: list[Point]) -> Estimate:
     -----
     At the lowest level N / X is D + Z plus queueing. Of one server with Poisson arrivals U^2 / (1 - U) users wait, more
     than in a closed system, and by as many N* is too large. Where that is more than a tenth of N*, or the busiest tier
-    is saturated, the level tells nothing of a system without queueing, and there is no knee. The lower end of the
+    is saturated, the level says nothing about a system without queueing, and there is no knee. The lower end of the
     interval allows for it. Beyond that the interval is that of D_max, X being known far better; there is none where
     D_max may be nothing.
     """

@@ -286,9 +286,6 @@ def reached(
     """
     day = _first(growing, limits, chance, shares)
     half = _first(growing, [float(np.median(limits)) if best is None else best], 0.5)
-    if chance <= 0.5 and half is not None and day is not None:
-        # With little spread the draws may lie some days beyond the best estimate; a small chance never comes later.
-        half = max(half, day)
     ends = [_first(growing, limits, share) for share in ENDS]
     dates = [None if days is None else start + timedelta(days=days) for days in (day, half, *ends)]
     return Reached(dates[0], day, dates[1], (dates[2], dates[3]))

@@ -11,13 +11,12 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.pauses import TIMES_SLOWER
 from towtank.analysis.windows.changes import GROSS
 from towtank.analysis.windows.growth import TOLERANCE
+from towtank.analysis.windows.rest import TESTED
 
 EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
 _TAIL = 0.01
-TESTED = ("throughput", "response_time")
-"""Series whose rest must be shown; CPU time of tiers follows throughput."""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:

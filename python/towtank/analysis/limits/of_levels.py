@@ -114,8 +114,8 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     -----
     The share of a level is X(N) / (N x), x the throughput per user of the ideal line, with Fieller's interval, since x
     has an error, too. A level counts as short if its value is more than `SHORTFALL` below 1 and its whole interval is
-    more than half of `SHORTFALL` below 1; the second condition allows for the error that all levels share with the
-    lowest. If the interval is wider, a level counts as short only if a tier used at least `capacity.SATURATED` of its
+    more than half of `SHORTFALL` below 1; the second condition allows for the error of the line, which all levels
+    share. If the interval is wider, a level counts as short only if a tier used at least `capacity.SATURATED` of its
     CPUs. The knee is the population N* = (D + Z) / D_max of the asymptotic bounds [1]_, from the lowest load level.
 
     References

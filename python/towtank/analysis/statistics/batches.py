@@ -1,8 +1,8 @@
 """Interval of a ratio of sums over one run, whose seconds resemble each other.
 
 Successive seconds of a run resemble each other, so the number of requests says little about the error of their mean.
-How much they resemble each other is known no better than the run is long: an interval allows for that, and where the
-run is too short to tell, there is none.
+How much they resemble each other is known no better than the run is long: an interval allows for that, and if the run
+is too short to estimate it, there is none.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ _LEFT_AT_LEAST = 30
 # are wider than needed.
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
-# No longer run is asked for: whoever has more memory than this has no steady state. [1]
+# A series with more memory than this has no steady state, so that no longer run is asked for. [1]
 _CORRELATION_AT_MOST = 0.98
 # The length that is asked for is enough where the correlation comes out somewhat larger, too.
 _SPARE = 1.5
-_LONGER = 1.25
 _ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
 

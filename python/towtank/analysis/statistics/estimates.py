@@ -30,7 +30,8 @@ class Estimate:
     low, high : float or None
         None where no interval can be given; `method` is then `none`.
     method : str
-        `batch means`, `order statistics`, `runs` or `none`.
+        `batch means`, `order statistics`, `runs`, `binomial` or `none`; an interval with an assumed difference between
+        runs adds `, assumed run to run`.
     n : int
         What the method counts: independent stretches that a run is worth, values or runs. [1]
     needs : int or None

@@ -64,7 +64,7 @@ def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
     With X_i the sum of member i, S = sum X_i and Q = sum X_i^2, the index is J = S^2 / (n Q), equation 1 there. To
     first order a change of X_i moves it by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), so that J is the mean of the series
     J l_t / T + sum_i dJ/dX_i x_it over the time, T being the length of all intervals l_t, and sum_i X_i dJ/dX_i zero.
-    Its error is that of a mean of batches. Where all got very nearly the same the derivatives vanish, and the interval
+    Its error is that of `ratio_of_sums`. Where all got very nearly the same the derivatives vanish, and the interval
     leaves out what is of second order: about the squared coefficient of variation of what chance gives one member.
 
     Examples

@@ -61,7 +61,7 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
     -------
     effect : float
     needs : int or None
-        Intervals that are needed to tell it; None where there are enough. [1]
+        Intervals that are needed to estimate it; None if there are enough. [1]
 
     Notes
     -----

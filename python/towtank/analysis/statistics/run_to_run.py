@@ -1,4 +1,4 @@
-"""What one run cannot tell: how much a further one would differ.
+"""Difference from run to run, assumed of a single run and added to its interval.
 
 The unit of replication is the run. A single run knows how its seconds scatter and nothing of what a restart, another
 layout of memory or another hour changes, so a share is assumed for that and added in squares.

@@ -16,6 +16,8 @@ from towtank.analysis.measurement import Floats
 from towtank.analysis.windows import steady
 from towtank.analysis.windows.settling import CHANGE_AT_MOST, ERRORS, LEAST_WINDOW_S, TREND_SIGNIFICANCE
 
+TESTED = ("throughput", "response_time")
+"""Series whose rest must be shown; CPU time of tiers follows throughput."""
 _CPU_AT_MOST = 0.10
 _OBSERVATIONS_AT_LEAST = 8
 # A longer window than this is no advice. [s]

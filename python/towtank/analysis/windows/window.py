@@ -14,7 +14,7 @@ from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.growth import Growth, growth_of
-from towtank.analysis.windows.rest import Rest, is_at_rest, rest_of
+from towtank.analysis.windows.rest import TESTED, Rest, is_at_rest, rest_of
 from towtank.analysis.windows.steady import CUT_SIGNIFICANCE, Trend
 from towtank.analysis.windows.stretch import Stretch, stretches
 
@@ -92,7 +92,7 @@ class Window:
         """
         if not self.steady:
             return "fails"
-        rests = [self.rest.get(name) for name in ("throughput", "response_time")]
+        rests = [self.rest.get(name) for name in TESTED]
         return "holds" if all(rest is not None and rest.is_shown for rest in rests) else "cannot tell"
 
     def document(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def reached(network: Network) -> Floats:
 
 
 def utilization(network: Network, own: Floats, others: Floats) -> Floats:
-    """Utilization of each station by itself, in [0, 1], and by other programs, in servers; shape (n_stations,)."""
+    """Utilization of each station, in [0, 1]: `own` by itself, in [0, 1], plus that by `others`, in busy servers. [ratio]"""
     capacity = np.array([station.capacity for station in network.measured.stations])
     return np.asarray(np.minimum(own + others / capacity, 1.0), dtype=float)
 
