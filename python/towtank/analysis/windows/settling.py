@@ -165,7 +165,9 @@ def look_for_trend(seconds: Seconds) -> Look:
 def without_transient(seconds: Seconds) -> Seconds | None:
     """Leave out the start of a record as far as MSER finds it to differ; None if that may be more than half of it.
 
-    The analysis cuts its window by the same rule, so that a stage is judged by what will be analysed.
+    The analysis tests cuts in the same way, so that a stage is judged by what will be analysed. It differs in two
+    points: it leaves differences of at most 1 % in, and it analyses what a cut at half of the window leaves if that is
+    at rest.
     """
     sizes = _grouping(seconds)
     if sizes is None:

@@ -22,7 +22,7 @@ def reached(network: Network) -> Floats:
 
 
 def utilization(network: Network, own: Floats, others: Floats) -> Floats:
-    """Utilization of each station, in [0, 1]: `own` by itself, in [0, 1], plus that by `others`, in busy servers. [ratio]"""
+    """Utilization of each station: `own`, a ratio, plus `others`, in busy servers. In [0, 1]; shape (n_stations,)."""
     capacity = np.array([station.capacity for station in network.measured.stations])
     return np.asarray(np.minimum(own + others / capacity, 1.0), dtype=float)
 
