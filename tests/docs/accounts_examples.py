@@ -40,6 +40,7 @@ SEARCH = Line(
 )
 # What the outcome of a study says of its numbers.
 TUTORIAL = (
+    "all runs",
     "The system carries",
     "- Throughput grows from",
     "- The limit:",
