@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from two_tiers import DEMANDS_S, ELSEWHERE_S, SHARES, STATIONS, THINK_S, TIERS, TRANSACTIONS
 
+from towtank.model.fitting.curve_tails import MAIN
+from towtank.model.fitting.curve_tails import SHARES as TAIL_SHARES
 from towtank.model.fitting.networks.closed import CLASS, Condition, Solved, class_names, solve
 from towtank.model.fitting.networks.estimate import Parameters
 from towtank.model.fitting.networks.seconds import Measured
-from towtank.model.fitting.networks.tails import SHARE, corrections, doubts
+from towtank.model.fitting.networks.tails import corrections, doubts
 from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import stations_of
 
@@ -51,7 +53,7 @@ def test_the_factor_is_the_geometric_mean_of_the_levels() -> None:
     for place, (load, factor) in enumerate(zip(LEVELS, FACTORS, strict=True)):
         answer = solved.answers[place]
         worked_out = {
-            name: response_percentiles(solved.models[place], answer, stations_of(answer), name)[0](SHARE)
+            name: response_percentiles(solved.models[place], answer, stations_of(answer), name)[0](TAIL_SHARES[MAIN])
             for name in (CLASS, *class_names(of))
         }
         rows = {

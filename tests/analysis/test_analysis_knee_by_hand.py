@@ -1,4 +1,4 @@
-"""The line of ideal scaling, the saturated tier and the knee, worked out by hand."""
+"""The saturated tier and the knee, worked out by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from towtank.analysis.aggregation import Point
-from towtank.analysis.capacity import ideal_line, knee, saturated_tier
+from towtank.analysis.capacity import knee, saturated_tier
 
 
 def estimate(value: float | None, low: float | None = None, high: float | None = None) -> dict[str, Any]:
@@ -47,23 +47,6 @@ def told(load: float, rate: float | None, verdict: str = "valid") -> Point:
     return Told(**point(load, rate, TIERS, verdict).__dict__)
 
 
-def test_the_ideal_line_is_that_of_the_lowest_level() -> None:
-    """10 users with 5 transactions a second: each further user would add half of one."""
-    assert ideal_line([told(10, 5.0), told(20, 6.0)]) == {"users": 10, "load": 10, "per_user_per_s": 0.5}
-
-
-@pytest.mark.parametrize(("rate", "verdict"), [(5.0, "invalid"), (None, "valid"), (0.0, "valid")])
-def test_a_level_that_tells_nothing_has_no_ideal_line(rate: float | None, verdict: str) -> None:
-    """The next one up tells: 20 users with 6 transactions a second."""
-    found = ideal_line([told(10, rate, verdict), told(20, 6.0)])
-    assert found == {"users": 20, "load": 20, "per_user_per_s": 0.3}
-    assert ideal_line([told(10, rate, verdict)]) is None
-
-
-def test_a_level_of_no_load_has_no_ideal_line() -> None:
-    assert ideal_line([told(0, 5.0)]) is None
-
-
 def test_a_tier_is_saturated_from_its_limit_on() -> None:
     full = {"content": tier(2, 0.90, (0.02, 0.02, 0.02)), "database": tier(1, 0.5, (0.01, 0.01, 0.01))}
     assert saturated_tier(point(10, 5.0, full)) == "content"
@@ -74,9 +57,13 @@ def test_a_tier_is_saturated_from_its_limit_on() -> None:
 
 def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
     """10 users, 5 /s: the cycle D + Z is 2 s. 20 ms on two CPUs are 10 ms of the tier, more than 8 ms of the other, so
-    N* = 2 / 0.010 = 200; between 2 / 0.0125 = 160 and 2 / 0.008 = 250."""
+    N* = 2 / 0.010 = 200; between 2 / 0.0125 = 160 (less the wait at the little used tier, 2e-5 of it) and 2 / 0.008 = 250."""
     found = knee([point(10, 5.0, TIERS), point(20, 6.0, TIERS)])
-    assert (found.value, found.low, found.high) == (pytest.approx(200), pytest.approx(160), pytest.approx(250))
+    assert (found.value, found.low, found.high) == (
+        pytest.approx(200),
+        pytest.approx(160, rel=1e-4),
+        pytest.approx(250),
+    )
 
 
 def test_a_demand_that_may_be_nothing_gives_a_knee_without_an_interval() -> None:
