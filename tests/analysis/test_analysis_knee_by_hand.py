@@ -57,7 +57,8 @@ def test_a_tier_is_saturated_from_its_limit_on() -> None:
 
 def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
     """10 users, 5 /s: the cycle D + Z is 2 s. 20 ms on two CPUs are 10 ms of the tier, more than 8 ms of the other, so
-    N* = 2 / 0.010 = 200; between 2 / 0.0125 = 160 (less the wait at the little used tier, 2e-5 of it) and 2 / 0.008 = 250."""
+    N* = 2 / 0.010 = 200; between 2 / 0.0125 = 160 (less the wait at the little used tier, 2e-5 of it) and 2 / 0.008 =
+    250."""
     found = knee([point(10, 5.0, TIERS), point(20, 6.0, TIERS)])
     assert (found.value, found.low, found.high) == (
         pytest.approx(200),
