@@ -56,9 +56,10 @@ def _row(
     best, *drawn = limits(question, candidate, [None, *draws], load=load, scales=scales, boost=boost)
     found = drawn if question.draws else [best]
     chance = round(1 - question.file.probability, 12)
-    # The load carried may lie anywhere within the last step of the bisection.
-    carried = [limit * (1 + LIMIT_PRECISION) for limit in found] if as_probability else found
-    when = reached(settled.growing, settled.start, carried, chance, shares, best=best)
+    # The load carried may lie anywhere within the last step of the bisection: of the draws and of the best estimate.
+    step = 1 + LIMIT_PRECISION if as_probability else 1.0
+    carried = [limit * step for limit in found]
+    when = reached(settled.growing, settled.start, carried, chance, shares, best=best * step)
     total, unit = load.total
     return {
         "what": what,
