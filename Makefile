@@ -40,9 +40,9 @@ check: lint ## before each commit, in minutes: lints, and the tests that start n
 
 nightly: PLANS = 200
 nightly: test test-anywhere judge pages plant ## all tests with new examples, again as on other machines and for other users, and planted faults
-	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 TOWTANK_SIZINGS=24 $(BIN)/python -m pytest -n 2 \
-		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py \
-		tests/size/test_size_contradictions.py
+	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 $(BIN)/python -m pytest -n 2 \
+		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py
+	TOWTANK_SIZINGS=240 $(BIN)/python -m pytest -n 2 tests/size/test_size_contradictions.py
 
 test: setup ## all tests, Rust and Python; as root on Debian it installs what they need
 	@$(BIN)/python scripts/packages.py

@@ -13,7 +13,7 @@ from towtank.model.fitting.curves import AMDAHL, LINEAR, USL
 from towtank.model.fitting.fit import fit_curve
 from towtank.model.fitting.goodness import REJECTED, aicc, at_most_runs, judge
 from towtank.model.fitting.observations import observations, pooled_errors
-from towtank.model.fitting.prediction import predict
+from towtank.model.fitting.prediction import _reach_down, predict
 from towtank.model.fitting.replicates import block_length, replicates
 from towtank.model.fitting.selection import candidate, choose
 
@@ -220,6 +220,16 @@ def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
         assert low < 451 < high
         # N / X - Z at the throughput of 160 users.
         assert beyond["response_s"][band][1] == pytest.approx(320 / low - 0.45)
+
+
+def test_a_line_that_may_carry_nothing_has_no_slowest_response() -> None:
+    row: dict[str, Any] = {"throughput": {}, "response_s": {}}
+    for band in ("band_80", "band_95", "measurement_95"):
+        row["throughput"][band], row["response_s"][band] = [1.0, 2.0], [1.0, 9.0]
+    line = fit_curve(LINEAR, observations(LOAD, LOAD))
+    _reach_down(row, line, np.zeros((40, len(line.parameters))), 96.0, 0.0)
+    assert row["throughput"]["band_95"] == [0.0, 2.0]
+    assert all(ends == [1.0, None] for ends in row["response_s"].values())
 
 
 def test_a_rejected_curve_is_not_carried_beyond_what_was_measured() -> None:

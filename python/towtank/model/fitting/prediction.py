@@ -128,8 +128,9 @@ def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, 
             continue
         row["throughput"][band][0] = min(low, row["throughput"][band][0] or low)
         if "response_s" in row and row["response_s"][band][1] is not None:
-            longest = max(load / low - think_s, row["response_s"][band][1]) if low > 0 else None
-            row["response_s"][band][1] = longest
+            # Where a line may carry nothing at all, its response time has no upper end.
+            slowest = load / low - think_s if low > 0 else None
+            row["response_s"][band][1] = None if slowest is None else max(slowest, row["response_s"][band][1])
 
 
 def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
