@@ -22,6 +22,7 @@ _SMALL_CONTENT = (
     "services.content.population.scale=0.0001",
     "load.stages={ramp_up: 1 s, settle: 1 s, steady: 5 s, ramp_down: 500 ms}",
     "claims=[]",
+    "objectives=[]",  # its objective is at a share of the limit, which no level is here
 )
 _SHORT_TRACE = ("load.trace.stretch=0.1", "load.trace.settle=500 ms")
 _SHORT_BATCH = (
@@ -40,7 +41,6 @@ SEARCH = Line(
 )
 # What the outcome of a study says of its numbers.
 TUTORIAL = (
-    "all runs",
     "The system carries",
     "- Throughput grows from",
     "- The limit:",

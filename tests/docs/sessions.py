@@ -22,7 +22,7 @@ from pages import ROOT
 from results_1 import RESULTS_1
 from two_tiers import write_two_tiers
 
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import Kind, Level
 from towtank.engine import binary
 
 ADDRESS = "127.0.0.1:8080"
@@ -38,6 +38,7 @@ DISTURBANCES = {
     Kind.BACKLOG,
     Kind.STEAL_TIME,
     Kind.INTERFERENCE,
+    Kind.NOT_ATTRIBUTED,
     Kind.UTILIZATION_LAW,
     Kind.LITTLE_LAW,
     Kind.OBSERVATION_GAP,
@@ -256,14 +257,16 @@ class Session:
         found = re.search(r"^not valid: (.*)$", done.output, re.MULTILINE)
         return found is not None and all(_DISTURBED.match(reason) for reason in found[1].split("; "))
 
-    def doubts(self) -> set[str]:
-        """Kinds of the doubts that made runs of the last study invalid."""
+    def doubts(self, *levels: Level) -> set[str]:
+        """Kinds of the doubts of the last study's runs, by default of those that made runs invalid."""
         folders = [path.parent for path in self.here.glob("results/*/study-summary.json")]
+        if not folders:
+            return set()
         newest = max(folders, key=lambda path: path.stat().st_mtime)
         summaries = [json.loads(path.read_text("utf-8")) for path in newest.glob("runs/*/summary.json")]
         return {
             reason["kind"]
             for summary in summaries
             for reason in summary["verdict"]["reasons"]
-            if reason["level"] == "invalid"
+            if reason["level"] in (levels or (Level.INVALID,))
         }

@@ -47,8 +47,6 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
     disturbed : bool
         Whether the measurement is not valid, so that values are missing: lines without a number are compared.
     """
-    if disturbed:
-        free = (*free, "configuration ")  # the table has a column of what no tier used
     wanted = [_freed(line, free) for line in shapes(shown) if not (disturbed and "#" in line)]
     found = [_freed(line, free) for line in shapes(printed)]
     if not part and not disturbed:

@@ -16,7 +16,8 @@ from results_1 import copy_of_results_1
 
 from towtank.analysis import summarize_study
 
-# Mappings by names that users or systems give: of transactions, tiers, hosts, disks, factors, and the like.
+# Mappings by names that users or systems give: of transactions, tiers, hosts, disks, factors, series of a window
+# (`cpu of TIER`), and the like.
 # fmt: off
 NAMED = frozenset(
     (
@@ -25,8 +26,8 @@ NAMED = frozenset(
         "asked", "seen", "throttled", "connect_failures", "kinds", "classes", "stations", "pools", "groups",
         "failed_later", "transactions_failed_later", "failed_transactions", "failed_requests", "not_started",
         "tiers_cpus_used", "demand", "key", "at", "residence_time_s", "utilization_by_class", "waiting_time_s",
-        "by_method", "bounds", "trend", "mser", "configuration", "parts_cpus_used", "numbers", "start", "next", "to",
-        "rest", "services.*",
+        "by_method", "bounds", "trend", "rest", "mser", "configuration", "parts_cpus_used", "numbers", "start", "next",
+        "to", "services.*",
     )
 )
 # fmt: on
