@@ -31,7 +31,6 @@ from towtank.system.packages import needed
 NIGHTLY = os.environ.get("TOWTANK_PAGES") == "nightly"
 PAGES = [name for name, judgements in ACCOUNTS.items() if any(isinstance(found, Run | Output) for found in judgements)]
 PLAIN = Line("")
-_REST = "CPU not attributed"
 
 
 @pytest.fixture
@@ -128,13 +127,8 @@ def compare_part(block: Block, judgement: Output, session: Session) -> None:
     done = session.ended_with(judgement.of) or session.run(judgement.of, as_it_stands(judgement.line))
     assert works(done, judgement.line, session), f"{block}\n{done.output}"
     disturbed = is_disturbed(done, session)
-    faults = missing(block.text, comparable(block.text, done, session), part=True, disturbed=disturbed)
+    faults = missing(block.text, done.output, part=True, disturbed=disturbed)
     assert faults == [], f"{block}\n{done.output}"
-
-
-def shares_the_machine(done: Ended, session: Session) -> bool:
-    """Whether runs of a study report that processes of no tier used the machine, as other tests of the suite do."""
-    return done.command.startswith("towtank run") and Kind.NOT_ATTRIBUTED in session.doubts(Level.SUSPECT)
 
 
 def is_disturbed(done: Ended, session: Session) -> bool:
@@ -143,13 +137,6 @@ def is_disturbed(done: Ended, session: Session) -> bool:
         return True
     suspect = session.doubts(Level.SUSPECT) if done.command.startswith("towtank run") else set()
     return bool(suspect) and suspect <= DISTURBANCES
-
-
-def comparable(shown: str, done: Ended, session: Session) -> str:
-    """Return output without the title of the column of other programs, if runs report them and the page lacks it."""
-    if _REST in shown or not shares_the_machine(done, session):
-        return done.output
-    return done.output.replace(_REST, "")
 
 
 def lacking(name: str) -> list[str]:
