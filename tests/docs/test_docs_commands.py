@@ -22,7 +22,7 @@ from pages import ROOT, Block, page
 from sessions import ADDRESS, DISTURBANCES, NULL_SERVER, SHOP, Ended, Session, commands
 from shapes import missing
 
-from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.doubts import Level
 from towtank.conduct.request import StudyRequest
 from towtank.errors import ExitStatus, TargetError
 from towtank.system.offers import offer_of
