@@ -191,8 +191,13 @@ def located(name: str, session: Session) -> str:
 
 def made_by(command: str) -> str:
     """Return the last command that a target of make runs, as `make -n` prints it."""
+    # Below another make, which hands its flags down, make would print folders too.
     done = subprocess.run(
-        ["make", "-n", *shlex.split(command)[1:]], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "-n", *shlex.split(command)[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.splitlines()[-1].rpartition("/bin/")[2]
 
