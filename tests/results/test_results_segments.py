@@ -124,6 +124,13 @@ def test_engine_document(run):
     assert segments.read_engine_document(run.engine) is None
 
 
+@pytest.mark.parametrize("change", [{"totals": {"in_flight": "text"}}, {"totals": [1]}, {"identity": [1]}])
+def test_an_engine_document_with_impossible_counts_is_damaged(run, change):
+    path = run.engine / "engine.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change), "utf-8")
+    assert segments.read_engine_document(run.engine) is None
+
+
 def test_lines_are_plain_ndjson_after_nine_characters(run):
     for row in (run.engine / "worker-00.0000.ndjson").read_text().splitlines():
         assert json.loads(row[9:])["k"] in ("header", "interval", "end")

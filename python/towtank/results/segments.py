@@ -295,12 +295,12 @@ def _series(document: dict[str, Any]) -> Series:
 
 
 def read_engine_document(folder: Path) -> dict[str, Any] | None:
-    """Read `engine.json`; None where the engine did not get as far, or the file is not a JSON object."""
+    """Read `engine.json`; None where the engine did not get as far, or the file has not its form."""
     try:
         document = json.loads(read_regular(folder / "engine.json"))
     except (OSError, ValueError):
         return None
-    return document if isinstance(document, dict) else None
+    return document if isinstance(document, dict) and has_form("engine", document) else None
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
