@@ -171,3 +171,18 @@ def test_a_tier_without_content_is_refused_with_its_place(tmp_path: Path) -> Non
     with pytest.raises(StudyError) as raised:
         _ = RunFolder(tmp_path).manifest
     assert [fault.where for fault in raised.value.faults] == ["tiers.content"]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('{"tiers": {"content": {"cpus": [0.5]}}}', "tiers.content.cpus[0]"),
+        ('{"tiers": {"content": {"cpus": [-1]}}}', "tiers.content.cpus[0]"),
+        ('{"pinning": {"system": ["0"]}}', "pinning.system[0]"),
+    ],
+)
+def test_a_cpu_that_cannot_be_is_refused_with_its_place(tmp_path: Path, text: str, where: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(StudyError) as raised:
+        _ = RunFolder(tmp_path).manifest
+    assert [fault.where for fault in raised.value.faults] == [where]

@@ -18,6 +18,7 @@ from towtank.treecheck import message_of
 
 Level = str | int | float | bool
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Cpu = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -82,6 +83,19 @@ class StudyManifest(_Form):
         return value if value is None or isinstance(value, dict) else {"name": str(value)}
 
 
+class TierForm(_Form):
+    """A tier of a run."""
+
+    cpus: list[Cpu] | None = None
+
+
+class PinningForm(_Form):
+    """Which CPUs belong to whom."""
+
+    system: list[Cpu] | None = None
+    generator: list[Cpu] | None = None
+
+
 class RunManifest(_Form):
     """`run.json`."""
 
@@ -92,10 +106,10 @@ class RunManifest(_Form):
     factors: dict[str, Level] | None = None
     users: Number | None = None
     rate: Number | None = None
-    tiers: dict[str, Json] | None = None
+    tiers: dict[str, TierForm] | None = None
     settings: Json | None = None
     hosts: Json | None = None
-    pinning: Json | None = None
+    pinning: PinningForm | None = None
     versions: Json | None = None
     started_wall_ns: int | None = None
     ended_wall_ns: int | None = None
