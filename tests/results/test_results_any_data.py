@@ -16,14 +16,16 @@ from towtank.results.stream_forms import has_form
 STUDIES = int(os.environ.get("TOWTANK_STUDIES", "36"))
 PARTS = 12
 """Parameters over which studies are spread, so that several workers share them."""
+ONCE_FAULTY = (70, 150, 277, 311, 375, 853, 1052, 1067, 1104, 1427, 3622, 4046)
+"""Of the first 5,000: one of each kind that made a command fail."""
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120 * max(1, STUDIES // PARTS))
+@pytest.mark.timeout(120 * (1 + max(1, STUDIES // PARTS)))
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_study_breaks_any_command(tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    for seed in range(part, STUDIES, PARTS):
+    for seed in sorted({*range(part, STUDIES, PARTS), *ONCE_FAULTY[part::PARTS]}):
         out = tmp_path / str(seed)
         out.mkdir()
         oddities = write_study(out / "results", seed)

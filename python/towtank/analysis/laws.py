@@ -97,7 +97,7 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     first, second = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
     ended = measurement.transactions.ended
     length = measurement.length_of(second)
-    if ended[first].sum() <= 0 or ended[second].sum() <= 0:
+    if length <= 0 or ended[first].sum() <= 0 or ended[second].sum() <= 0:
         return None
     used = float(cpu_s[second].sum()) / length
     if used < _CPUS_WORTH_A_CHECK:

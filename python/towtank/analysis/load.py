@@ -159,8 +159,8 @@ def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 def timeline(measurement: Measurement) -> dict[str, Any]:
     """The whole run second by second; `t_s` is the middle of each second."""
-    column, lengths = measurement.transactions, measurement.lengths
-    rated = np.where(_is_remnant(measurement), np.nan, lengths)
+    column = measurement.transactions
+    rated = np.where(_is_remnant(measurement), np.nan, measurement.lengths_of_rates)
     return {
         "t_s": numbers(measurement.middles),
         "users": numbers(measurement.mean_users),

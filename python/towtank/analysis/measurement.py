@@ -293,6 +293,12 @@ class Measurement:
         """Lengths of the bins. [s]"""
         return np.asarray(self.ends - self.starts, dtype=float)
 
+    @property
+    def lengths_of_rates(self) -> Floats:
+        """Lengths of the bins; NaN for those without length, of which no rate can be had. [s]"""
+        lengths = self.lengths
+        return np.where(lengths > 0, lengths, np.nan)
+
     def length_of(self, chosen: Mask | Counts) -> float:
         """Sum the lengths of the chosen bins. [s]"""
         return float(self.lengths[chosen].sum())
@@ -315,7 +321,9 @@ class Measurement:
 
     def inside(self, start_s: float, end_s: float) -> Mask:
         """Which bins lie wholly between two instants."""
-        return (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
+        within = (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
+        # A clock that steps leaves bins without length, of which no rate can be had.
+        return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
     def columns(self, of: str) -> dict[str, Column]:
         """All transactions, pages or steps that occurred, by name."""

@@ -17,7 +17,7 @@ from towtank.containment import Failed, attempt, attempt_or
 from towtank.errors import Fault, StudyError
 from towtank.report.sizing_source import sizing_of
 from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, offer_json
-from towtank.results.manifests import read_object
+from towtank.results.manifests import RunManifest, read_object, usable
 
 MODEL_FILE = "model.json"
 CLAIMS_FILE = "claims.json"
@@ -279,7 +279,7 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
     planned = {spec["run"]: spec for spec in _design(manifest, summary)}
     for run_id in sorted({*planned, *on_disk}):
         path = folder.run_path(run_id)
-        found = _json(path / "run.json") or {**planned.get(run_id, {}), "status": "missing"}
+        found = usable(dict(_json(path / "run.json")), RunManifest) or {**planned.get(run_id, {}), "status": "missing"}
         yield RunResult(run_id, found, _json(path / "summary.json"))
 
 
@@ -292,9 +292,13 @@ def _design(manifest: Json, summary: Json) -> list[Json]:
         summary.get("runs"),
     ):
         listed = source.get("runs") if isinstance(source, Mapping) else source
-        if isinstance(listed, list) and listed and all(isinstance(one, Mapping) and one.get("run") for one in listed):
+        if isinstance(listed, list) and listed and all(map(_is_planned, listed)):
             return listed
     return []
+
+
+def _is_planned(spec: object) -> bool:
+    return isinstance(spec, Mapping) and isinstance(spec.get("run"), str) and bool(spec["run"])
 
 
 def _hashes(folder: ResultsFolder) -> list[FileHash]:

@@ -58,6 +58,7 @@ class StudyForm(_Form):
     factors: list[Factor] | None = None
     load_factor: str | None = None
     design: Any = None
+    stages: list[Json] | None = None
     limits: dict[str, Number | None] | None = None
     objectives: list[Objective] | None = None
     claims: list[Json] | None = None
@@ -86,6 +87,8 @@ class StudyManifest(_Form):
 class TierForm(_Form):
     """A tier of a run."""
 
+    kind: str | None = None
+    host: str | None = None
     cpus: list[Cpu] | None = None
 
 
@@ -107,7 +110,7 @@ class RunManifest(_Form):
     users: Number | None = None
     rate: Number | None = None
     tiers: dict[str, TierForm] | None = None
-    settings: Json | None = None
+    settings: dict[str, Json | None] | None = None
     hosts: Json | None = None
     pinning: PinningForm | None = None
     versions: Json | None = None
@@ -148,6 +151,16 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
     except ValidationError as error:
         faults = {_place(problem["loc"]): problem for problem in error.errors(include_url=False)}
         raise StudyError([Fault(str(path), 0, 0, place, _message(each)) for place, each in faults.items()]) from None
+    return document
+
+
+def usable(document: Json, form: type[BaseModel]) -> Json:
+    """Return a document without the keys whose content has not the form: what is left can be shown."""
+    try:
+        form.model_validate(document)
+    except ValidationError as error:
+        wrong = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
+        return {key: value for key, value in document.items() if key not in wrong}
     return document
 
 

@@ -157,6 +157,10 @@ class TotalsForm(_Line):
 class EngineForm(_Line):
     """What the engine writes at its end."""
 
+    threads: Count | None = None
+    cpus: list[Count] | None = None
+    generator: Json | None = None
+    stages: list[Json] | None = None
     totals: TotalsForm | None = None
     identity: Json | None = None
 

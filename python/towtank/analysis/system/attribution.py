@@ -65,7 +65,7 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
     for name, where in machines(observed).items():
         groups = sorted({group for one in where.samples.samples for group in one.get("groups", {})})
         seconds = _unexplained_cpu_s(where, groups, measurement, name == THIS_MACHINE)
-        found[name] = seconds / measurement.lengths
+        found[name] = seconds / measurement.lengths_of_rates
     return found
 
 

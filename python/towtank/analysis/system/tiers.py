@@ -326,7 +326,7 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
     """CPU by tier and disk traffic of the host, second by second."""
-    lengths = measurement.lengths
+    lengths = measurement.lengths_of_rates
     samples = observed.samples
     disks = counted_once(samples.samples[-1].get("disks", {})) if samples.samples else {}
     parts = {}

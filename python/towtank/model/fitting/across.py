@@ -233,7 +233,8 @@ def write_prediction(path: Path) -> Json | None:
     What cannot be predicted is written too, with the reason.
     """
     manifest = ResultsFolder.open(path).manifest if (path / STUDY_MANIFEST).is_file() else {}
-    asked = manifest.get("study", {}).get("predict")
+    study = manifest.get("study")
+    asked = study.get("predict") if isinstance(study, dict) else None
     if not asked:
         return None
     document: Json = {"schema": SCHEMA, **asked, "made_wall_ns": time.time_ns(), "made_before": not _begun(path, asked)}

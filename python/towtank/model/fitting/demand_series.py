@@ -112,7 +112,7 @@ def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: boo
         seconds = run.busy.get(resource)
         if seconds is None:
             continue
-        seen = np.isfinite(seconds)
+        seen = np.isfinite(seconds) & (run.seconds > 0)
         zero = np.zeros(len(run.seconds))
         counts = np.stack([run.counts.get(name, zero) for name in names], axis=1)[seen]
         sums = np.stack([run.response_sums.get(name, zero) for name in names], axis=1)[seen]

@@ -148,10 +148,10 @@ def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object],
     """Facts of measured values in base units; what is not known is left out."""
     found = {}
     for name, value in values.items():
-        if value is None:
+        if not isinstance(value, bool | str | int | float):
             continue
         unit = table[name][0]
-        given = value if isinstance(value, bool | str) else _text(float(value), unit)  # type: ignore[arg-type]
+        given = value if isinstance(value, bool | str) else _text(float(value), unit)
         found[name] = Fact(name, given, origin)
     return found
 

@@ -198,7 +198,7 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
     -----
     At low load, response less residence at the stations, weighted by the transactions that ended. The residence hardly
     depends on the delays there: three rounds settle it. A transaction that was never seen at low load has the mean
-    delay of the others.
+    delay of the others; where none was seen, the delays stay as they were given.
     """
     found = list(parameters)
     over = np.zeros((len(found), found[0].demands.shape[1]))
@@ -212,6 +212,8 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
             counts = levels.counts[places]
             known = np.where(counts > 0, levels.responses[places] - responses[number], 0.0)
             seen = counts.sum(axis=0)
+            if not seen.sum():
+                continue  # a draw without any transaction at low load says nothing of delays
             more = np.where(seen > 0, (known * counts).sum(axis=0) / np.maximum(seen, 1.0), np.nan)
             delays = one.delays + more
             mean = float(np.nansum(np.where(seen > 0, delays * seen, 0.0)) / seen.sum())

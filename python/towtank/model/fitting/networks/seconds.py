@@ -111,8 +111,11 @@ class Levels:
 
     @property
     def shares(self) -> Floats:
-        """Share of each class."""
-        return np.asarray(self.rates / self.throughput[:, None], dtype=float)
+        """Share of each class; at a level where nothing ended, that of all levels."""
+        total = self.rates.sum(axis=0)
+        pooled = total / total.sum() if total.sum() else np.full(len(total), 1 / len(total))
+        ended = self.throughput[:, None]
+        return np.where(ended > 0, self.rates / np.where(ended > 0, ended, 1.0), pooled)
 
     @property
     def response(self) -> Floats:
