@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -248,3 +249,19 @@ def test_the_same_death_unasked_is_one(run):
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
     assert "service_died" in reasons(run)
+
+
+@pytest.mark.parametrize("harm", ["whole", "missing", "no counts", "impossible"])
+def test_without_the_counts_of_the_engine_their_check_is_not_made(run, harm):
+    path = run.engine / "engine.json"
+    document = json.loads(path.read_text("utf-8"))
+    if harm == "missing":
+        path.unlink()
+    elif harm == "no counts":
+        path.write_text(json.dumps({key: value for key, value in document.items() if key != "totals"}), "utf-8")
+    elif harm == "impossible":
+        document["totals"]["ok"] = -1
+        path.write_text(json.dumps(document), "utf-8")
+    missing = {each["check"]: each["why"] for each in summarize_run(run, tables=False)["verdict"]["not_checked"]}
+    assert ("accounting" in missing) == (harm != "whole")
+    assert "engine.json" in missing.get("accounting", "engine.json")

@@ -34,7 +34,7 @@ from towtank.model.fitting.networks.closed import CLASS, Condition, conditions, 
 from towtank.model.fitting.networks.estimate import Parameters, noise_of
 from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
 from towtank.model.fitting.networks.replicates import fit_network
-from towtank.model.fitting.networks.seconds import Measured, Run
+from towtank.model.fitting.networks.seconds import Levels, Measured, Run
 from towtank.model.fitting.networks.written import network_text
 
 BACKGROUND = np.array([0.1, 0.05])
@@ -301,3 +301,9 @@ def test_a_rejected_network_is_not_written(known: Measured) -> None:
     answer.document["verdict"] = {"level": REJECTED, "reasons": [{"level": REJECTED, "text": "it misses"}]}
     with pytest.raises(Exception, match="the network is rejected: it misses"):
         network_text(answer, "somewhere")
+
+
+def test_shares_of_a_level_at_which_nothing_ended_are_those_of_all_levels() -> None:
+    rates = np.array([[3.0, 1.0], [0.0, 0.0], [6.0, 0.0]])
+    levels = Levels(rates, np.ones((3, 2)), rates, np.zeros((3, 1)))
+    np.testing.assert_allclose(levels.shares, [[0.75, 0.25], [0.9, 0.1], [1.0, 0.0]])

@@ -15,6 +15,7 @@ from towtank.conduct.provenance import require_no_results
 from towtank.errors import StudyError
 from towtank.files import NotAFileError, put, put_text, read_regular
 from towtank.results.folder import ResultsFolder, RunFolder
+from towtank.results.manifests import RunManifest, usable
 from towtank.secrets import open_private
 
 
@@ -186,3 +187,9 @@ def test_a_cpu_that_cannot_be_is_refused_with_its_place(tmp_path: Path, text: st
     with pytest.raises(StudyError) as raised:
         _ = RunFolder(tmp_path).manifest
     assert [fault.where for fault in raised.value.faults] == [where]
+
+
+def test_of_a_manifest_with_one_wrong_key_the_others_are_usable() -> None:
+    tiers = {"content": {"cpus": [0], "kind": "content_server"}}
+    found = usable({"run": "r001", "tiers": tiers, "pinning": {"system": [0.5]}, "users": 4}, RunManifest)
+    assert found == {"run": "r001", "tiers": tiers, "users": 4}

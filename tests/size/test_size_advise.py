@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from results_1 import RESULTS_1
 
@@ -255,3 +256,10 @@ def test_every_rule_with_a_verdict_is_bound_to_names_that_a_sheet_may_give():
             assert set(one.binds) <= set(known)
             if rule.follows_when is not None and one.role != "given":
                 assert one.binds, f"{rule.name}.{name} is held against something that nothing gives"
+
+
+def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
+    table = {"a": ("users", ""), "b": ("users", ""), "c": ("users", "")}
+    found = measured(table, {"a": np.int64(5), "b": [1], "c": None}, "r001")
+    assert list(found) == ["a"]
+    assert found["a"] == measured(table, {"a": 5}, "r001")["a"]

@@ -54,7 +54,7 @@ def test_no_statement_of_a_sizing_contradicts_another(tmp_path: Path, question: 
 
 @pytest.mark.usefixtures("few_draws")
 def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
-    """Of some questions a few have no answer, no draws, growth, percentiles: a rule about them can fail."""
+    """Among these questions some have no answer, no draws, growth, percentiles: a rule about them can fail."""
     found = [document for seed in SOME if (document := answered(tmp_path, seed)) is not None]
     kinds = {
         "answered": [document["answer"] is not None for document in found],

@@ -18,7 +18,7 @@ from towtank.treecheck import message_of
 
 Level = str | int | float | bool
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Cpu = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -89,14 +89,14 @@ class TierForm(_Form):
 
     kind: str | None = None
     host: str | None = None
-    cpus: list[Cpu] | None = None
+    cpus: list[Count] | None = None
 
 
 class PinningForm(_Form):
     """Which CPUs belong to whom."""
 
-    system: list[Cpu] | None = None
-    generator: list[Cpu] | None = None
+    system: list[Count] | None = None
+    generator: list[Count] | None = None
 
 
 class RunManifest(_Form):
@@ -116,6 +116,28 @@ class RunManifest(_Form):
     versions: Json | None = None
     started_wall_ns: int | None = None
     ended_wall_ns: int | None = None
+
+
+class TotalsForm(_Form):
+    """Transactions of a whole run, as the engine counted them. [1]"""
+
+    offered: Count | None = None
+    started: Count | None = None
+    ok: Count | None = None
+    in_flight: Count | None = None
+    failed: dict[str, Count] | None = None
+    not_started: dict[str, Count] | None = None
+
+
+class EngineForm(_Form):
+    """`engine.json`."""
+
+    threads: Count | None = None
+    cpus: list[Count] | None = None
+    generator: Json | None = None
+    stages: list[Json] | None = None
+    totals: TotalsForm | None = None
+    identity: Json | None = None
 
 
 def read_object(path: Path) -> Json:

@@ -6,15 +6,15 @@ Reading never fails on what a kill or a bad disk left behind: whole lines are ke
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from towtank.files import read_regular
+from towtank.errors import StudyError
 from towtank.results import lines
+from towtank.results.manifests import EngineForm, checked, read_object
 from towtank.results.stream_forms import has_form
 
 _SECOND_NS = 1e9
@@ -296,11 +296,11 @@ def _series(document: dict[str, Any]) -> Series:
 
 def read_engine_document(folder: Path) -> dict[str, Any] | None:
     """Read `engine.json`; None where the engine did not get as far, or the file has not its form."""
+    path = folder / "engine.json"
     try:
-        document = json.loads(read_regular(folder / "engine.json"))
-    except (OSError, ValueError):
+        return checked(path, read_object(path), EngineForm)
+    except (OSError, ValueError, StudyError):
         return None
-    return document if isinstance(document, dict) and has_form("engine", document) else None
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:

@@ -143,39 +143,16 @@ class MetricsForm(_Line):
     values: Json
 
 
-class TotalsForm(_Line):
-    """Counts of a whole run, as the engine kept them."""
-
-    offered: Count | None = None
-    started: Count | None = None
-    ok: Count | None = None
-    in_flight: Count | None = None
-    failed: dict[str, Count] | None = None
-    not_started: dict[str, Count] | None = None
-
-
-class EngineForm(_Line):
-    """What the engine writes at its end."""
-
-    threads: Count | None = None
-    cpus: list[Count] | None = None
-    generator: Json | None = None
-    stages: list[Json] | None = None
-    totals: TotalsForm | None = None
-    identity: Json | None = None
-
-
 _FORMS = {
     name: TypeAdapter(form)
     for name, form in (
         ("segment", SegmentHeader), ("interval", IntervalForm), ("sample", SampleForm), ("metrics", MetricsForm),
-        ("engine", EngineForm),
     )
 }  # fmt: skip
 
 
 def has_form(name: str, document: Json) -> bool:
-    """Whether a line (`segment`, `interval`, `sample`, `metrics`) or an `engine` document has its form."""
+    """Whether a line has the form of its kind: `segment`, `interval`, `sample` or `metrics`."""
     try:
         _FORMS[name].validate_python(document)
     except ValidationError:

@@ -51,6 +51,8 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
     if window is None:
         yield NotChecked(Kind.NO_STEADY_STATE, "the run has no window")
         return
+    if (evidence.engine or {}).get("totals") is None:
+        yield NotChecked(Kind.ACCOUNTING, "the engine's own counts, engine.json, are missing or damaged")
     if not evidence.gaps_recorded:
         yield NotChecked(Kind.GENERATOR_STALLED, "the engine did not record how late its loops turned")
     if evidence.generator_cpus is None:

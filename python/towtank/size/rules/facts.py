@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 
 from towtank.size.rules.rule import Rule
 
@@ -148,7 +149,7 @@ def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object],
     """Facts of measured values in base units; what is not known is left out."""
     found = {}
     for name, value in values.items():
-        if not isinstance(value, bool | str | int | float):
+        if not isinstance(value, bool | str | Real):
             continue
         unit = table[name][0]
         given = value if isinstance(value, bool | str) else _text(float(value), unit)
