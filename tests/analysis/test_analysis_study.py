@@ -15,6 +15,7 @@ from towtank.analysis.aggregation import aggregate
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels
 from towtank.analysis.study import describe_study, known_summary
+from towtank.report.objectives import outcome
 from towtank.results.folder import ResultsFolder, RunFolder, write_json
 
 
@@ -444,6 +445,22 @@ def test_an_objective_is_not_judged_where_its_transaction_never_completed():
     assert found["not_judged"] == [
         {"load": 20.0, "runs": ["r2"], "kind": "not_measured", "why": "read was not measured"}
     ]
+
+
+@pytest.mark.parametrize(
+    ("share", "why"),
+    [
+        (None, "no run has this load, the runs have 10 and 40 users"),
+        (0.2, "20 % of the limit: no run has this load, the runs have 10 and 40 users"),
+    ],
+)
+def test_an_objective_at_a_load_of_no_run_names_the_loads_of_the_runs(share, why):
+    objective = {"text": "p95 < 1 s at 20 % of the limit", "metric": "p95", "comparison": "<", "value": 1.0}
+    objective |= {"users": 20, "of_limit": share}
+    manifest = {"study": {"name": "s", "objectives": [objective]}}
+    found = describe_study(manifest, [made("r1", 10, 10.0), made("r2", 40, 20.0)])["objectives"][0]
+    assert found["not_judged"] == [{"load": 20.0, "runs": [], "kind": "not_measured", "why": why}]
+    assert outcome(found) == f"not judged: at 20 users, {why}"
 
 
 def test_an_objective_about_a_missing_run_is_not_judged():

@@ -80,11 +80,11 @@ def test_design_effect_of_clusters_of_equals_is_their_size():
 def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
     # Fewer than 20 observations look independent too often whatever they are.
     short, _ = statistics.ratio_of_sums(np.random.default_rng(1).normal(10, 1, 12), np.ones(12))
-    assert (short.low, short.needs) == (None, 20)
+    assert (short.low, short.needs_s) == (None, 20)
     # A correlation of 0.95 makes 60 seconds worth 60 (1 - 0.95) / (1 + 0.95) = 1.5; six need 234,
     # and half as many more are asked for.
     stream = np.random.default_rng(11)
-    asked = [statistics.ratio_of_sums(autoregressive(stream, 60, 0.95), np.ones(60))[0].needs for _ in range(50)]
+    asked = [statistics.ratio_of_sums(autoregressive(stream, 60, 0.95), np.ones(60))[0].needs_s for _ in range(50)]
     told = [needs for needs in asked if needs is not None]
     assert len(told) >= 45
     assert 150 <= np.median(told) <= 800

@@ -98,9 +98,9 @@ def test_what_is_left_after_a_transient_counts_and_not_the_stage():
 
 
 def test_a_stage_whose_transient_takes_half_goes_on():
-    """MSER searches the first half: with its minimum at the end of that range, the transient may be longer.
+    """MSER searches the first half: with its minimum at the end of that range, what is left decides.
 
-    The analysis calls such a window unsteady, so that a stage that ended here would be lost.
+    Ten seconds after the transient are at rest, but have no interval yet: twenty are needed.
     """
     counts, responses = with_transient(7, 15, 40)
     precision = Precision(0.08, 12.0)

@@ -232,6 +232,14 @@ def test_a_line_that_may_carry_nothing_has_no_slowest_response() -> None:
     assert all(ends == [1.0, None] for ends in row["response_s"].values())
 
 
+def test_a_band_of_a_line_that_reaches_down_to_zero_stays_there() -> None:
+    """The band begins at exactly nothing; the highest load measured carried 96 /s."""
+    row: dict[str, Any] = {"throughput": {band: [0.0, 120.0] for band in ("band_80", "band_95", "measurement_95")}}
+    line = fit_curve(LINEAR, observations(LOAD, LOAD))
+    _reach_down(row, line, np.ones((40, len(line.parameters))), 96.0, 0.0)
+    assert [low for low, _ in row["throughput"].values()] == [0.0, 0.0, 0.0]
+
+
 def test_a_rejected_curve_is_not_carried_beyond_what_was_measured() -> None:
     one = candidate("linear", measured(3), 1, 0.0, None)
     rows = predict(one, [48.0, 60.0], 0.0)

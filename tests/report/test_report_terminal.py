@@ -52,6 +52,27 @@ def test_what_no_tier_used_stands_beside_the_tiers() -> None:
     assert row.split()[-3:] == ["0.45", "0.250", "valid"]
 
 
+@pytest.mark.parametrize(
+    ("used", "shown"),
+    [
+        ({"value": -0.004, "low": -0.012, "high": 0.004}, "0.0000"),
+        ({"value": -0.004}, "0"),
+        ({"value": -0.30, "low": -0.32, "high": -0.28}, "\N{MINUS SIGN}0.300"),
+        ({"value": -0.30}, "\N{MINUS SIGN}0.300"),
+    ],
+)
+def test_cpu_time_of_no_tier_is_not_below_zero_within_its_error(used: dict[str, float], shown: str) -> None:
+    """The host counts in ticks, groups exactly; what is below zero beyond the error shows a fault and stays."""
+    changed = summary()
+    for configuration in changed["configurations"]:
+        for point in configuration["points"]:
+            point["not_attributed"] = {"this_machine": {"cpus_used": used}}
+    (row,) = [
+        line for line in printed(changed).splitlines() if line.startswith("search_index absent") and " 120 " in line
+    ]
+    assert row.split()[-2] == shown
+
+
 def test_at_most_three_observations() -> None:
     observations = [{"kind": "x", "text": f"Observation {number}.", "numbers": {}} for number in range(5)]
     text = printed(summary(observations=observations))

@@ -22,10 +22,12 @@ _MEDIAN = 0.5
 
 def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estimate:
     """Completions per second over the chosen bins. [1/s]"""
-    return ratio_of_sums(counts[chosen], measurement.lengths[chosen])[0]
+    return ratio_of_sums(counts[chosen], measurement.lengths[chosen], bin_s=measurement.bin_s)[0]
 
 
-def quantile(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> Estimate:
+def quantile(
+    timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask, bin_s: float = 1.0
+) -> Estimate:
     """Quantile of the chosen bins, with an interval that allows for seconds that resemble each other. [s]
 
     Notes
@@ -44,7 +46,7 @@ def quantile(timed: TimedHistograms, merged: Histogram, probability: float, chos
         # A binomial needs so many values for the farther of both ranks.
         worth = math.log((1 - CONFIDENCE) / 2) / math.log(max(probability, 1 - probability))
         longer = math.ceil(float(chosen.sum()) * worth * effect / count)
-        return Estimate(value, n=count, needs=max(longer, needs or 0))
+        return Estimate(value, n=count, needs_s=estimates.needed_s(max(longer, needs or 0), bin_s))
     low, high = (merged.value_at_rank(rank) for rank in ranks)
     return Estimate(value, low, high, estimates.ORDER_STATISTICS, count, CONFIDENCE)
 
@@ -60,6 +62,8 @@ def distribution(
     chosen: Mask,
     quantiles: dict[str, float] | None = None,
     extremes: bool = True,
+    *,
+    bin_s: float,
 ) -> dict[str, Any]:
     """Mean, quantiles and extremes of times, as they stand in a summary.
 
@@ -72,12 +76,14 @@ def distribution(
     quantiles : dict, default `QUANTILES`
     extremes : bool, default True
         Whether minimum and maximum belong to it.
+    bin_s : float
+        Length of a bin. [s]
     """
     quantiles = QUANTILES if quantiles is None else quantiles
     merged = timed.merged(chosen)
-    found: dict[str, Any] = {"mean": mean_of(timed, sums, chosen)[0].document()}
+    found: dict[str, Any] = {"mean": mean_of(timed, sums, chosen, bin_s)[0].document()}
     for name, probability in quantiles.items():
-        one = estimates.NOTHING if merged is None else quantile(timed, merged, probability, chosen)
+        one = estimates.NOTHING if merged is None else quantile(timed, merged, probability, chosen, bin_s)
         found[name] = one.document()
     if extremes:
         found["min"] = None if merged is None else merged.minimum_s
@@ -85,9 +91,9 @@ def distribution(
     return found
 
 
-def mean_of(timed: TimedHistograms, sums: Floats, chosen: Mask) -> tuple[Estimate, float | None]:
+def mean_of(timed: TimedHistograms, sums: Floats, chosen: Mask, bin_s: float = 1.0) -> tuple[Estimate, float | None]:
     """Mean of the chosen bins from exact sums, with its standard error. [s]"""
-    return ratio_of_sums(sums[chosen], timed.counts[chosen])
+    return ratio_of_sums(sums[chosen], timed.counts[chosen], bin_s=bin_s)
 
 
 def effective_samples(column: Column, chosen: Mask) -> float:
@@ -128,7 +134,7 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
             "count": int(column.ok[chosen].sum()),
             "errors": int(column.failed[chosen].sum()),
             "throughput_per_s": throughput(column.ok, measurement, chosen).document(),
-            "response_time_s": distribution(column.response, column.response_sum_s, chosen),
+            "response_time_s": distribution(column.response, column.response_sum_s, chosen, bin_s=measurement.bin_s),
             "phases": {phase: brief for phase, mask in phases.items() if (brief := _brief(column, mask)) is not None},
             "share": ended / total if total else 0.0,
         }
@@ -150,7 +156,12 @@ def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
             "count": int(column.ok[chosen].sum()),
             "errors": int(column.failed[chosen].sum()),
             "response_time_s": distribution(
-                column.response, column.response_sum_s, chosen, STEP_QUANTILES, extremes=False
+                column.response,
+                column.response_sum_s,
+                chosen,
+                STEP_QUANTILES,
+                extremes=False,
+                bin_s=measurement.bin_s,
             ),
         }
         for name, column in measurement.columns("step").items()

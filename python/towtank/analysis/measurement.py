@@ -299,6 +299,11 @@ class Measurement:
         lengths = self.lengths
         return np.where(lengths > 0, lengths, np.nan)
 
+    @property
+    def bin_s(self) -> float:
+        """Typical length of a bin, which stage edges do not cut. [s]"""
+        return float(np.median(self.lengths)) if self.bins else 1.0
+
     def length_of(self, chosen: Mask | Counts) -> float:
         """Sum the lengths of the chosen bins. [s]"""
         return float(self.lengths[chosen].sum())

@@ -17,7 +17,7 @@ from towtank.analysis.stored import count_of
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 _EXTREMES = ("min", "max")
 STORED = "stored."
-"""What objectives about things that users were told are stored begin with."""
+"""Prefix of metrics of documents that the system confirmed as stored."""
 Json = dict[str, Any]
 
 
@@ -186,11 +186,19 @@ def _not_judged(
     if load is not None:
         absent = [run for run in absent if math.isclose(run.load, load, rel_tol=1e-6)]
         if not asked and not absent:
-            found.append({"load": float(load), "runs": [], "kind": "not_measured", "why": "no run has this load"})
+            found.append({"load": float(load), "runs": [], "kind": "not_measured", "why": _no_run(objective, known)})
     found += [
         {"load": run.load, "runs": [run.run], "kind": "missing", "why": f"{run.run} is missing"} for run in absent
     ]
     return sorted(found, key=lambda entry: float(entry["load"]))
+
+
+def _no_run(objective: Json, known: set[float]) -> str:
+    """Reason why an objective is not judged at its load, with the loads of the runs."""
+    unit = " users" if objective.get("users") is not None else " /s"
+    why = f"no run has this load, the runs have {' and '.join(f'{load:g}' for load in sorted(known)) or 'none'}{unit}"
+    share = objective.get("of_limit")
+    return why if share is None else f"{100 * share:g} % of the limit: {why}"
 
 
 def _undecided(point: Json, runs: dict[str, Json]) -> Json:

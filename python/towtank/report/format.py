@@ -169,6 +169,10 @@ def seconds_of(estimate: Estimate | None) -> str:
     return _bracketed(estimate, _SECONDS, "", bare=True)
 
 
+TICKS_CPUS = 0.02
+"""Error of a difference of CPU times without an interval: two ticks of 10 ms in each second. [1]"""
+
+
 def plain_of(estimate: Estimate | None, unit: str = "") -> str:
     """Format the value of an estimate, rounded by its interval, which stands elsewhere."""
     return _bracketed(estimate, _PLAIN, unit, bare=True)
@@ -187,6 +191,23 @@ def rate_estimate(estimate: Estimate | None) -> str:
 def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
     """Format an estimate whose unit needs no choice: `0.81 [0.79, 0.83] CPUs`."""
     return _bracketed(estimate, _PLAIN, unit)
+
+
+def not_below_zero(estimate: Estimate | None) -> Estimate | None:
+    """Return an estimate of what cannot be negative: below zero by no more than its error it is zero.
+
+    The host counts CPU time in ticks and groups count it exactly, so that a difference of both may be a little below
+    zero. A value that is below zero beyond its error is left as it is, since it shows a fault.
+    """
+    value = (estimate or {}).get("value")
+    if estimate is None or not isinstance(value, int | float):
+        return estimate
+    low, high = estimate.get("low"), estimate.get("high")
+    within = high >= 0 if isinstance(high, int | float) else value >= -TICKS_CPUS
+    if value >= 0 or within:
+        ends = {} if low is None else {"low": max(0.0, low)}
+        return {**estimate, "value": max(0.0, value), **ends}
+    return estimate
 
 
 def size_rate_estimate(estimate: Estimate | None) -> str:

@@ -23,7 +23,8 @@ def outcome(objective: Mapping[str, Any]) -> str:
     gaps = [gap for gap in objective.get("not_judged") or () if isinstance(gap, Mapping)]
     if word != "not judged":
         return word
-    reasons = "; ".join(f"at {people.plain(gap.get('load'))}, {gap.get('why')}" for gap in gaps)
+    unit = " users" if objective.get("users") is not None else " /s" if objective.get("rate") is not None else ""
+    reasons = "; ".join(f"at {people.plain(gap.get('load'))}{unit}, {gap.get('why')}" for gap in gaps)
     return f"{word}: {reasons or 'no measured value decides it'}"
 
 

@@ -155,7 +155,7 @@ def _cells(configuration: Mapping[str, Any], point: Mapping[str, Any], tiers: li
         people.seconds_of(dig(point, "response_time_s", "mean")),
         people.seconds_of(dig(point, "response_time_s", "p95")),
         *(people.plain_of(dig(point, "tiers", tier, "cpus_used")) for tier in tiers),
-        *(people.plain_of(dig(point, "not_attributed", name, "cpus_used")) for name in rests),
+        *(people.plain_of(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used"))) for name in rests),
     ]
 
 

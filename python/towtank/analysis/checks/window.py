@@ -1,4 +1,4 @@
-"""Checks of the window: whether it is steady, began without a backlog, and holds enough to tell a mean and a tail."""
+"""Checks of the window: whether it is steady, began without a backlog, and holds enough for a mean and a tail."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from towtank.analysis.backlog import BEYOND_NOISE
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.pauses import TIMES_SLOWER
-from towtank.analysis.windows.changes import GROSS
 from towtank.analysis.windows.growth import TOLERANCE
-from towtank.analysis.windows.rest import TESTED
+from towtank.analysis.windows.rest import TESTED, Rest
+from towtank.analysis.windows.tolerances import GROSS
 
 EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
@@ -51,21 +51,30 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
     window = evidence.window
     if window is None or not window.steady:
         return
-    hidden = {name: found for name, found in window.rest.items() if name in TESTED and not found.is_shown}
+    hidden = {name: found for name in TESTED if (found := window.rest.get(name)) is None or not found.is_shown}
     if not hidden:
         return
-    parts = [
-        f"{name.replace('_', ' ')} by up to {percent(found.at_most)} (limit {percent(found.allowed)})"
-        for name, found in hidden.items()
-    ]
-    text = f"the window of {seconds(window.length_s)} does not exclude a change of {' and of '.join(parts)}"
-    needed = [found.needed_s for found in hidden.values()]
+    parts = [_hidden(name, found) for name, found in hidden.items()]
+    text = f"the window of {seconds(window.length_s)} does not exclude {' and '.join(parts)}"
+    needed = [None if found is None else found.needed_s for found in hidden.values()]
     if all(length is not None for length in needed):
-        text += (
-            f"; a window of about {seconds(_round_up(max(length for length in needed if length is not None)))} would"
-        )
-    worst = max(hidden.values(), key=lambda found: found.at_most / found.allowed)
-    yield Doubt(Kind.REST_NOT_SHOWN, Level.NOTE, text, worst.at_most, worst.allowed)
+        longest = _round_up(max(length for length in needed if length is not None))
+        unknown = any(found is not None and found.at_most is None for found in hidden.values())
+        text += f"; a window of {'at least' if unknown else 'about'} {seconds(longest)} would"
+    known = [found for found in hidden.values() if found is not None and found.at_most is not None]
+    worst = max(known, key=lambda found: (found.at_most or 0.0) / found.allowed, default=None)
+    seen, limit = (None, None) if worst is None else (worst.at_most, worst.allowed)
+    yield Doubt(Kind.REST_NOT_SHOWN, Level.NOTE, text, seen, limit)
+
+
+def _hidden(name: str, found: Rest | None) -> str:
+    """Describe the change of one series that the window may hide."""
+    text = name.replace("_", " ")
+    if found is None:
+        return f"any change of {text} (nothing completed in some of its seconds)"
+    if found.at_most is None:
+        return f"any change of {text} (limit {percent(found.allowed)}; too few observations)"
+    return f"a change of {text} by up to {percent(found.at_most)} (limit {percent(found.allowed)})"
 
 
 def _round_up(length_s: float) -> float:

@@ -14,9 +14,9 @@ from towtank.analysis import objective_scopes
 from towtank.analysis.checks.generator import GENERATOR_BUSY
 from towtank.analysis.doubts import percent, seconds
 from towtank.analysis.limits.search import Failure, Outcome
-from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.objective_scopes import COMPARISONS
-from towtank.analysis.statistics import ratio_of_sums
+from towtank.analysis.statistics import ERROR_AT_LEAST, error_of
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
@@ -91,8 +91,8 @@ class Plateau:
     in_flight : float
         Mean number of requests under way. [1]
     throughput_error : float or None
-        Standard error of the throughput, also if the plateau is too short for an interval; None below eight seconds.
-        [1/s]
+        Standard error of the throughput, raised by what is not known of its autocorrelation, also if the plateau is too
+        short for an interval; None below eight seconds. [1/s]
     """
 
     number: int
@@ -179,7 +179,6 @@ def judge(
     about = measurement.stages[stage]
     level = float(about["rate"] if rules.is_open else about["users"])
     every = measurement.transactions
-    throughput, error = ratio_of_sums(every.ok[chosen], measurement.lengths[chosen])
     margins = list(_margins(rules, measurement, chosen))
     binding = max(margins, key=lambda one: one[0], default=None)
     waiting = measurement.waiting[np.flatnonzero(chosen)[-1]]
@@ -188,8 +187,8 @@ def judge(
         level=level,
         stage=str(about["name"]),
         window=window,
-        throughput=throughput,
-        response=loads.distribution(every.response, every.response_sum_s, chosen),
+        throughput=loads.throughput(every.ok, measurement, chosen),
+        response=loads.distribution(every.response, every.response_sum_s, chosen, bin_s=measurement.bin_s),
         errors_share=loads.errors(every, chosen)["share"],
         waiting=float(waiting),
         in_flight=float(measurement.in_flight[chosen].mean()),
@@ -197,7 +196,7 @@ def judge(
         margin=None if binding is None else binding[0],
         binding=None if binding is None else binding[1],
         settled=settled,
-        throughput_error=error,
+        throughput_error=_throughput_error(every.ok[chosen], measurement.lengths[chosen]),
     )
     failure = next(_failures(draft, measurement, chosen, rules, before), None)
     return Plateau(**{**draft.__dict__, "failure": failure})
@@ -306,6 +305,12 @@ def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator
         text = f"throughput goes from {first:.4g} /s at {other.level:g} to {second:.4g} /s at {plateau.level:g}: "
         text += f"{percent(gain)} of ideal growth, limit {percent(rules.grows)}"
         yield failure(Failure.THROUGHPUT_PLATEAU, text, gain, rules.grows)
+
+
+def _throughput_error(counts: Floats, lengths: Floats) -> float | None:
+    """Standard error that intervals of throughput rest on; None of too few intervals of the record. [1/s]"""
+    error = error_of(counts, lengths)
+    return None if error is None or len(counts) < ERROR_AT_LEAST else error.standard_error
 
 
 def _error(plateau: Plateau) -> float:

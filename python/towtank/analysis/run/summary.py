@@ -148,8 +148,10 @@ def _load(data: RunData) -> dict[str, Any]:
     return {
         "throughput_per_s": load.throughput(every.ok, measurement, chosen).document(),
         "request_throughput_per_s": load.throughput(requests.ok, measurement, chosen).document(),
-        "response_time_s": load.distribution(every.response, every.response_sum_s, chosen),
-        "exchange_time_s": load.distribution(requests.exchange, requests.exchange_sum_s, chosen),
+        "response_time_s": load.distribution(every.response, every.response_sum_s, chosen, bin_s=measurement.bin_s),
+        "exchange_time_s": load.distribution(
+            requests.exchange, requests.exchange_sum_s, chosen, bin_s=measurement.bin_s
+        ),
         "errors": load.errors(every, chosen),
         "request_errors": load.errors(requests, chosen),
         "transactions": load.transactions(measurement, chosen, data.phases),
@@ -210,13 +212,13 @@ def _phases(data: RunData) -> dict[str, Any]:
 
 
 def _phase_tier(observed: Observed, name: str, measurement: Measurement, mask: Mask) -> dict[str, Any]:
-    lengths = measurement.lengths
+    lengths, bin_s = measurement.lengths, measurement.bin_s
     parts = {}
     for part in observed.parts(name):
         seconds = observed.part_cpu_s(name, part, measurement)
         if seconds is not None:
-            parts[part.name] = tiers.ratio(seconds, lengths, mask).value
-    used = tiers.ratio(observed.cpu_s(name, measurement), lengths, mask).value
+            parts[part.name] = tiers.ratio(seconds, lengths, mask, bin_s=bin_s).value
+    used = tiers.ratio(observed.cpu_s(name, measurement), lengths, mask, bin_s=bin_s).value
     return {"cpus_used": used, "parts": parts}
 
 

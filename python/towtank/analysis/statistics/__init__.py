@@ -1,9 +1,10 @@
 """Statistics that know nothing of loads: intervals, histograms, goodness of fit, changes of level, effects of factors.
 
-`estimates` is what all of them answer with. What tells intervals stands here too, for everybody asks for it.
+All of them return an `Estimate` of `estimates`. The functions that make intervals are exported here.
 """
 
 from towtank.analysis.statistics.batches import (
+    ERROR_AT_LEAST,
     OBSERVATIONS_AT_LEAST,
     RatioError,
     error_of,
@@ -21,6 +22,7 @@ from towtank.analysis.statistics.intervals import (
 from towtank.analysis.statistics.ranks import design_effect, effective_ranks, order_statistic_ranks
 
 __all__ = [
+    "ERROR_AT_LEAST",
     "OBSERVATIONS_AT_LEAST",
     "RatioError",
     "design_effect",

@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 OBSERVATIONS_AT_LEAST = 20
 """Shortest series that has an interval; shorter ones with a correlation of 0.5 look independent too often. [1]"""
-TOLD_AT_LEAST = 8
+ERROR_AT_LEAST = 8
 """Shortest series whose standard error is estimated at all. [1]"""
 WORTH_AT_LEAST = 6.0
 """Independent observations that a series must be worth, by the cautious correlation below. [1]"""
@@ -182,7 +182,7 @@ def _summed(values: Floats, size: int) -> Floats:
 
 
 def ratio_of_sums(
-    numerators: Floats, denominators: Floats, confidence: float = CONFIDENCE
+    numerators: Floats, denominators: Floats, confidence: float = CONFIDENCE, *, bin_s: float = 1.0
 ) -> tuple[Estimate, float | None]:
     """Ratio of two sums over one run, with its interval.
 
@@ -191,13 +191,15 @@ def ratio_of_sums(
     numerators, denominators : ndarray of shape (n_intervals,)
         For a rate: counts and lengths of the intervals. For a mean time: sums and counts. For a demand: CPU
         time and completions.
+    bin_s : float, default 1
+        Length of an interval of the record. [s]
 
     Returns
     -------
     estimate : Estimate
-        Without an interval where the series is too short; `needs` then says how many intervals it would need.
+        Without a confidence interval if the series is too short; `needs_s` is then the length that one would need.
     standard_error : float or None
-        Best estimate; None of fewer than `TOLD_AT_LEAST` intervals.
+        Best estimate; None of fewer than `ERROR_AT_LEAST` intervals.
 
     Notes
     -----
@@ -209,10 +211,10 @@ def ratio_of_sums(
         return estimates.NOTHING, None
     value = float(numerators.sum()) / total
     error = error_of(numerators, denominators)
-    best = None if error is None or len(numerators) < TOLD_AT_LEAST else error.best_error
+    best = None if error is None or len(numerators) < ERROR_AT_LEAST else error.best_error
     if error is None or error.needs is not None:
-        needs = OBSERVATIONS_AT_LEAST if error is None else error.needs
-        return Estimate(value, n=len(numerators), confidence=confidence, needs=needs), best
+        needs = (None if error is None else error.needs) or OBSERVATIONS_AT_LEAST
+        return Estimate(value, n=len(numerators), confidence=confidence, needs_s=estimates.needed_s(needs, bin_s)), best
     half = error.half_width(confidence)
     if half <= _ROUNDING * abs(value):
         return Estimate(value, value, value, estimates.BATCH_MEANS, error.worth, confidence), best

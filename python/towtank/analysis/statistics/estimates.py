@@ -34,8 +34,8 @@ class Estimate:
         runs adds `, assumed run to run`.
     n : int
         What the method counts: independent stretches that a run is worth, values or runs. [1]
-    needs : int or None
-        How many seconds (intervals of the record) an interval would need; None where that is not what is missing. [1]
+    needs_s : int or None
+        Length of a window that would probably have an interval; None if that is not what is missing. [s]
     """
 
     value: float | None
@@ -44,7 +44,7 @@ class Estimate:
     method: str = NONE
     n: int = 0
     confidence: float = CONFIDENCE
-    needs: int | None = None
+    needs_s: int | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -91,8 +91,14 @@ class Estimate:
             "confidence": self.confidence,
             "method": self.method if bounded else NONE,
             "n": self.n,
-            **({} if bounded or self.needs is None else {"needs_s": self.needs}),
+            **({} if bounded or self.needs_s is None else {"needs_s": self.needs_s}),
         }
+
+
+def needed_s(bins: float, bin_s: float) -> int:
+    """Length of so many bins of a record, in whole seconds. [s]"""
+    # Bins of a second differ from it by the clock's reading, which must not add a second.
+    return math.ceil(round(bins * bin_s, 1))
 
 
 NOTHING = Estimate(None)

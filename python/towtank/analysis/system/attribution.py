@@ -50,7 +50,7 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
         groups = sorted({group for one in samples.samples for group in one.get("groups", {})})
         seconds = _unexplained_cpu_s(where, groups, measurement, name == THIS_MACHINE)
         found[name] = {
-            "cpus_used": ratio(seconds, measurement.lengths, chosen).document(),
+            "cpus_used": ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s).document(),
             "interrupts_cpus_used": samples.track("host", "cpu_irq_s_total").rate(start, end),
             "cpus": where.host_cpus,
             "memory_bytes": _memory(samples, groups, start, end),

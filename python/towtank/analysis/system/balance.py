@@ -40,17 +40,20 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
             name: samples.track("values", key).by_bin(measurement.starts, measurement.ends)
             for name, key in sorted(keys.items())
         }
-        found[service] = _describe(bins, chosen)
+        found[service] = _describe(bins, chosen, measurement.bin_s)
     return found
 
 
-def _describe(bins: dict[str, Floats], chosen: Mask) -> dict[str, Any]:
+def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, Any]:
     """Requests and share of each member, and how even they are together."""
     together = np.sum(list(bins.values()), axis=0)
     usable = chosen & np.isfinite(together)
     counts = np.array([float(one[usable].sum()) for one in bins.values()])
     # Shares of a window of which less than half was observed would be those of another window.
-    shares = {name: ratio(one, together, chosen) if usable.any() else NOTHING for name, one in bins.items()}
+    shares = {
+        name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NOTHING
+        for name, counted in bins.items()
+    }
     return {
         "members": {
             name: {"requests": count, "share": shares[name].document()}

@@ -59,7 +59,9 @@ def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[st
 def _host(observed: Observed, name: str, samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     start, end = span(measurement, chosen)
     track = samples.track("values", "host_cpu_seconds_total")
-    used = ratio(track.by_bin(measurement.starts, measurement.ends), measurement.lengths, chosen)
+    used = ratio(
+        track.by_bin(measurement.starts, measurement.ends), measurement.lengths, chosen, bin_s=measurement.bin_s
+    )
     tiers = [tier for tier, one in observed.tiers.items() if one.get("host") == name]
     allotted = max((cpus for tier in tiers if (cpus := observed.allotted(tier)) is not None), default=None)
     rates = {out: samples.track("values", key).rate(start, end) for out, key in _RATES.items()}
@@ -177,14 +179,15 @@ def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     real = len(pinned) or observed.host_cpus
     virtual = sum(float(observed.hosts[name].get("cpus_virtual") or real or 0.0) for name in names)
     tiers = {
-        name: ratio(observed.cpu_s(name, measurement), measurement.lengths, chosen).value for name in observed.tiers
+        name: ratio(observed.cpu_s(name, measurement), measurement.lengths, chosen, bin_s=measurement.bin_s).value
+        for name in observed.tiers
     }
     ranked = sorted(((name, cpus) for name, cpus in tiers.items() if cpus is not None), key=lambda one: -one[1])
     return {
         "cpus": real,
         "cpus_virtual": virtual,
         "overcommit": virtual / real if real else None,
-        "cpus_used": ratio(np.sum(used, axis=0), measurement.lengths, chosen).document(),
+        "cpus_used": ratio(np.sum(used, axis=0), measurement.lengths, chosen, bin_s=measurement.bin_s).document(),
         "throttled_s_per_s": sum(known) if (known := [value for value in held if value is not None]) else None,
         "steal": steal(observed, start, end),
         "consumers": [

@@ -35,7 +35,7 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
             continue  # an engine that did not count them, or nothing ended
         ok = _by_service(measurement.places_ok[chosen, places], services)
         failed = _by_service(measurement.places_failed[chosen, places], services)
-        found[name] = _describe(ok, failed, lengths)
+        found[name] = _describe(ok, failed, lengths, measurement.bin_s)
     return found
 
 
@@ -55,15 +55,15 @@ def _by_service(counts: Floats, services: list[str]) -> dict[str, Floats]:
     return {name: counts[:, [one == name for one in services]].sum(axis=1) for name in names}
 
 
-def _describe(ok: dict[str, Floats], failed: dict[str, Floats], lengths: Floats) -> dict[str, Any]:
+def _describe(ok: dict[str, Floats], failed: dict[str, Floats], lengths: Floats, bin_s: float) -> dict[str, Any]:
     together = np.sum(list(ok.values()), axis=0)
     members = {}
     for name, counts in ok.items():
         done, lost = float(counts.sum()), float(failed[name].sum())
         members[name] = {
             "transactions": done,
-            "throughput_per_s": ratio_of_sums(counts, lengths)[0].document(),
-            "share": ratio_of_sums(counts, together)[0].document(),
+            "throughput_per_s": ratio_of_sums(counts, lengths, bin_s=bin_s)[0].document(),
+            "share": ratio_of_sums(counts, together, bin_s=bin_s)[0].document(),
             "errors_share": lost / (done + lost) if done + lost else None,
         }
     return {

@@ -85,7 +85,7 @@ def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str
         "servers": {
             name: {
                 "calls_per_s": _rate(keys, measurement, chosen),
-                "read_share": _share(_sum(reads[name], measurement), together, chosen),
+                "read_share": _share(_sum(reads[name], measurement), together, chosen, measurement.bin_s),
             }
             for name, keys in sorted(calls.items())
         },
@@ -120,12 +120,12 @@ def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
 
 def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     together = _sum(keys, measurement)
-    found = NOTHING if together is None else ratio(together, measurement.lengths, chosen)
+    found = NOTHING if together is None else ratio(together, measurement.lengths, chosen, bin_s=measurement.bin_s)
     return found.document()
 
 
-def _share(part: Floats | None, together: Floats | None, chosen: Mask) -> dict[str, Any]:
+def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> dict[str, Any]:
     """Share of one server; nothing where nobody was read from."""
     if together is None or not np.nansum(together[chosen]) > 0:
         return NOTHING.document()
-    return ratio(np.zeros_like(together) if part is None else part, together, chosen).document()
+    return ratio(np.zeros_like(together) if part is None else part, together, chosen, bin_s=bin_s).document()

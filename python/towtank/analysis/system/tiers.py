@@ -121,12 +121,12 @@ class Observed:
         return PARTS.get(str(self.tiers.get(tier, {}).get("kind", "")), ())
 
 
-def ratio(tops: Floats, bottoms: Floats, chosen: Mask) -> Estimate:
-    """Ratio of sums over the chosen bins that were observed; nothing where more than half was not."""
+def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estimate:
+    """Ratio of sums over the chosen bins that were observed; nothing if more than half was not."""
     usable = chosen & np.isfinite(tops)
     if usable.sum() * 2 < chosen.sum() or not usable.any():
         return estimates.NOTHING
-    return ratio_of_sums(tops[usable], bottoms[usable])[0]
+    return ratio_of_sums(tops[usable], bottoms[usable], bin_s=bin_s * float(chosen.sum()) / float(usable.sum()))[0]
 
 
 def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
@@ -169,8 +169,8 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
 def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Estimate, Estimate]:
     """CPUs used, and CPU time per transaction."""
     return (
-        ratio(seconds, measurement.lengths, chosen),
-        ratio(seconds, measurement.transactions.ended, chosen),
+        ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s),
+        ratio(seconds, measurement.transactions.ended, chosen, bin_s=measurement.bin_s),
     )
 
 
@@ -195,7 +195,7 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
     sockets = samples.gauge(start, end, "host", "tcp_memory_bytes")
     return {
         "cpus": observed.host_cpus,
-        "cpus_used": ratio(np.asarray(used), measurement.lengths, chosen).document(),
+        "cpus_used": ratio(np.asarray(used), measurement.lengths, chosen, bin_s=measurement.bin_s).document(),
         "disks": {name: {**found, "stacked": is_stacked(name, last.get(name, {}))} for name, found in disks.items()},
         "networks": rates("networks", _NETWORK_RATES),
         "tcp": {out: samples.track("host", name).growth(start, end) for out, name in TCP_COUNTS.items()},

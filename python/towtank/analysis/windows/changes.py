@@ -7,15 +7,10 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from towtank.analysis.windows.steady import SIGNIFICANCE, Trend
+from towtank.analysis.windows import tolerances
+from towtank.analysis.windows.steady import SIGNIFICANCE, Trend, chance_of
+from towtank.analysis.windows.tolerances import GROSS
 
-TOLERANCE = {"throughput": 0.05, "response_time": 0.20}
-"""Change over the window that matters, besides being significant. Response time is taken by its logarithm, and near
-saturation wanders more than throughput does; what would change a capacity figure by a twentieth is no steady state.
-[1]"""
-CPU_TOLERANCE = 0.10
-GROSS = 3.0
-"""Multiple of the tolerance from which on the run cannot carry an answer at all. [1]"""
 _LARGE = 0.5
 """Change of response time that counts at a weaker level. [1]"""
 _LARGE_SIGNIFICANCE = 0.05
@@ -47,7 +42,7 @@ class Change:
     @property
     def tolerance(self) -> float:
         """Largest change that does not matter. [1]"""
-        return tolerance(self.metric)
+        return tolerances.tolerance(self.metric)
 
     @property
     def is_gross(self) -> bool:
@@ -62,11 +57,6 @@ class Change:
     def text(self) -> str:
         """The metric in words."""
         return self.metric.replace("_", " ")
-
-
-def tolerance(metric: str) -> float:
-    """Largest change of a metric over a window that does not matter. [1]"""
-    return TOLERANCE.get(metric, CPU_TOLERANCE)
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
@@ -95,7 +85,7 @@ def of_trend(metric: str, line: Trend, cautious: Trend, span_s: float, mean: flo
     test.
     """
     share = relative(metric, line.slope_per_s * span_s, mean)
-    limit = tolerance(metric)
+    limit = tolerances.tolerance(metric)
     large = metric == "response_time" and not 1 / (1 + _LARGE) < 1 + share < 1 + _LARGE
     if not (large and cautious.p_value < _LARGE_SIGNIFICANCE) and not (
         abs(share) > limit and line.p_value < SIGNIFICANCE
@@ -107,12 +97,11 @@ def of_trend(metric: str, line: Trend, cautious: Trend, span_s: float, mean: flo
 
 
 def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
-    """Return the change from the start of a window to its rest; error and freedom are those of the cautious test."""
+    """Return the change from the start of a window to what follows, with error and freedom of the cautious test."""
     least = abs(
         relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)
     )
-    chance = 0.0 if error == 0 else float(2 * stats.t.sf(abs(difference) / error, freedom))
-    return Change(metric, relative(metric, difference, mean), least, chance)
+    return Change(metric, relative(metric, difference, mean), least, chance_of(difference, error, freedom))
 
 
 def quantile(freedom: float) -> float:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.windows.tolerances import tolerance
 
-TOLERANCE = 0.05
+TOLERANCE = tolerance("throughput")
 """Share of the arrivals that may be left unfinished: as much as throughput may change over a window. [1]"""
 DEVIATIONS = 3.0
 """Number of standard deviations of chance beyond which growth is significant. [1]"""

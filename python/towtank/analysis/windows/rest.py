@@ -1,7 +1,8 @@
-"""Rest that is shown: the change over a window that its noise does not exclude, against the change that matters.
+"""Rest that is shown: the change over a window that its noise does not exclude, against the change that is allowed.
 
-A test that finds no trend shows little if the window is short or noisy. As in a settle stage, the change found plus its
-error must be small for a series to count as shown to be at rest.
+A test that finds no trend shows little if the window is short or noisy. A series counts as shown to be at rest if the
+change found plus its error is small. Settle stages, windows, and what a cut at half of a window leaves ask the same
+functions.
 """
 
 from __future__ import annotations
@@ -11,15 +12,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from towtank.analysis.measurement import Floats
 from towtank.analysis.windows import steady
-from towtank.analysis.windows.settling import CHANGE_AT_MOST, ERRORS, LEAST_WINDOW_S, TREND_SIGNIFICANCE
+from towtank.analysis.windows.tolerances import NEGLIGIBLE, allowed
 
 TESTED = ("throughput", "response_time")
 """Series whose rest must be shown; CPU time of tiers follows throughput."""
-_CPU_AT_MOST = 0.10
-_OBSERVATIONS_AT_LEAST = 8
+LEAST_WINDOW_S = 10.0
+"""Shortest window that shows rest; one second is one record of the engine. [s]"""
+OBSERVATIONS_AT_LEAST = 8
+"""Fewest observations that show rest. [1]"""
+TREND_SIGNIFICANCE = 0.05
+"""Level of the test for a trend. Not finding one is the easier, the stricter the test; this level finds more trends
+than the 0.01 of the analysis."""
+_CONFIDENCE = 0.90
+# A straight line through fewer observations leaves nothing to estimate its error from.
+_ESTIMATED_AT_LEAST = 5
 # A longer window than this is no advice. [s]
 _WINDOW_AT_MOST_S = 24 * 3600.0
 
@@ -32,79 +42,127 @@ class Rest:
     ----------
     change : float
         Change over the window on the straight line through the series. [1]
-    at_most : float
-        Size of a change that the window does not exclude: one-sided 90 %. [1]
+    at_most : float or None
+        Size of a change that the window does not exclude: one-sided 90 %. None if the window has too few observations
+        to exclude any change. [1]
     allowed : float
-        Change that does not matter. [1]
+        Change that rest must exclude. [1]
     needed_s : float or None
-        Length of a window that excludes it, if what was found is chance; None beyond a day. [s]
+        Length of a window that excludes it, if what was found is chance; None beyond a day, and without any value. [s]
     """
 
     change: float
-    at_most: float
+    at_most: float | None
     allowed: float
     needed_s: float | None
 
     @property
     def is_shown(self) -> bool:
-        """Whether a change that matters is excluded."""
-        return self.at_most <= self.allowed
+        """Whether a change larger than allowed is excluded."""
+        return self.at_most is not None and self.at_most <= self.allowed
 
     def document(self) -> dict[str, Any]:
         """Document of one series in the window of a run summary."""
         return {"at_most": self.at_most, "allowed": self.allowed, "needed_s": self.needed_s, "is_shown": self.is_shown}
 
 
-def rest_of(name: str, values: Floats, middles_s: Floats) -> Rest | None:
-    """Compare the change that a series may hide with the change that matters.
+@dataclass(frozen=True)
+class Unrest:
+    """What keeps a series from being at rest.
+
+    Attributes
+    ----------
+    why : str
+        In words; empty if the series is at rest.
+    change : float
+        Change over the window on the straight line through the series. [1]
+    """
+
+    why: str
+    change: float
+
+
+def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True) -> Rest:
+    """Compare the change that a series may hide with the change that is allowed.
 
     Parameters
     ----------
     name : str
         `throughput`, `response_time` (logarithms) or another series.
     values : ndarray of shape (n_observations,)
-    middles_s : ndarray of shape (n_observations,)
-        Middles of the observations. [s]
-
-    Returns
-    -------
-    Rest or None
-        None if the series is too short for an error of its slope.
+    edges_s : ndarray of shape (n_observations + 1,)
+        Edges of the observations. [s]
+    cautious : bool, default True
+        Whether the error is that of the cautious trend, as for changes that were found: its autocorrelation is
+        corrected for the bias of a short series, and Student's t has its degrees of freedom.
 
     Notes
     -----
+    A settle stage takes the plain error and the normal distribution, and four looks in a row instead: with the cautious
+    error a system at rest with the noise of `settling.look` would wait for 60 s in place of 39 s.
+
     If what was found is chance, it falls with the square root of the length of the window, as its error does. A change
     that is no chance is found in a longer window.
     """
-    if len(values) < _OBSERVATIONS_AT_LEAST:
-        return None
-    line = steady.trend(middles_s, values)
-    span = float(np.ptp(middles_s))
-    scale = 1.0 if name == "response_time" else abs(float(values.mean()))
+    count, limit = len(values), _plain(name, allowed(name))
+    scale = 1.0 if name == "response_time" else abs(float(values.mean())) if count else 0.0
     if scale == 0:
-        return None
-    change, error = abs(line.slope_per_s) * span / scale, ERRORS * line.error_per_s * span / scale
-    allowed = CHANGE_AT_MOST.get(name.replace("_", " "), _CPU_AT_MOST)
-    length = span * len(values) / (len(values) - 1)
-    needed = length * ((change + error) / allowed) ** 2
+        return Rest(0.0, None, limit, None)
+    length = float(edges_s[-1] - edges_s[0])
+    least = _least_length_s(length / count)
+    if count < _ESTIMATED_AT_LEAST:
+        return Rest(0.0, None, limit, least)
+    middles = (edges_s[:-1] + edges_s[1:]) / 2
+    line, span = steady.trend(middles, values, cautious=cautious), float(np.ptp(middles))
+    quantile = float(stats.t.ppf(_CONFIDENCE, line.freedom if cautious else math.inf))
+    change = line.slope_per_s * span / scale
+    most = abs(change) + quantile * line.error_per_s * span / scale
+    needed = max(least, length * (most / allowed(name)) ** 2)
     return Rest(
         _plain(name, change),
-        _plain(name, change + error),
-        _plain(name, allowed),
+        _plain(name, most) if count >= OBSERVATIONS_AT_LEAST else None,
+        limit,
         needed if needed <= _WINDOW_AT_MOST_S else None,
     )
 
 
+def unknown(name: str, observation_s: float) -> Rest:
+    """Rest of a series with too few transactions for a single test, with observations of this length."""
+    return Rest(0.0, None, _plain(name, allowed(name)), _least_length_s(observation_s))
+
+
+def unrest_of(name: str, values: Floats, edges_s: Floats, *, proven: bool = True, cautious: bool = True) -> Unrest:
+    """Look for what keeps a series from being at rest.
+
+    Parameters
+    ----------
+    name, values, edges_s, cautious
+        As of `rest_of`.
+    proven : bool, default True
+        Whether a change that may be larger than allowed counts as unrest, too.
+    """
+    found = rest_of(name, values, edges_s, cautious=cautious)
+    text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"
+    if proven and not found.is_shown:
+        most = "any amount" if found.at_most is None else f"{100 * found.at_most:.3g} %"
+        return Unrest(f"{text} changes by {100 * found.change:+.3g} %, perhaps by {most}, {over}", found.change)
+    chance = steady.trend((edges_s[:-1] + edges_s[1:]) / 2, values).p_value
+    if chance < TREND_SIGNIFICANCE and abs(found.change) > NEGLIGIBLE:
+        return Unrest(f"{text} has a trend of {100 * found.change:+.3g} % {over} (p = {chance:.2g})", found.change)
+    if steady.significant_cut(values):
+        return Unrest(f"{text} differs at the start of the last {edges_s[-1] - edges_s[0]:.0f} s", found.change)
+    return Unrest("", found.change)
+
+
 def is_at_rest(name: str, values: Floats, edges_s: Floats) -> bool:
-    """Whether a series would end a settle stage: no trend, no transient, and a change that matters is excluded."""
-    middles = (edges_s[:-1] + edges_s[1:]) / 2
-    if len(values) < _OBSERVATIONS_AT_LEAST or edges_s[-1] - edges_s[0] < LEAST_WINDOW_S:
+    """Whether a series is at rest: no trend, no transient, and a change larger than allowed is excluded."""
+    if len(values) < OBSERVATIONS_AT_LEAST or edges_s[-1] - edges_s[0] < LEAST_WINDOW_S:
         return False
-    found = rest_of(name, values, middles)
-    if found is None or not found.is_shown or steady.trend(middles, values).p_value < TREND_SIGNIFICANCE:
-        return False
-    cut = steady.mser(values, steady.batch_for(len(values)))
-    return not cut.observations or steady.differs(values, cut.observations)[0] >= steady.CUT_SIGNIFICANCE
+    return not unrest_of(name, values, edges_s).why
+
+
+def _least_length_s(observation_s: float) -> float:
+    return max(LEAST_WINDOW_S, OBSERVATIONS_AT_LEAST * observation_s)
 
 
 def _plain(name: str, change: float) -> float:

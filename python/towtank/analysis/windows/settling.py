@@ -1,9 +1,9 @@
-"""Whether a system under a load that is held has come to rest: the decision that ends a settle stage.
+"""Decides whether a system under a constant load has come to rest, which ends a settle stage.
 
-Every second the record so far is looked at. What counts is the later half of it, or the last `least_window_s` where
-that is more, so that any start is left behind in time and a noisy system is given longer. There, throughput, mean
-response time, requests in flight and arrivals that wait must show no trend beyond chance, MSER must find nothing left
-to cut off, and what changed must be small besides. A single look may be quiet by chance, so `LOOKS` in a row must be.
+Every second the record so far is tested: the later half of it, or the last `least_window_s` if that is more, so that
+any start is left behind in time and a noisy system is given longer. There, throughput, mean response time, requests in
+flight and waiting arrivals must show no trend beyond chance, MSER must find nothing left to cut off, and a change that
+matters must be excluded. A single test may pass by chance, so `LOOKS` in a row must pass.
 """
 
 from __future__ import annotations
@@ -17,28 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from towtank.analysis.windows import steady
-from towtank.analysis.windows.steady import CUT_SIGNIFICANCE
+from towtank.analysis.windows.rest import LEAST_WINDOW_S, OBSERVATIONS_AT_LEAST, TREND_SIGNIFICANCE, unrest_of
+from towtank.analysis.windows.tolerances import allowed
+from towtank.analysis.windows.transient import transient_of
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_WINDOW_S = 10.0
-"""Shortest window that is looked at; one second is one record of the engine. [s]"""
 LOOKS = 4
 """Looks in a row that must find rest. [1]"""
-# Not finding a trend is the easier, the stricter the test; 0.05 finds more of them than the 0.01 of the analysis.
-TREND_SIGNIFICANCE = 0.05
-# Of a change over the window; what is less is no trend worth waiting for, what is more is not rest even if it may be
-# chance. A window twice as long as the shortest has half the error, so a quiet system passes soon, a noisy one later.
-_NEGLIGIBLE = 0.005
-CHANGE_AT_MOST = {"throughput": 0.10, "response time": 0.25}
-"""Changes over a window that do not matter; of response time, of its logarithm. [1]"""
-ERRORS = 1.28
-"""Errors added to a change: one-sided 90 % of a normal distribution; a change as large as allowed passes one look in
-ten. [1]"""
 _CYCLES = 3.0
 _RESPONSES = 5.0
 _TRANSACTIONS_PER_OBSERVATION = 5
-_OBSERVATIONS_AT_LEAST = 8
 
 
 @dataclass(frozen=True)
@@ -150,7 +139,7 @@ def look(seconds: Seconds) -> Look:
     count = len(seconds.ends_s)
     total = float(seconds.lengths_s.sum())
     least = least_window_s(seconds)
-    if total < least or count < _OBSERVATIONS_AT_LEAST:
+    if total < least or count < OBSERVATIONS_AT_LEAST:
         return Look(False, total, "too short to be judged" if math.isfinite(least) else "nothing has ended yet")
     behind = np.cumsum(seconds.lengths_s[::-1])
     chosen = seconds.last(min(count, int(np.searchsorted(behind, max(least, total / 2) - 1e-6)) + 1))
@@ -163,33 +152,18 @@ def look_for_trend(seconds: Seconds) -> Look:
 
 
 def without_transient(seconds: Seconds) -> Seconds | None:
-    """Leave out the start of a record as far as MSER finds it to differ; None if that may be more than half of it.
+    """Leave out the transient at the start of a record; None if the transient may be longer than half of it.
 
-    The analysis tests cuts in the same way, so that a stage is judged by what will be analysed. It differs in two
-    points: it leaves differences of at most 1 % in, and it analyses what a cut at half of the window leaves if that is
-    at rest.
+    The analysis leaves out the same, by the same function. It knows the CPU time of tiers besides.
     """
     sizes = _grouping(seconds)
     if sizes is None:
         return seconds
-    lengths, ended, sums = (
-        _summed(part, *sizes) for part in (seconds.lengths_s, seconds.ended, seconds.response_sum_s)
-    )
-    series = [ended / lengths]
-    if ended.min() > 0 and sums.min() > 0:
-        series.append(np.log(sums / ended))
-    cuts = [cut for values in series if (cut := _transient(values))]
-    if any(cut.at_limit for cut in cuts):
+    series, edges = _series(seconds, sizes)
+    transient = transient_of(series)
+    if transient.unsettled(series, edges, transient.observations):
         return None
-    left_out = max((cut.observations for cut in cuts), default=0)
-    return seconds.last((sizes[1] - left_out) * sizes[0]) if left_out else seconds
-
-
-def _transient(values: Floats) -> steady.Cut | None:
-    """Return the cut behind a start that differs from the rest by more than noise; None without such a start."""
-    cut = steady.mser(values, steady.batch_for(len(values)))
-    differs = cut.observations and steady.differs(values, cut.observations)[0] < CUT_SIGNIFICANCE
-    return cut if differs else None
+    return seconds.last((sizes[1] - transient.observations) * sizes[0]) if transient.observations else seconds
 
 
 def _look_at(chosen: Seconds, *, proven: bool) -> Look:
@@ -204,12 +178,23 @@ def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iter
     if sizes is None:
         yield "too few transactions to be judged"
         return
-    lengths, ended, sums = (_summed(part, *sizes) for part in (chosen.lengths_s, chosen.ended, chosen.response_sum_s))
-    times = np.cumsum(lengths) - lengths / 2
-    yield _of_series("throughput", times, ended / lengths, changes, proven=proven)
-    if ended.min() > 0 and sums.min() > 0:
-        yield _of_series("response time", times, np.log(sums / ended), changes, proven=proven)
+    series, edges = _series(chosen, sizes)
+    for name, values in series.items():
+        found = unrest_of(name, values, edges, proven=proven, cautious=False)
+        changes[name.replace("_", " ")] = found.change
+        yield found.why
     yield _of_backlog(chosen, changes)
+
+
+def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats], Floats]:
+    """Observations of throughput and of the logarithm of the mean response time, and their edges. [s]"""
+    lengths, ended, sums = (
+        _summed(part, *sizes) for part in (seconds.lengths_s, seconds.ended, seconds.response_sum_s)
+    )
+    series = {"throughput": ended / lengths}
+    if ended.min() > 0 and sums.min() > 0:
+        series["response_time"] = np.log(sums / ended)
+    return series, np.concatenate([[0.0], np.cumsum(lengths)])
 
 
 def _grouping(chosen: Seconds) -> tuple[int, int] | None:
@@ -217,28 +202,12 @@ def _grouping(chosen: Seconds) -> tuple[int, int] | None:
     count = len(chosen.ends_s)
     rate = float(chosen.ended.mean())
     size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else count
-    return (size, count // size) if count // size >= _OBSERVATIONS_AT_LEAST else None
+    return (size, count // size) if count // size >= OBSERVATIONS_AT_LEAST else None
 
 
 def _summed(values: Floats, size: int, count: int) -> Floats:
     # The newest seconds must be in, so that what does not fill an observation is left out at the start.
     return np.asarray(values[len(values) - size * count :].reshape(count, size).sum(axis=1), dtype=float)
-
-
-def _of_series(name: str, times: Floats, values: Floats, changes: dict[str, float], *, proven: bool) -> str:
-    """What is not at rest in one series; response times come as logarithms."""
-    line = steady.trend(times, values)
-    span = float(np.ptp(times))
-    change = line.slope_per_s * span if name == "response time" else line.relative_change
-    changes[name] = change
-    most = abs(change) + ERRORS * line.error_per_s * span / (1.0 if name == "response time" else abs(values.mean()))
-    if proven and most > CHANGE_AT_MOST[name]:
-        return f"{name} changes by {100 * change:+.3g} %, perhaps by {100 * most:.3g} %, over {span:.0f} s"
-    if line.p_value < TREND_SIGNIFICANCE and abs(change) > _NEGLIGIBLE:
-        return f"{name} has a trend of {100 * change:+.3g} % over {span:.0f} s (p = {line.p_value:.2g})"
-    if _transient(values):
-        return f"{name} differs at the start of the last {span:.0f} s"
-    return ""
 
 
 def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
@@ -248,7 +217,7 @@ def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
     line = steady.trend(times, backlog)
     change = line.slope_per_s * float(np.ptp(times))
     changes["backlog"] = change
-    if line.p_value >= TREND_SIGNIFICANCE or abs(change) <= max(1.0, CHANGE_AT_MOST["throughput"] * backlog.mean()):
+    if line.p_value >= TREND_SIGNIFICANCE or abs(change) <= max(1.0, allowed("throughput") * backlog.mean()):
         return ""
     return f"the backlog {'grows' if change > 0 else 'falls'} by {abs(change):.3g} over {float(np.ptp(times)):.0f} s"
 

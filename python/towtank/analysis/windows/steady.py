@@ -131,9 +131,25 @@ def differs(values: Floats, cut: int) -> tuple[float, float]:
         Mean before the cut minus mean after it.
     """
     difference, error, freedom = difference_at(values, cut)
+    return chance_of(difference, error, freedom), difference
+
+
+def chance_of(difference: float, error: float, freedom: float) -> float:
+    """Probability of as large a difference by chance, by a two-sided t-test; 1 without any difference. In [0, 1]"""
     if error == 0:
-        return (0.0 if difference else 1.0), difference
-    return float(2 * stats.t.sf(abs(difference) / error, freedom)), difference
+        return 0.0 if difference else 1.0
+    return float(2 * stats.t.sf(abs(difference) / error, freedom))
+
+
+def is_significant(values: Floats, cut: Cut) -> bool:
+    """Whether the observations before a cut differ from those after it beyond chance."""
+    return cut.observations > 0 and differs(values, cut.observations)[0] < CUT_SIGNIFICANCE
+
+
+def significant_cut(values: Floats) -> Cut | None:
+    """Return the cut behind a start that differs from the rest by more than noise; None without such a start."""
+    cut = mser(values, batch_for(len(values)))
+    return cut if is_significant(values, cut) else None
 
 
 def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float, float, float]:

@@ -14,21 +14,23 @@ from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.growth import Growth, growth_of
-from towtank.analysis.windows.rest import TESTED, Rest, is_at_rest, rest_of
-from towtank.analysis.windows.steady import CUT_SIGNIFICANCE, Trend
+from towtank.analysis.windows.rest import TESTED, Rest, rest_of, unknown
+from towtank.analysis.windows.steady import Trend
 from towtank.analysis.windows.stretch import Stretch, stretches
+from towtank.analysis.windows.tolerances import tolerance
+from towtank.analysis.windows.transient import transient_of
 
 # Observations are made long enough to hold this many transactions, so that slow loads are not tested on zeros
 # and ones.
 _TRANSACTIONS_PER_OBSERVATION = 5
+# Fewer observations have neither a trend nor a transient. [1]
+_TESTED_AT_LEAST = 4
 _KEEP_AT_LEAST = 0.5
 _WHOLE = 0.5
 # Fitted levels follow dependent noise, so that a step must be far beyond what a t-test asks: of 18 kinds of noise (5
 # and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each) those with 0.6 and 20
 # observations pass for a step in 0.7 % of series, the others in 0.3 % at most.
 _STEP_SIGNIFICANCE = 1e-6
-# What differs by less is left in: it changes no mean that matters, and data are dear.
-_WORTH_A_CUT = 0.01
 _ROUNDING_S = 1e-6  # [s]
 # A tier that hardly works shows the ticks of the kernel's clock, not its load.
 _CPUS_WORTH_A_TEST = 0.05
@@ -166,25 +168,16 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
     """
     chosen = measurement.inside(window.asked_start_s, window.asked_end_s)
     window.growth = growth_of(measurement, chosen)
-    series, edges = _series(measurement, chosen, tiers_cpu_s)
-    if len(edges) < 5:
+    series, edges, observation_s = _series(measurement, chosen, tiers_cpu_s)
+    if len(edges) < _TESTED_AT_LEAST + 1:
         window.note = "too short to be tested"
+        window.rest = {name: unknown(name, observation_s) for name in TESTED}
         return window
-    latest, at_limit = 0, list[Change]()
-    for name, values in series.items():
-        cut = steady.mser(values, steady.batch_for(len(values)))
-        window.cuts_s[name] = float(edges[cut.observations] - edges[0])
-        difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
-        change = changes.of_difference(name, difference, error, freedom, float(values[cut.observations :].mean()))
-        probability, _ = steady.differs(values, cut.observations)
-        if cut.observations and probability < CUT_SIGNIFICANCE and abs(change.share) > _WORTH_A_CUT:
-            latest = max(latest, cut.observations)
-            if cut.at_limit and abs(change.share) > change.tolerance:
-                at_limit.append(change)
-    latest = _leave_out(measurement, window, edges, latest)
+    transient = transient_of(series)
+    window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
+    latest = _leave_out(measurement, window, edges, transient.observations)
     kept = {name: values[latest:] for name, values in series.items()}
-    # A minimum at the limit may mean that the transient is longer; what is left decides, as it does in a settle stage.
-    window.changes += [each for each in at_limit if not is_at_rest(each.metric, kept[each.metric], edges[latest:])]
+    window.changes += transient.unsettled(series, edges, latest)
     _test_trends(window, kept, edges[latest:])
     _test_steps(window, kept, edges[latest:])
     window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
@@ -225,15 +218,14 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> No
         mean = float(values.mean()) if len(values) else 0.0
         share = changes.relative(name, line.slope_per_s * span, mean)
         window.trends[name] = replace(line, relative_change=share)
-        if (rest := rest_of(name, values, middles)) is not None:
-            window.rest[name] = rest
+        window.rest[name] = rest_of(name, values, edges)
         cautious = steady.trend(middles, values, cautious=True)
         if name not in known and (change := changes.of_trend(name, line, cautious, span, mean)) is not None:
             window.changes.append(change)
 
 
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> None:
-    """The largest change of level of each series of which nothing else is told yet.
+    """Add the largest change of level of each series without another change.
 
     What goes away again, as a job in the background does, leaves no trend and nothing for MSER at the start.
     """
@@ -244,15 +236,17 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> Non
         found = [
             (abs(change), place, change)
             for place, before, after in lasting_steps(values, _STEP_SIGNIFICANCE)
-            if abs(change := changes.relative(name, after - before, before)) > changes.tolerance(name)
+            if abs(change := changes.relative(name, after - before, before)) > tolerance(name)
         ]
         if found:
             _, place, change = max(found)
-            window.steps.append((name, float(edges[place]), change, changes.tolerance(name)))
+            window.steps.append((name, float(edges[place]), change, tolerance(name)))
 
 
-def _series(measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]) -> tuple[dict[str, Floats], Floats]:
-    """What is tested: observations of equal length, and their edges in run time."""
+def _series(
+    measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
+) -> tuple[dict[str, Floats], Floats, float]:
+    """Return the series that are tested, in observations of equal length; their edges in run time; and that length."""
     lengths = measurement.lengths
     # Stage edges cut seconds; what is left of one is too short to be an observation like the others.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
@@ -265,6 +259,9 @@ def _series(measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Float
     # Seconds that do not fill an observation are left out at the end, so that a transient at the start stays
     # seen.
     groups = numbers[: count * size].reshape(count, size) if count else np.zeros((0, size), dtype=np.int64)
+
+    # Too few transactions for a single observation need the length of their rate.
+    observation_s = size * float(lengths[numbers].mean()) if len(numbers) else 0.0
 
     def summed(values: Floats) -> Floats:
         return np.asarray(values[groups].sum(axis=1), dtype=float)
@@ -279,7 +276,7 @@ def _series(measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Float
         used = summed(seconds) / lengths
         if len(used) and np.isfinite(used).all() and used.mean() >= _CPUS_WORTH_A_TEST:
             series[f"cpu of {name}"] = used
-    return series, edges
+    return series, edges, observation_s
 
 
 def _note(window: Window) -> str:

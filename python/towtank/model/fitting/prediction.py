@@ -126,7 +126,8 @@ def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, 
         low = percentiles(kept, share)[0]
         if low is None:
             continue
-        row["throughput"][band][0] = min(low, row["throughput"][band][0] or low)
+        before = row["throughput"][band][0]
+        row["throughput"][band][0] = low if before is None else min(low, before)
         if "response_s" in row and row["response_s"][band][1] is not None:
             # Where a line may carry nothing at all, its response time has no upper end.
             slowest = load / low - think_s if low > 0 else None

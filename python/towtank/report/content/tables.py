@@ -111,7 +111,10 @@ def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], 
         (
             *_head_cells(configuration, point),
             *(people.plain_estimate(dig(point, "tiers", tier, "cpus_used"), "") for tier in tiers),
-            *(people.plain_estimate(dig(point, "not_attributed", name, "cpus_used"), "") for name in rests),
+            *(
+                people.plain_estimate(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used")), "")
+                for name in rests
+            ),
         )
         for configuration, point in counting
     )
@@ -133,7 +136,10 @@ def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[s
         people.seconds_estimate(dig(point, "response_time_s", "mean")),
         people.seconds_estimate(dig(point, "response_time_s", "p95")),
         *(people.plain_estimate(dig(point, "tiers", tier, "cpus_used"), "CPUs") for tier in tiers),
-        *(people.plain_estimate(dig(point, "not_attributed", name, "cpus_used"), "CPUs") for name in rests),
+        *(
+            people.plain_estimate(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used")), "CPUs")
+            for name in rests
+        ),
         people.share(point.get("errors_share")),
         ", ".join(verdicts),
     )

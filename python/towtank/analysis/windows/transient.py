@@ -1,0 +1,74 @@
+"""The transient at the start of a window: how much of it is left out, and whether it may be longer than half.
+
+A stage that ends on evidence and the analysis afterwards ask the same function, so that a stage is judged by what will
+be analysed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from towtank.analysis.measurement import Floats
+from towtank.analysis.windows import changes, steady
+from towtank.analysis.windows.changes import Change
+from towtank.analysis.windows.rest import is_at_rest
+
+# What differs by less is left in: it changes no mean that matters, and data are dear.
+_WORTH_A_CUT = 0.01
+
+
+@dataclass(frozen=True)
+class Transient:
+    """The start of a window that differs from what follows.
+
+    Attributes
+    ----------
+    cuts : dict
+        What MSER proposes to leave out, by metric.
+    observations : int
+        Observations to leave out; 0 without a cut that counts. [1]
+    at_limit : tuple of Change
+        Changes at cuts at half of the window: the transient may be longer.
+    """
+
+    cuts: dict[str, steady.Cut]
+    observations: int
+    at_limit: tuple[Change, ...]
+
+    def unsettled(self, series: Mapping[str, Floats], edges_s: Floats, left_out: int) -> list[Change]:
+        """Return the changes at half of the window after which the series is not at rest.
+
+        Parameters
+        ----------
+        series : dict of ndarray of shape (n_observations,)
+        edges_s : ndarray of shape (n_observations + 1,)
+            Edges of the observations. [s]
+        left_out : int
+            Observations that are left out; at least `observations`. [1]
+        """
+        return [
+            change
+            for change in self.at_limit
+            if not is_at_rest(change.metric, series[change.metric][left_out:], edges_s[left_out:])
+        ]
+
+
+def transient_of(series: Mapping[str, Floats]) -> Transient:
+    """Find the transient of a window.
+
+    Notes
+    -----
+    A cut counts if what it removes differs by more than 1 % and beyond chance. A cut at half of the window that removes
+    a change that matters may be too short; `Transient.unsettled` decides by what is left, as in a settle stage.
+    """
+    cuts, latest, at_limit = dict[str, steady.Cut](), 0, list[Change]()
+    for name, values in series.items():
+        cut = cuts[name] = steady.mser(values, steady.batch_for(len(values)))
+        difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
+        change = changes.of_difference(name, difference, error, freedom, float(values[cut.observations :].mean()))
+        if steady.is_significant(values, cut) and abs(change.share) > _WORTH_A_CUT:
+            latest = max(latest, cut.observations)
+            if cut.at_limit and abs(change.share) > change.tolerance:
+                at_limit.append(change)
+    return Transient(cuts, latest, tuple(at_limit))

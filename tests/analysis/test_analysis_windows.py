@@ -1,0 +1,175 @@
+"""The rest of a window: short windows say what they may hide, and stages and analysis leave out the same transient."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+from simulated_windows import window_of
+
+from towtank.analysis import load
+from towtank.analysis.checks import window as checks
+from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.limits import plateaus
+from towtank.analysis.measurement import TimedHistograms
+from towtank.analysis.statistics import error_of
+from towtank.analysis.statistics.histograms import Layout
+from towtank.analysis.system import tiers
+from towtank.analysis.windows import changes, growth, steady
+from towtank.analysis.windows.rest import is_at_rest, rest_of
+from towtank.analysis.windows.settling import Seconds, without_transient
+from towtank.analysis.windows.tolerances import ALLOWED, TOLERANCE
+
+
+def steady_window(seconds, per_s=20.0, response_s=0.01):
+    """A window with answers at equal distances."""
+    ends = np.arange(0.5 / per_s, seconds, 1 / per_s)
+    return window_of(ends - response_s, ends, 0, seconds, is_open=False)
+
+
+def note_of(window):
+    (doubt,) = checks.rest(SimpleNamespace(window=window))
+    assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
+    return doubt
+
+
+@pytest.mark.parametrize("seconds", [2, 3, 4, 7])
+def test_a_window_too_short_for_any_statement_says_so_and_names_the_length(seconds):
+    """Eight observations of a second, and ten seconds, are the least that shows rest."""
+    window = steady_window(seconds)
+    assert (window.steady, window.outcome) == (True, "cannot tell")
+    doubt = note_of(window)
+    assert doubt.message == (
+        f"the window of {seconds} s does not exclude any change of throughput (limit 10 %; too few observations) and "
+        "any change of response time (limit 28.4 %; too few observations); a window of at least 10 s would"
+    )
+    assert (doubt.seen, doubt.limit) == (None, None)
+    assert {found["at_most"] for found in window.document()["rest"].values()} == {None}
+
+
+def test_a_window_that_is_long_enough_and_quiet_has_no_note():
+    window = steady_window(10)
+    assert window.outcome == "holds"
+    assert not list(checks.rest(SimpleNamespace(window=window)))
+
+
+def test_the_length_allows_for_few_transactions():
+    """One transaction in five seconds: an observation holds five, 25 s, and eight of these are needed."""
+    window = steady_window(60, per_s=0.2)
+    assert window.note == "too short to be tested"
+    assert note_of(window).message.endswith("a window of at least 200 s would")
+
+
+def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
+    """Ten answers in each second, but none in the eleventh: throughput has a value there, response time has none."""
+    ends = np.arange(0.05, 20, 0.1)
+    ends = ends[(ends < 10) | (ends > 11)]
+    window = window_of(ends - 0.01, ends, 0, 20, is_open=False)
+    assert window.outcome != "holds"
+    assert "any change of response time (nothing completed in some of its seconds)" in note_of(window).message
+
+
+def test_rest_has_the_error_of_changes_that_are_found():
+    """Noise that alternates slowly looks quiet by its plain error; `changes` corrects its autocorrelation for bias."""
+    edges = np.arange(21.0)
+    values = 100 + 3 * np.sin(np.arange(20) * 1.1)
+    line = steady.trend((edges[:-1] + edges[1:]) / 2, values, cautious=True)
+    span, mean = 19.0, values.mean()
+    error = stats.t.ppf(0.9, line.freedom) * line.error_per_s * span / mean
+    found = rest_of("throughput", values, edges)
+    assert found.at_most == pytest.approx(abs(line.slope_per_s) * span / mean + error)
+    assert found.at_most > 1.2 * rest_of("throughput", values, edges, cautious=False).at_most
+
+
+def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
+    """The rule of `tolerances`, as the reference states it: 5 and 20 % matter, 10 and 28 % must be excluded."""
+    assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
+    assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)
+    assert TOLERANCE["throughput"] == growth.TOLERANCE
+
+
+def test_where_nothing_is_cut_there_is_no_change_that_chance_would_have_to_explain():
+    values = np.random.default_rng(1).normal(100, 1, size=40)
+    for cautious in (False, True):
+        found = changes.of_difference("throughput", *steady.difference_at(values, 0, cautious=cautious), values.mean())
+        assert (found.share, found.at_least, found.p_value) == (0.0, 0.0, 1.0)
+    assert changes.of_difference("throughput", 5.0, 0.0, 9.0, 100.0).p_value == 0.0
+
+
+def with_transient(noise):
+    """Response times six times as long for 30 of 60 s at 20 answers a second, with lognormal noise of each second."""
+    stream, ends = np.random.default_rng(3), np.arange(0.025, 60, 0.05)
+    level = np.where(ends < 30, 0.6, 0.1) * np.repeat(stream.lognormal(0, noise, size=60), 20)
+    return ends, level * stream.gamma(50, 1 / 50, len(ends))
+
+
+@pytest.mark.parametrize(("noise", "kept_s"), [(0.05, 30), (0.5, None)])
+def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
+    """MSER's minimum is at the end of its range: what is left decides, in the stage as in the analysis."""
+    ends, responses = with_transient(noise)
+    window = window_of(ends - responses, ends, 0, 60, is_open=False)
+    edges = np.arange(61.0)
+    counts, sums = np.histogram(ends, edges)[0], np.histogram(ends, edges, weights=responses)[0]
+    zero = np.zeros(60)
+    kept = without_transient(Seconds(edges[1:], np.ones(60), counts.astype(float), sums, zero, zero))
+    assert window.cuts_s["response_time"] == 30
+    assert (None if kept is None else len(kept.ends_s)) == kept_s
+    assert window.steady == (kept_s is not None)
+
+
+def test_a_difference_of_a_percent_is_left_in_by_both():
+    """Throughput without noise is 1.0 % lower over the first 15 s: beyond chance, but no mean that matters changes."""
+    counts = np.where(np.arange(60) < 15, 1000.0, 1008.0)
+    zero = np.zeros(60)
+    record = Seconds(np.arange(1.0, 61), np.ones(60), counts, 0.1 * counts, zero, zero)
+    assert without_transient(record) is record
+
+
+def test_a_rest_is_not_shown_in_less_than_ten_seconds():
+    edges = np.arange(10.0)
+    assert not is_at_rest("throughput", np.full(9, 100.0), edges)
+    assert is_at_rest("throughput", np.full(10, 100.0), np.arange(11.0))
+
+
+@pytest.mark.parametrize(("bin_s", "needs_s"), [(0.25, 5), (1.0, 20), (1.0002, 20), (2.0, 40), (10.0, 200)])
+def test_the_length_that_an_interval_needs_is_in_seconds_whatever_the_bins(bin_s, needs_s):
+    """Twelve bins have no interval, twenty would: 20 bins of 2 s are 40 s."""
+    counts = np.random.default_rng(1).normal(100, 1, 12)
+    measured = SimpleNamespace(lengths=np.full(12, bin_s), bin_s=bin_s)
+    every = np.ones(12, dtype=bool)
+    assert load.throughput(counts, measured, every).document()["needs_s"] == needs_s
+    assert tiers.ratio(counts, counts, every, bin_s=bin_s).document()["needs_s"] == needs_s
+    assert load.mean_of(SimpleNamespace(counts=counts), counts, every, bin_s)[0].needs_s == needs_s
+
+
+def test_a_quantile_needs_seconds_and_not_bins():
+    """Twelve bins with ten values each: p50 needs 20 bins, as the mean does."""
+    timed, bins, buckets = TimedHistograms(12), np.repeat(np.arange(12), 10), np.tile(np.arange(100, 110), 12)
+    timed.__dict__["_decoded"] = (Layout(1, 3_600_000_000_000, 3), bins, buckets, np.ones(120, dtype=np.int64), 0)
+    every = np.ones(12, dtype=bool)
+    merged = timed.merged(every)
+    short, long = (load.quantile(timed, merged, 0.5, every, bin_s).needs_s for bin_s in (1.0, 10.0))
+    assert (short, long) == (20, 200)
+
+
+def test_bins_that_were_not_observed_make_the_needed_window_longer():
+    tops = np.full(12, 1.0)
+    tops[:4] = np.nan
+    assert tiers.ratio(tops, np.ones(12), np.ones(12, dtype=bool), bin_s=1.0).needs_s == 30
+
+
+def test_plateaus_have_the_error_that_intervals_rest_on():
+    """Counts whose neighbours resemble each other (r = 0.7): the plain error would see growth end too early."""
+    counts = 10 * autoregressive(np.random.default_rng(6), 20, 0.7)
+    error = error_of(counts, np.ones(20))
+    assert plateaus._throughput_error(counts, np.ones(20)) == error.standard_error
+    assert error.standard_error > 1.2 * error.best_error
+    assert plateaus._throughput_error(counts[:7], np.ones(7)) is None
+
+
+def autoregressive(stream, count, correlation):
+    """Values about 10 with a deviation of 1 and a lag-1 correlation."""
+    noise = stream.normal(size=count)
+    for number in range(1, count):
+        noise[number] = correlation * noise[number - 1] + np.sqrt(1 - correlation**2) * noise[number]
+    return 10 + noise
