@@ -13,6 +13,9 @@ import math
 _TWO_DIGITS = 355
 """Leading three digits of an error below which it is given with two digits, else with one: rule of [1]_."""
 _MOST_PLACES = 12
+# Above this share, and with more places of a per cent than these, an interval has only nines to tell.
+_ALMOST_ALL = 0.999
+_NINES_AT_MOST = 4
 # From this value on `.4g` writes a power of ten.
 _FOUR_DIGITS = 9999.5
 # Units of durations: below, factor to seconds, name.
@@ -185,13 +188,18 @@ def rate_estimate(value: float, low: float, high: float) -> str:
 
 
 def share_estimate(value: float, low: float, high: float) -> str:
-    """Write an estimated ratio in per cent.
+    """Write an estimated ratio in per cent; above 99.9 % without an interval that only adds nines.
 
     Examples
     --------
-    >>> share_estimate(0.618, 0.611, 0.625)
-    '61.8 [61.1, 62.5] %'
+    >>> share_estimate(0.618, 0.611, 0.625), share_estimate(0.99996, 0.99995, 0.99997)
+    ('61.8 [61.1, 62.5] %', '99.9960 [99.9950, 99.9970] %')
+    >>> share_estimate(1 - 1e-13, 1 - 2e-13, 1.0)
+    'above 99.9 %'
     """
+    places = places_of(100 * value, 100 * low, 100 * high)
+    if low > _ALMOST_ALL and high <= 1 and places is not None and places > _NINES_AT_MOST:
+        return "above 99.9 %"
     return number_estimate(100 * value, 100 * low, 100 * high, "%")
 
 

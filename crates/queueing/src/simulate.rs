@@ -1,8 +1,8 @@
 //! Discrete-event simulation: what analysis cannot solve, and an independent check of what it can.
 //!
 //! Replications are independent machines with random numbers of their own; they are run in rounds, each round half as
-//! long again as all before, until throughput and response time of all classes are known as precisely as asked. The
-//! warm-up is left out by MSER-5. What a replication does depends on the model, the seed and its number only,
+//! long again as all before, until throughput and response time of all classes are known as precisely as asked and the
+//! run is long beside the time in which the network forgets how it began. The warm-up is left out by MSER-5. What a replication does depends on the model, the seed and its number only,
 //! so the answer is the same for any number of threads.
 //!
 //! ```
@@ -27,7 +27,9 @@ mod clock;
 mod compare;
 mod estimate;
 mod flow;
+mod law;
 mod layout;
+mod length;
 mod machine;
 mod plan;
 mod random;
@@ -43,6 +45,7 @@ use serde::Serialize;
 
 pub use compare::{Comparison, Difference};
 pub use estimate::{Estimate, mser5, student_t};
+pub use law::Little;
 
 use crate::model::{Fault, Model};
 use answer::{Answer, Over};
@@ -182,7 +185,7 @@ fn why_stop(
     spent: bool,
     elapsed: Duration,
 ) -> Option<&'static str> {
-    let precise = |one: &Over| one.widest().1 <= settings.precision;
+    let precise = |over: &Over| over.widest().1 <= settings.precision && over.is_long_enough();
     if machines.iter().flatten().any(|machine| machine.overflow) {
         Some("jobs")
     } else if over.iter().all(precise) {

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from towtank.model import SimulationSettings
 
 
+FITTED = (
+    "the demands of this model were fitted to measurements: the intervals are those of the simulation only, and the "
+    "error of the fit comes on top; `towtank model solve` gives intervals of the fit"
+)
+
+
 def command(
     file: ModelArgument,
     *,
@@ -115,4 +121,8 @@ def _simulate(
             problem.faults([one for one in refused if one["model"] == place]) for place, problem in enumerate(problems)
         ]
         raise StudyError(sorted({fault for faults in told for fault in faults}))
+    for problem, answer in zip(problems, outcome["answers"], strict=True):
+        if problem.fitted is not None:
+            answer["fitted"] = {"draws": 0}
+            answer["warnings"].append(FITTED)
     return outcome

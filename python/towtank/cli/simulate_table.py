@@ -36,7 +36,7 @@ Estimated = Callable[[float, float, float], str]
 
 
 def _with_interval(one: dict[str, Any], name: str, value: float | None, form: Estimated) -> str:
-    """Render a figure with its interval; `-` if the replications give no interval."""
+    """Render a figure with its interval; `-` if the replications give no interval, as their error is too large."""
     low, high = one["confidence_interval"].get(name, (None, None))
     return "-" if value is None or low is None or high is None else form(value, low, high)
 
@@ -81,7 +81,7 @@ def _stations(answer: dict[str, Any], reached: float | None) -> Table:
             _with_interval(one, "utilization", one["utilization"], share_estimate),
             _with_interval(one, "queue_length", one["queue_length"], number_estimate),
             *("-" if time is None else format_duration(_rough(time, reached)) for time in times),
-            *(percent(one[key]) for key, _ in told),
+            *(_with_interval(one, key, one[key], share_estimate) for key, _ in told),
         )
     return table
 

@@ -10,6 +10,7 @@ from towtank import yamlfile
 from towtank.cli.options import COMMAND_LINE, Given
 from towtank.errors import Fault, StudyError
 from towtank.model import ModelProblem, solve_models
+from towtank.model.fitted_error import with_intervals
 from towtank.model.loading import load_document
 
 POINTS_AT_MOST = 100_000
@@ -97,6 +98,10 @@ def solve_points(file: str, points: list[Point], method: str) -> list[Point]:
     for point, problem, outcome in zip(points, problems, outcomes, strict=True):
         point.answer = outcome.get("answer")
         point.faults = [_at_command_line(fault, method) for fault in problem.faults(outcome.get("faults", []))]
+    fitted = problems[0].fitted if problems else None
+    if fitted is not None:
+        models = [problem.document for problem in problems]
+        with_intervals([point.answer for point in points], models, fitted.draws, method)
     return points
 
 

@@ -1,16 +1,23 @@
-"""What `towtank model solve` prints for people."""
+"""Renders the answers of `towtank model solve` as tables; those of a fitted model with the intervals of its fit."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.cli.solve_points import Point
+from towtank.estimates import duration_estimate, number_estimate, share_estimate, significant
 from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
+_FEW_DIGITS = 3
+"""Digits of a figure of a fitted model whose error is not known. [1]"""
+_SAME = 1e-9
+"""Relative width below which an interval is a rounding error: the demands do not change the figure. [ratio]"""
 
 
 def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
@@ -19,7 +26,44 @@ def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
     parts: list[RenderableType] = [f"{kind}: {answer['method']}", _classes(answer), _stations(answer)]
     if answer["pools"]:
         parts.append(_pools(answer))
-    return [*parts, *_bottlenecks(answer), *(f"warning: {text}" for text in answer["warnings"])]
+    return [*parts, *_bottlenecks(answer), *_rests_on(answer), *(f"warning: {text}" for text in answer["warnings"])]
+
+
+def _rests_on(answer: dict[str, Any]) -> list[str]:
+    """What the intervals of a fitted model are."""
+    if "fitted" not in answer:
+        return []
+    count = answer["fitted"]["draws"]
+    if not count:
+        return ["fitted: the error of the fitted demands is not known here; figures have three digits and no interval"]
+    return [
+        f"fitted: intervals at {percent(answer['fitted']['confidence'])} are those of the demands, "
+        f"from {count} replicates of the fit; bounds are those of the fitted demands"
+    ]
+
+
+def _shown(
+    answer: dict[str, Any],
+    part: dict[str, Any],
+    key: str,
+    plain: Callable[[float], str],
+    estimated: Callable[[float, float, float], str],
+) -> str:
+    """Render a figure: with its interval if the model was fitted and its error is known, with few digits if it is not.
+
+    `residence_time_s.web` is the figure of a class.
+    """
+    outer, _, inner = key.partition(".")
+    value = part[outer][inner] if inner else part[outer]
+    if "fitted" not in answer:
+        return plain(value)
+    ends = part.get("confidence_interval", {}).get(key)
+    if ends is None:
+        return plain(significant(value, _FEW_DIGITS))
+    low, high = (-math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1])
+    if high - low <= _SAME * abs(high):
+        return plain(value)
+    return estimated(value, low, high)
 
 
 def _classes(answer: dict[str, Any]) -> Table:
@@ -31,23 +75,29 @@ def _classes(answer: dict[str, Any]) -> Table:
         bounds = answer["bounds"][name]
         cells = [
             name,
-            number(one["throughput_per_s"]),
-            _range(bounds["throughput_per_s"], number),
-            format_duration(one["response_time_s"]),
-            _range(bounds["response_time_s"], format_duration),
-            number(one["users_in_system"]),
+            _shown(answer, one, "throughput_per_s", number, number_estimate),
+            _range(bounds["throughput_per_s"], number, answer),
+            _shown(answer, one, "response_time_s", format_duration, duration_estimate),
+            _range(bounds["response_time_s"], format_duration, answer),
+            _shown(answer, one, "users_in_system", number, number_estimate),
         ]
         table.add_row(*cells, *([number(one["dropped_per_s"])] if dropping else []))
         for each, part in one.get("transactions", {}).items():
-            rate, time = number(part["throughput_per_s"]), format_duration(part["response_time_s"])
-            cells = [f"  {each}", rate, "", time, "", number(part["users_in_system"])]
+            rate = _shown(answer, part, "throughput_per_s", number, number_estimate)
+            time = _shown(answer, part, "response_time_s", format_duration, duration_estimate)
+            users = _shown(answer, part, "users_in_system", number, number_estimate)
+            cells = [f"  {each}", rate, "", time, "", users]
             table.add_row(*cells, *([""] if dropping else []))
     return table
 
 
-def _range(bounds: dict[str, Any], form: Any) -> str:
-    upper = bounds["upper"]
-    return f"{form(bounds['lower'])} to {form(upper)}" if upper is not None else f"from {form(bounds['lower'])}"
+def _range(bounds: dict[str, Any], form: Callable[[float], str], answer: dict[str, Any]) -> str:
+    fitted = "fitted" in answer
+    lower, upper = (
+        None if bounds[key] is None else form(significant(bounds[key], _FEW_DIGITS) if fitted else bounds[key])
+        for key in ("lower", "upper")
+    )
+    return f"{lower} to {upper}" if upper is not None else f"from {lower}"
 
 
 def _stations(answer: dict[str, Any]) -> Table:
@@ -60,12 +110,16 @@ def _stations(answer: dict[str, Any]) -> Table:
     if cached:
         table.add_column("hits")
     for name, one in answer["stations"].items():
-        times = [one["residence_time_s"].get(each) for each in names]
-        cells = ["-" if time is None else format_duration(time) for time in times]
+        cells = [
+            _shown(answer, one, f"residence_time_s.{each}", format_duration, duration_estimate)
+            if each in one["residence_time_s"]
+            else "-"
+            for each in names
+        ]
         table.add_row(
             name,
-            percent(one["utilization"]),
-            number(one["queue_length"]),
+            _shown(answer, one, "utilization", percent, share_estimate),
+            _shown(answer, one, "queue_length", number, number_estimate),
             *cells,
             *([percent(one["loss_probability"])] if lossy else []),
             *([percent(one["hit_ratio"])] if cached else []),
@@ -106,16 +160,20 @@ def sweep_table(points: list[Point]) -> list[RenderableType]:
             continue
         notes.update(dict.fromkeys(f"warning: {text}" for text in point.answer["warnings"]))
         table.add_row(*point.changes.values(), *_row(point.answer))
-    return [table, *notes]
+    return [table, *notes, *(_rests_on(solved) if solved else [])]
 
 
 def _row(answer: dict[str, Any]) -> list[str]:
     cells = []
     for one in answer["classes"].values():
-        cells += [number(one["throughput_per_s"]), format_duration(one["response_time_s"])]
+        cells += [
+            _shown(answer, one, "throughput_per_s", number, number_estimate),
+            _shown(answer, one, "response_time_s", format_duration, duration_estimate),
+        ]
     places = {**answer["stations"], **answer["pools"]}
     name = max(places, key=lambda each: places[each]["utilization"])
-    return [*cells, f"{name} {percent(places[name]['utilization'])}", "exact" if answer["exact"] else "approximate"]
+    busiest = _shown(answer, places[name], "utilization", percent, share_estimate)
+    return [*cells, f"{name} {busiest}", "exact" if answer["exact"] else "approximate"]
 
 
 def number(value: float) -> str:
@@ -126,8 +184,5 @@ def number(value: float) -> str:
 def percent(ratio: float) -> str:
     """A share for people; what is not all is never shown as 100 %."""
     if _MANY_NINES <= ratio < 1:
-        digits = 2
-        while digits < 12 and round(ratio * 100, digits) >= 100:
-            digits += 1
-        return f"{ratio * 100:.{digits}f} %"
+        return "above 99.9 %"
     return f"{ratio * 100:.1f} %"

@@ -116,7 +116,7 @@ class ForkFile(FileModel):
 
 
 class FittedFile(FileModel):
-    """What a fitted model rests on; solving does not look at it, sizing does."""
+    """What a fitted model rests on: solving takes its intervals from it, sizing its range too."""
 
     source: str = Field("", description="What was measured.")
     users: Annotated[list[float], Field(min_length=2, max_length=2)] = Field(

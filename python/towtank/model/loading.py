@@ -10,7 +10,7 @@ from typing import Any
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.model.behaviour import behaviour_document, behaviour_faults
-from towtank.model.file import ClassFile, ModelFile, StationFile
+from towtank.model.file import ClassFile, FittedFile, ModelFile, StationFile
 from towtank.model.solving import check_models
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document, Node, fault_at, find
@@ -34,6 +34,12 @@ class ModelProblem:
 
     tree: Node
     document: dict[str, Any]
+
+    @property
+    def fitted(self) -> FittedFile | None:
+        """What the numbers rest on; None of a model that was not fitted."""
+        node = self.tree.child("fitted")
+        return None if node is None else FittedFile.model_validate(node.plain())
 
     def faults(self, found: list[dict[str, Any]]) -> list[Fault]:
         """Put faults of the engine at their places in the file."""

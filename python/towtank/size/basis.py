@@ -164,9 +164,7 @@ def load_basis(source: Path, wanted: Wanted | None = None) -> Basis:
         raise StudyError.at(source, message)
     problem = load_model(source)
     _refuse_unsolvable(source, problem.document, problem)
-    node = problem.tree.child("fitted")
-    fitted = None if node is None else FittedFile.model_validate(node.plain())
-    return Basis(str(source), problem.document, fitted)
+    return Basis(str(source), problem.document, problem.fitted)
 
 
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:

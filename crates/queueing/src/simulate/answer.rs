@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Settings;
 use super::estimate::Estimate;
+use super::law::Little;
 use super::layout::{Count, Layout, StationCount};
 use super::plan::Plan;
 use super::record::quantile;
@@ -19,6 +20,15 @@ pub const PERCENTILES: [(&str, f64); 6] = [
     ("p99", 0.99),
     ("p99.9", 0.999),
 ];
+/// Figures that are shares.
+const SHARES: [&str; 4] = [
+    "utilization",
+    "loss_probability",
+    "hit_ratio",
+    "availability",
+];
+/// Fewest replications without a warning: the t-interval of 3 has 4.3 standard errors on each side.
+const FEW: usize = 4;
 /// Growth of the number in system from the third to the fourth quarter that is no longer taken for chance: its
 /// one-sided level, and its size in relation to the mean.
 const GROWTH: (f64, f64) = (0.999, 0.05);
@@ -65,6 +75,8 @@ pub struct ClassAnswer {
     pub timed_out_per_s: f64,
     /// Attempts after the first. [1/s]
     pub retried_per_s: f64,
+    /// Whether Little's law holds; nothing where transactions are given up.
+    pub little: Option<Little>,
     /// Intervals of the figures above, by name.
     pub confidence_interval: Named<[f64; 2]>,
 }
@@ -120,6 +132,10 @@ pub struct Run {
     pub simulated_time_s: f64,
     /// Share of it that was left out as warm-up, mean over replications.
     pub warm_up_share: f64,
+    /// Time in which the network forgets how it began. [s]
+    pub relaxation_s: f64,
+    /// Measured part of a replication in relation to that time, the least of all replications. [1]
+    pub measured_relaxations: f64,
     /// Level of all intervals.
     pub confidence: f64,
     /// Relative half-width that was asked for.
@@ -206,6 +222,12 @@ impl Over<'_> {
         !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
     }
 
+    /// Whether all replications were measured long enough. What an open class fills up has no length that is enough.
+    pub fn is_long_enough(&self) -> bool {
+        let open = (self.plan.classes.iter()).any(|class| class.arrivals.is_some());
+        self.samples.iter().all(Sample::is_long_enough) || (open && !self.steady())
+    }
+
     /// Everything.
     pub fn answer(&self, settings: &Settings, stopped: &'static str) -> Answer {
         let (widest, reached) = self.widest();
@@ -217,6 +239,10 @@ impl Over<'_> {
             simulated_time_s: samples.iter().map(|one| one.simulated_s).sum(),
             warm_up_share: samples.iter().map(|one| one.warm_up_share).sum::<f64>()
                 / samples.len() as f64,
+            relaxation_s: samples[0].relaxation_s,
+            measured_relaxations: (samples.iter())
+                .map(|sample| sample.part.duration_s / sample.relaxation_s)
+                .fold(f64::INFINITY, f64::min),
             confidence: self.confidence,
             precision_asked: settings.precision,
             precision_reached: reached,
@@ -280,6 +306,30 @@ impl Over<'_> {
                 utilization * 100.0
             ));
         }
+        if steady && !self.is_long_enough() {
+            warnings.push(format!(
+                "measured for only {:.1} times the {:.3} s in which the network forgets how it began: the means may be \
+                 off by more than their intervals; allow more events",
+                run.measured_relaxations, run.relaxation_s
+            ));
+        }
+        if run.replications < FEW {
+            warnings.push(format!(
+                "only {} replications: intervals of so few are wide, or narrow by chance; use {FEW} or more",
+                run.replications
+            ));
+        }
+        for (class, class_plan) in self.plan.classes.iter().enumerate() {
+            if let Some(law) = Little::of(self, class).filter(|law| steady && !law.holds) {
+                warnings.push(format!(
+                    "Little's law does not hold for class {}: throughput times response time is {:.4} users, and \
+                     {:.4} are in the system; the run is too short for its response time",
+                    class_plan.name,
+                    law.users_by_law,
+                    law.users_by_law + law.difference
+                ));
+            }
+        }
         if run.stopped != "precision" {
             warnings.push(format!(
                 "stopped by the bound on {} before the precision asked for: {} is known to {:.2} %, asked were {:.2} %",
@@ -327,10 +377,10 @@ impl Over<'_> {
         });
         let mut intervals = intervals(&figures);
         for (name, share) in PERCENTILES {
-            intervals.0.push((
-                name.to_owned(),
-                self.estimate(|one| one.percentile(class, share)).ends(),
-            ));
+            let estimate = self.estimate(|one| one.percentile(class, share));
+            intervals
+                .0
+                .push((name.to_owned(), bounded(name, &estimate)));
         }
         ClassAnswer {
             throughput_per_s: throughput.mean,
@@ -341,6 +391,7 @@ impl Over<'_> {
             failed_per_s: figures[4].1.mean,
             timed_out_per_s: figures[5].1.mean,
             retried_per_s: figures[6].1.mean,
+            little: Little::of(self, class),
             confidence_interval: intervals,
         }
     }
@@ -450,7 +501,31 @@ fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
     Named(
         figures
             .iter()
-            .map(|(name, estimate)| ((*name).to_owned(), estimate.ends()))
+            .map(|(name, estimate)| ((*name).to_owned(), bounded(name, estimate)))
             .collect(),
     )
+}
+
+/// Ends of the interval of a figure within its bounds: nothing here is below 0, and a share is at most 1. A time with an
+/// error as large as itself has no interval.
+fn bounded(name: &str, estimate: &Estimate) -> [f64; 2] {
+    let is_time = name.ends_with("_s") && !name.ends_with("_per_s") || name.starts_with('p');
+    if is_time && estimate.half_width >= estimate.mean && estimate.half_width > 0.0 {
+        return [f64::NAN; 2];
+    }
+    let most = if SHARES.contains(&name) {
+        1.0
+    } else {
+        f64::INFINITY
+    };
+    // Comparisons with no number are false, so that an interval that does not exist stays so.
+    estimate.ends().map(|end| {
+        if end < 0.0 {
+            0.0
+        } else if end > most {
+            most
+        } else {
+            end
+        }
+    })
 }

@@ -6,7 +6,7 @@ use super::calendar::Calendar;
 use super::layout::Layout;
 use super::plan::{CacheKind, NONE, Plan};
 use super::random::{Purpose, Stream};
-use super::record::Record;
+use super::record::{BLOCK, Part, Record};
 use super::station::StationState;
 
 /// What is happening to a job.
@@ -351,6 +351,11 @@ impl<'a> Machine<'a> {
             self.take(slot as usize);
         }
         self.record.stop(self.now);
+    }
+
+    /// The second half of what was noted, in whole blocks; [`Machine::run`] was called before.
+    pub fn second_half(&mut self) -> Part {
+        self.record.since_block(self.record.slices() / (2 * BLOCK))
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use super::estimate::mser5;
 use super::layout::{Count, Layout};
+use super::length;
 use super::machine::Machine;
 use super::plan::Plan;
 use super::record::{BLOCK, Part, quantile};
@@ -36,6 +37,8 @@ pub struct Sample {
     pub layout: Layout,
     pub warm_up_share: f64,
     pub simulated_s: f64,
+    /// Time in which the network forgets how it began, the same for all replications. [s]
+    pub relaxation_s: f64,
     pub events: u64,
     /// Number in system in the third and the fourth quarter.
     pub quarters: [f64; 2],
@@ -44,20 +47,21 @@ pub struct Sample {
 impl Sample {
     /// Looks at replications of a model that were stopped.
     ///
-    /// All lose the same time at their start, the median of what MSER-5 asks for in each. A cut that each one chose for
-    /// itself would depend on its own chances: it leaves out bursts at the start and keeps lulls, and the mean of a
-    /// queue comes out too low.
+    /// All lose the same time at their start: the median of what MSER-5 asks for in each, and at least some relaxation
+    /// times of the network. A cut that each one chose for itself would depend on its own chances: it leaves out bursts
+    /// at the start and keeps lulls, and the mean of a queue comes out too low.
     pub fn all(machines: &mut [Machine]) -> Vec<Self> {
         let mut proposals: Vec<f64> = machines.iter().map(warm_up_s).collect();
         proposals.sort_by(f64::total_cmp);
-        let cut_s = proposals[proposals.len() / 2];
+        let relaxation_s = length::relaxation_s(machines);
+        let cut_s = proposals[proposals.len() / 2].max(length::warm_up_s(relaxation_s));
         machines
             .iter_mut()
-            .map(|machine| Self::of(machine, cut_s))
+            .map(|machine| Self::of(machine, cut_s, relaxation_s))
             .collect()
     }
 
-    fn of(machine: &mut Machine, cut_s: f64) -> Self {
+    fn of(machine: &mut Machine, cut_s: f64, relaxation_s: f64) -> Self {
         let block_s = BLOCK as f64 * machine.record.slice_s();
         let at_most = machine.record.slices() / (2 * BLOCK);
         let part = machine
@@ -67,6 +71,7 @@ impl Sample {
             layout: machine.layout,
             warm_up_share: 1.0 - part.duration_s / machine.now,
             simulated_s: machine.now,
+            relaxation_s,
             events: machine.events,
             quarters: quarters(machine),
             part,
@@ -114,17 +119,26 @@ impl Sample {
 
     /// Utilization of a station.
     pub fn utilization(&self, plan: &Plan, station: usize) -> f64 {
-        let station_plan = &plan.stations[station];
-        let full = if station_plan.rates.is_empty() {
-            f64::from(station_plan.servers)
-        } else {
-            1.0
-        };
-        self.level(self.layout.busy(station)) / full
+        utilization(plan, station, self.level(self.layout.busy(station)))
+    }
+
+    /// Whether it was measured long enough beside its relaxation time.
+    pub fn is_long_enough(&self) -> bool {
+        length::is_enough(self.part.duration_s, self.relaxation_s)
     }
 
     /// Jobs at a station.
     pub fn queue_length(&self, station: usize) -> f64 {
         self.level(self.layout.present(station))
+    }
+}
+
+/// Utilization of a station from the mean number of its servers that are busy.
+pub fn utilization(plan: &Plan, station: usize, busy: f64) -> f64 {
+    let station_plan = &plan.stations[station];
+    if station_plan.rates.is_empty() {
+        busy / f64::from(station_plan.servers)
+    } else {
+        busy
     }
 }

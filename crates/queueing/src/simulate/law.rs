@@ -1,0 +1,52 @@
+//! Little's law in the figures of a simulation: a check that the run was long enough.
+
+use serde::Serialize;
+
+use super::answer::Over;
+use super::estimate::Estimate;
+use super::layout::{Count, Layout};
+use super::sample::Sample;
+
+/// Level of the interval that must leave out 0, and least size of the difference in relation to the number in the
+/// system: what a run of the least length loses at its ends stays below it.
+const FAILS: (f64, f64) = (0.999, 0.005);
+
+/// Number of transactions in the system, less throughput times response time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Little {
+    /// Throughput times response time. [1]
+    pub users_by_law: f64,
+    /// Number in the system, less that. [1]
+    pub difference: f64,
+    /// Ends of its interval. [1]
+    pub confidence_interval: [f64; 2],
+    /// Whether the difference is within what chance explains.
+    pub holds: bool,
+}
+
+impl Little {
+    /// Checks the law for a class; nothing where transactions are given up, whose times are in no mean.
+    pub(super) fn of(over: &Over, class: usize) -> Option<Self> {
+        let given_up = |sample: &Sample| {
+            [Count::Dropped, Count::Failed]
+                .iter()
+                .any(|&count| sample.total(Layout::class(class, count)) > 0.0)
+        };
+        if over.samples.iter().any(given_up) {
+            return None;
+        }
+        let users = over.estimate(|sample| sample.level(Layout::in_system(class)));
+        let by_law = |sample: &Sample| sample.rate(Layout::class(class, Count::ResponseTime));
+        let differences: Vec<f64> = (over.samples.iter())
+            .map(|sample| sample.level(Layout::in_system(class)) - by_law(sample))
+            .collect();
+        let told = Estimate::of(&differences, over.confidence);
+        let [low, high] = Estimate::of(&differences, FAILS.0).ends();
+        Some(Self {
+            users_by_law: over.estimate(by_law).mean,
+            difference: told.mean,
+            confidence_interval: told.ends(),
+            holds: (low <= 0.0 && high >= 0.0) || told.mean.abs() <= FAILS.1 * users.mean,
+        })
+    }
+}

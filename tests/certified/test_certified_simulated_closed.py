@@ -1,0 +1,94 @@
+"""Intervals of the simulator against exact mean value analysis, on random closed networks of 2 to 2,000 users.
+
+`TOWTANK_CLOSED` is the number of networks; 40 by default, 400 for the certification of a release.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from towtank.model import SimulationSettings, simulate_models, solve_models
+
+NETWORKS = int(os.environ.get("TOWTANK_CLOSED", "40"))
+PRECISION = 0.02
+CONFIDENCE = 0.95
+CHANCE = 0.002
+"""Chance of each of both ends that a coverage of exactly 95 % leaves the bounds. [ratio]"""
+
+
+def network(seed: int) -> dict[str, Any]:
+    """One closed class over one to three queues of product form and a delay; from light load to ten times the knee."""
+    stream = np.random.default_rng([seed, 1141])
+    users = int(np.round(2 * 1000 ** stream.uniform()))
+    think_s = float(stream.choice([1.0, 5.0, 10.0]) * stream.uniform(0.5, 1.5))
+    # The busiest station is saturated if this is above 1.
+    intensity = float(np.exp(stream.uniform(np.log(0.3), np.log(10.0))))
+    demand_s = intensity * think_s / users
+    stations: list[dict[str, Any]] = [
+        {"name": "wan", "discipline": "delay", "services": [{"class": "web", "service_time_s": 0.03}]}
+    ]
+    for number in range(int(stream.integers(1, 4))):
+        share = 1.0 if number == 0 else float(stream.uniform(0.1, 0.95))
+        servers = int(stream.choice([1, 1, 2, 4]))
+        stations.append(
+            {
+                "name": f"queue {number}",
+                "discipline": str(stream.choice(["ps", "fcfs"])),
+                "servers": servers,
+                "services": [{"class": "web", "service_time_s": demand_s * share * servers}],
+            }
+        )
+    return {"classes": [{"name": "web", "users": users, "think_time_s": think_s}], "stations": stations}
+
+
+@cache
+def rows() -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Exact and simulated answer of each network."""
+    models = [network(seed) for seed in range(NETWORKS)]
+    solved = [each["answer"] for each in solve_models(models)]
+    assert all(answer["exact"] for answer in solved)
+
+    def simulated(seed: int) -> dict[str, Any]:
+        settings = SimulationSettings(precision=PRECISION, confidence=CONFIDENCE, seed=seed + 1, threads=1)
+        answer: dict[str, Any] = simulate_models([models[seed]], settings)["answers"][0]
+        return answer
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(zip(solved, pool.map(simulated, range(NETWORKS)), strict=True))
+
+
+def coverage(figure: str) -> int:
+    """Networks whose exact value is in the interval of the simulator."""
+    held = 0
+    for exact, told in rows():
+        low, high = told["classes"]["web"]["confidence_interval"][figure]
+        held += low <= exact["classes"]["web"][figure] <= high
+    return held
+
+
+def test_intervals_of_closed_networks_hold_the_exact_means() -> None:
+    least, most = stats.binom.ppf([CHANCE, 1 - CHANCE], NETWORKS, CONFIDENCE)
+    for figure in ("response_time_s", "throughput_per_s", "users_in_system"):
+        assert least <= coverage(figure) <= most, (figure, coverage(figure), NETWORKS)
+
+
+def test_no_mean_is_off_by_more_than_the_precision_and_chance_explain() -> None:
+    for exact, told in rows():
+        assert told["simulation"]["stopped"] == "precision"
+        assert told["steady"]
+        ratio = told["classes"]["web"]["response_time_s"] / exact["classes"]["web"]["response_time_s"]
+        assert abs(ratio - 1) < 1.5 * PRECISION
+
+
+def test_the_law_of_little_holds_in_every_answer() -> None:
+    for _, told in rows():
+        web = told["classes"]["web"]
+        assert web["little"]["holds"], web
+        assert abs(web["throughput_per_s"] * web["response_time_s"] / web["users_in_system"] - 1) < PRECISION / 2
+        assert told["warnings"] == []

@@ -1,0 +1,80 @@
+"""Intervals of fitted models, and shares just below all, as `towtank model` prints them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from towtank.cli.app import run
+from towtank.cli.solve_table import percent
+from towtank.estimates import share_estimate
+
+FACTORS = [0.9 + 0.001 * number for number in range(201)]
+OPEN = "classes: {web: {rate: 10 /s}}\nstations: {cpu: {demand: 50 ms}}\n"
+RANGE = "fitted:\n  users: [1, 100]\n  throughput: 100 /s\n  verdict: supported\n"
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "model.yaml"
+    path.write_text(text, "utf-8")
+    return str(path)
+
+
+def fitted(factors: list[float]) -> str:
+    return f"{OPEN}{RANGE}  draws: {{cpu: [{', '.join(f'{factor:.6g}' for factor in factors)}]}}\n"
+
+
+def told(capsys: Any, *command: str) -> Any:
+    assert run([*command, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_intervals_of_a_fitted_queue_are_quantiles_over_its_replicates(tmp_path: Path, capsys: Any) -> None:
+    """M/M/1: R = D / (1 - 10 D) and U = 10 D rise with D, so that the quantiles of D go over to them."""
+    answer = told(capsys, "model", "solve", written(tmp_path, fitted(FACTORS)))
+    demands = 0.05 * np.quantile(FACTORS, [0.025, 0.975])
+    web, cpu = answer["classes"]["web"]["confidence_interval"], answer["stations"]["cpu"]["confidence_interval"]
+    # Times are convex in D: a quantile between two replicates is off by their distance squared.
+    assert web["response_time_s"] == pytest.approx(demands / (1 - 10 * demands), rel=1e-4)
+    assert cpu["residence_time_s.web"] == pytest.approx(web["response_time_s"])
+    assert cpu["utilization"] == pytest.approx(10 * demands, rel=1e-9)
+    assert web["throughput_per_s"] == pytest.approx([10, 10])
+    assert answer["fitted"] == {"draws": 201, "confidence": 0.95}
+
+
+def test_replicates_without_a_steady_state_leave_the_upper_end_open(tmp_path: Path, capsys: Any) -> None:
+    answer = told(capsys, "model", "solve", written(tmp_path, fitted([*FACTORS[:150], *[2.5] * 50])))
+    assert answer["classes"]["web"]["confidence_interval"]["response_time_s"][1] is None
+    assert answer["stations"]["cpu"]["confidence_interval"]["utilization"][1] == 1
+
+
+def test_the_table_has_the_digits_that_the_fit_supports(tmp_path: Path, capsys: Any) -> None:
+    assert run(["model", "solve", written(tmp_path, fitted(FACTORS))]) == 0
+    text = capsys.readouterr().out
+    # R = 0.1 s, from 0.05 * 0.905 / (1 - 0.4525) = 82.6 ms to 121.0 ms; a half-width of 19 ms keeps two digits.
+    assert "100 [83, 121] ms" in text
+    assert "from 201 replicates of the fit" in text
+    assert run(["model", "solve", written(tmp_path, OPEN.replace("50", "51") + RANGE)]) == 0
+    text = capsys.readouterr().out
+    # 0.051 / 0.49 = 104.08 ms.
+    assert "104 ms" in text
+    assert "104.1 ms" not in text
+    assert "is not known here" in text
+
+
+def test_simulation_says_that_its_intervals_are_without_the_error_of_the_fit(tmp_path: Path, capsys: Any) -> None:
+    options = ["--precision", "5 %"]
+    answer = told(capsys, "model", "simulate", written(tmp_path, fitted(FACTORS)), *options)
+    assert any("those of the simulation only" in text for text in answer["warnings"])
+    assert told(capsys, "model", "simulate", written(tmp_path, OPEN), *options)["warnings"] == []
+
+
+def test_a_share_just_below_all_is_above_99_9_per_cent() -> None:
+    assert percent(1 - 1e-14) == percent(0.9996) == "above 99.9 %"
+    assert (percent(1.0), percent(0.9991)) == ("100.0 %", "99.9 %")
+    assert share_estimate(1 - 1e-14, 1 - 2e-14, 1 - 1e-15) == "above 99.9 %"
+    assert share_estimate(0.99996, 0.99995, 0.99997) == "99.9960 [99.9950, 99.9970] %"
