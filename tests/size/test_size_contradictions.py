@@ -18,8 +18,8 @@ from towtank.size.reading import read_sizing
 from towtank.size.sizing import Manner, size
 
 QUESTIONS = int(os.environ.get("TOWTANK_SIZINGS", "60"))
-SOME = (*range(15), 115)
-"""Questions that take seconds and are of all kinds."""
+KINDS = (*range(19), 115)
+"""Questions of many kinds; 19 is left out because its model takes long to solve, 115 has no answer."""
 FEW_DRAWS = 40
 """Draws of a test, so that several hundred questions take minutes; the rules hold for any number of draws."""
 
@@ -54,8 +54,8 @@ def test_no_statement_of_a_sizing_contradicts_another(tmp_path: Path, question: 
 
 @pytest.mark.usefixtures("few_draws")
 def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
-    """Among these questions some have no answer, no draws, growth, percentiles: a rule about them can fail."""
-    found = [document for seed in SOME if (document := answered(tmp_path, seed)) is not None]
+    """Of 20 questions some have no answer, no draws, growth, percentiles: a rule about them can fail."""
+    found = [document for seed in KINDS if (document := answered(tmp_path, seed)) is not None]
     kinds = {
         "answered": [document["answer"] is not None for document in found],
         "drawn": [document["trust"]["draws"] > 0 for document in found],

@@ -24,6 +24,7 @@ from towtank.size.interval import (
     share_text,
     size_text,
 )
+from towtank.size.scores import scores
 
 OPEN = """
 classes:
@@ -52,18 +53,23 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     width = math.sqrt(math.log1p(0.05**2))
     demands = [0.020 * math.exp(sign * 1.959964 * width - width**2 / 2) for sign in (-1, 1)]
     (scenario,) = found["answer"]["scenarios"]
-    # 200 draws: the standard error of a quantile of 2.5 % is 0.19 standard deviations, here 1 % of D.
-    assert ends(scenario["utilization_interval"]["app"]) == pytest.approx([30 * d for d in demands], rel=0.03)
+    # 200 draws, evenly spaced in probability: the ends are the quantiles of 2.75 % and 97.25 %, 0.2 % of D away.
+    assert ends(scenario["utilization_interval"]["app"]) == pytest.approx([30 * d for d in demands], rel=0.005)
+    covered = [norm.cdf((math.log(end / 0.6) + width**2 / 2) / width) for end in
+               ends(scenario["utilization_interval"]["app"])]  # fmt: skip
+    assert covered[1] - covered[0] == pytest.approx(0.95, abs=0.01)
     times = [d / (1 - 30 * d) for d in demands]
     one = scenario["classes"]["in"]
-    assert ends(one["response_time_interval"]) == pytest.approx(times, rel=0.08)
+    assert ends(one["response_time_interval"]) == pytest.approx(times, rel=0.02)
     assert ends(one["throughput_interval"]) == pytest.approx((30, 30), rel=1e-9)
     users = [30 * time for time in times]
-    assert ends(one["users_in_system_interval"]) == pytest.approx(users, rel=0.08)
+    assert ends(one["users_in_system_interval"]) == pytest.approx(users, rel=0.02)
     assert ends(scenario["objectives"][0]["interval"]) == ends(one["response_time_interval"])
-    # The limit lambda with D / (1 - lambda D) = 80 ms is 1 / D - 12.5 /s; its interval is that of 25 draws.
+    # The limit lambda with D / (1 - lambda D) = 80 ms is 1 / D - 12.5 /s; its interval is that of all 200 draws.
     carried = [1 / d - 12.5 for d in reversed(demands)]
-    assert ends(found["answer"]["load_at_limit_interval"]) == pytest.approx(carried, rel=0.07)
+    assert ends(found["answer"]["load_at_limit_interval"]) == pytest.approx(carried, rel=0.01)
+    spare = [each / 30 - 1 for each in carried]
+    assert ends(found["answer"]["headroom_interval"]) == pytest.approx(spare, abs=0.01)
 
 
 def test_without_draws_the_reason_stands_once_and_values_have_three_digits(tmp_path: Path, capsys: Any) -> None:
@@ -177,6 +183,111 @@ def test_the_interval_of_dates_holds_the_expected_day(tmp_path: Path, capsys: An
         assert abs((np.datetime64(day) - np.datetime64("2026-01-01")).astype(int) - days) <= 3
 
 
+def test_the_interval_of_a_product_of_two_factors_covers_95_percent() -> None:
+    """ln of the product of two log-normal factors is normal with twice the variance."""
+    covered = []
+    for number in range(100):
+        pairs = zip(scores(200, f"demand {number}"), scores(200, f"speed {number}"), strict=True)
+        found = between(one + other for one, other in pairs)
+        low, high = (norm.cdf(end / math.sqrt(2)) for end in (found.low, found.high))
+        covered.append(high - low)
+    assert float(np.mean(covered)) == pytest.approx(0.95, abs=0.01)
+    single = between(scores(200, "demand app"))
+    assert norm.cdf(single.high) - norm.cdf(single.low) == pytest.approx(0.945, abs=1e-9)
+
+
+def test_what_is_to_spare_has_the_error_of_the_growth(tmp_path: Path, capsys: Any) -> None:
+    """The limit 1 / D - 12.5 /s over 30 g /s, D log-normal with 5 %, g = 1.2 [1.05, 1.5] of two pieces."""
+    model = written(tmp_path, "model.yaml", OPEN)
+    sizing = (
+        "schema: towtank/sizing/1\n"
+        "load: {growth: 20 % / year, growth_interval: [5 % / year, 50 % / year], horizon: 1 year, start: 2026-01-01}\n"
+        "objectives: [mean < 80 ms]\nuncertainty: 5 %\nprobability: 1 %\ntiers: {app: {cpus: 1}}\n"
+    )
+    answer = sized(capsys, model, "--for", written(tmp_path, "sizing.yaml", sizing))["answer"]
+    at = norm.ppf((np.arange(1000) + 0.5) / 1000)
+    width = math.sqrt(math.log1p(0.05**2))
+    demands = 0.020 * np.exp(width * at - width**2 / 2)
+    grown = 1.2 * np.exp(np.where(at > 0, math.log(1.5 / 1.2), math.log(1.2 / 1.05)) * at / 1.959964)
+    truth = np.quantile((1 / demands - 12.5)[:, None] / (30 * grown)[None, :] - 1, [0.025, 0.975])
+    # 200 pairs of draws: the standard error of each end is 0.19 standard deviations of about 0.12.
+    assert ends(answer["headroom_interval"]) == pytest.approx(truth, abs=2 * 0.19 * 0.12)
+    carried = answer["load_at_limit_interval"]
+    assert (answer["headroom_interval"]["high"] - answer["headroom_interval"]["low"]) > 1.5 * (
+        (carried["high"] - carried["low"]) / 36
+    )
+
+
+def test_a_refusal_by_probability_has_its_interval(tmp_path: Path, capsys: Any) -> None:
+    model = written(tmp_path, "model.yaml", OPEN)
+    options = ("--objective", "mean < 80 ms", "--cpus", "app=1..2", "--uncertainty", "10 %", "--probability", "99.9 %")
+    found = sized(capsys, model, *options)
+    (refused,) = found["neighbours"]
+    share, known = refused["probability"], share_between(round(200 * refused["probability"]), 200)
+    text = f"{100 * share:.3g} [{100 * known.low:.3g}, {100 * known.high:.3g}] % of the draws, less than 99.9 %"
+    assert refused["why_not"] == [f"all objectives hold in {text}"]
+
+
+POOLED = """
+classes:
+  in: {rate: 40 /s}
+stations:
+  app: {servers: 1, discipline: ps, demand: 1 ms}
+  held: {discipline: delay, demand: 200 ms}
+"""
+
+
+def erlang_wait(work: float, size: int, holding: float) -> float:
+    """Mean wait for one of so many units, by the recursion of Erlang B. [s]"""
+    blocked = 1.0
+    for count in range(1, size + 1):
+        blocked = work * blocked / (count + work * blocked)
+    if work >= size:
+        return math.inf
+    waits = blocked / (1 - work / size * (1 - blocked))
+    return waits * holding / (size - work)
+
+
+@pytest.mark.parametrize("probability", [60, 95])
+def test_a_pool_is_enough_with_the_probability_asked(tmp_path: Path, capsys: Any, probability: int) -> None:
+    """A pool in front of a delay is M/M/m; the holding time is log-normal with mean 200 ms and 15 %."""
+    sizing = (
+        "schema: towtank/sizing/1\nobjectives: [mean < 1 s]\nuncertainty: 15 %\n"
+        f"probability: {probability} %\ntiers: {{app: {{cpus: 1}}}}\n"
+        "pools: {units: {holds: [held], wait_at_most: 20 ms}}\n"
+    )
+    model, file = written(tmp_path, "model.yaml", POOLED), written(tmp_path, "sizing.yaml", sizing)
+    found = sized(capsys, model, "--for", file)["pools"]["units"]
+    width = math.sqrt(math.log1p(0.15**2))
+    times = [0.2 * math.exp(width * score - width**2 / 2) for score in norm.ppf((np.arange(200) + 0.5) / 200)]
+
+    def least(enough: float) -> int:
+        return next(
+            size
+            for size in range(1, 100)
+            if sum(erlang_wait(40 * time, size, time) <= 0.02 for time in times) >= enough * 200
+        )
+
+    assert found["size"] == least(probability / 100)
+    assert found["probability"] >= probability / 100
+    assert found["size_at_best"] == next(size for size in range(1, 100) if erlang_wait(8, size, 0.2) <= 0.02)
+    assert found["size"] >= found["size_at_best"]
+
+
+def test_a_row_states_that_its_percentile_was_not_simulated(tmp_path: Path, capsys: Any) -> None:
+    model = written(
+        tmp_path, "model.yaml", OPEN.replace("servers: 1", "servers: 2") + "  db: {servers: 1, demand: 9 ms}\n"
+    )
+    options = ("--cpus", "app=2", "--cpus", "db=1", "--uncertainty", "5 %", "--probability", "60 %")
+    found = sized(capsys, model, "--objective", "p95 < 90 ms", *options, "--what-if", "rate 60 /s")
+    assert found["search"]["simulated"] == 1
+    runs, faster = found["what_if"]
+    assert runs["objectives"][0]["by"] == "simulated"
+    assert not runs["notes"]
+    assert "simulated over the computed value of the answer" in faster["objectives"][0]["by"]
+    assert any(note.startswith("p95 of in < 90 ms: not simulated") for note in faster["notes"])
+
+
 def test_an_interval_of_draws_without_a_steady_state_is_unbounded() -> None:
     found = between([1.0] * 90 + [math.inf] * 10)
     assert (found.low, found.high) == (1.0, math.inf)
@@ -192,6 +303,7 @@ def test_values_have_the_digits_of_their_interval() -> None:
     assert rate_text(271.47, drawn.times(271.47)) == "271 [246, 297] /s"
     assert share_text(0.60061, drawn.times(0.60061)) == "60 [54, 66] %"
     assert share_text(0.99996) == "99.996 %"
+    assert share_text(1 - 1e-13) == "above 99.9 %"
     assert share_text(0.999999, Interval(0.9998, 1.0)) == "above 99.9 %"
     assert number_text(1234.0) == "1,234"
     assert number_text(14321.5) == "14,300"

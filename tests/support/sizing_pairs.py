@@ -12,6 +12,8 @@ from typing import Any
 Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
+# Words of a what-if question that changes the load.
+_LOADS = ("users", "rate")
 _LIMIT = 0.003
 """A limit is bisected to 1 in 1,000, on both sides of a comparison. [ratio]"""
 
@@ -135,8 +137,7 @@ def interval_and_probability(document: Json) -> Iterator[str]:
             if limit is None or best is None:
                 continue
             missed = best < limit * (1 - _TOLERANCE) if upward else best > limit * (1 + _TOLERANCE)
-            # A quantile lies between two draws: one of them may be on the other side.
-            if missed and chance > 0.025 + 2 / document["trust"]["draws"]:
+            if missed and chance > 0.025 + _TOLERANCE:
                 yield f"{row['configuration']}: {one['objective']} is {one['shown']} with a probability of {chance}"
 
 
@@ -219,6 +220,25 @@ def draws_and_probability(document: Json) -> Iterator[str]:
         yield f"{trust['draws']} draws, probability {document['answer']['probability']}"
 
 
+def capacity_and_probability(document: Json) -> Iterator[str]:
+    """The low end of what is carried is above the load if and only if 97.5 % of the draws hold."""
+    answer = document["answer"]
+    rows = [row for row in document["what_if"] if "refused" not in row and row["what_if"].split()[0] not in _LOADS]
+    for row in (*([answer] if answer else []), *rows):
+        if row["probability"] is None or any("throughput" in one["objective"] for one in row["objectives"]):
+            continue
+        sure = row["probability"] >= 0.975 - _TOLERANCE
+        asked = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
+        spare, carried = row.get("headroom_interval"), row["load_at_limit_interval"]
+        if spare is not None and (spare["low"] >= 0) != sure:
+            yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
+        # Without growth in the draws the load itself is certain. The interval contains the best estimate.
+        if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
+            continue
+        if (carried["low"] >= asked * (1 - 1e-12)) != sure:
+            yield f"{row['configuration']}: {row['probability']}, carries {carried['low']}, asked {asked}"
+
+
 def basis_and_counted(document: Json) -> Iterator[str]:
     """Every part of the basis is named once, with the parts that the probability counts."""
     parts = {part["part"]: part for part in document["trust"]["rests_on"]}
@@ -288,6 +308,7 @@ RULES: tuple[Rule, ...] = (
     laws,
     trust_and_range,
     draws_and_probability,
+    capacity_and_probability,
     basis_and_counted,
     uncounted_and_doubts,
     answer_and_neighbours,

@@ -199,11 +199,16 @@ def _resources(document: Json) -> Iterator[str]:
         if one["size"] is None:
             yield f"pool {name}: no size found: {one['why_not']}"
         else:
+            share = (
+                "" if one.get("probability") is None else f", allowed in {share_text(one['probability'])} of the draws"
+            )
+            best = one.get("size_at_best", one["size"])
+            enough = "" if best == one["size"] else f", {best} at the best estimate"
             yield (
-                f"pool {name}: {one['size']} (first guess {one['first_guess']}), "
+                f"pool {name}: {one['size']} (first guess {one['first_guess']}{enough}), "
                 f"{number_text(one['held'], interval_of(one.get('held_interval')))} held, "
                 f"mean wait {duration_text(one['wait_s'], interval_of(one.get('wait_interval')))}, "
-                f"allowed {duration_text(one['wait_at_most_s'])}"
+                f"allowed {duration_text(one['wait_at_most_s'])}{share}"
             )
     bound = document["answer"]["one_queue_bound"]
     if bound is not None:

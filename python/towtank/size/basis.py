@@ -18,6 +18,7 @@ from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.networks import NetworkAnswer, network_answers, network_text
 from towtank.model.fitting.observations import Floats
 from towtank.model.transactions import chain_by_transaction
+from towtank.size.scores import scores
 
 Json = dict[str, Any]
 AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
@@ -26,8 +27,7 @@ MODELS = ("auto", "network", "curve")
 _OTHER_LIMITS = ("contention", "disk", "memory", "generator")
 """Kinds of limit that more CPUs do not raise."""
 DRAWS = 200
-SEED = 20260101
-"""The same question gives the same answer."""
+"""Of everything that is not known for sure; fitted models have replicates of their own number. [1]"""
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,11 @@ class Basis:
             return {name: np.array(row) for name, row in self.fitted.draws.items()}
         if not uncertainty:
             return {}
-        stream = np.random.default_rng(SEED)
         # Of a log-normal variable with mean 1 and this relative standard deviation.
         width = float(np.sqrt(np.log1p(uncertainty**2)))
-        return {name: np.exp(width * stream.standard_normal(DRAWS) - width**2 / 2) for name in self.stations}
+        return {
+            name: np.exp(width * np.array(scores(DRAWS, f"demand {name}")) - width**2 / 2) for name in self.stations
+        }
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from towtank.size.capacity import LIMIT_PRECISION, Bottleneck, limits, some_draws
-from towtank.size.growth import reached
-from towtank.size.interval import between, interval_document
+from towtank.analysis.statistics.robust import Floats
+from towtank.size.capacity import Bottleneck, limits_of
+from towtank.size.growth import Reached, missed, reached
+from towtank.size.interval import Interval, interval_document
+from towtank.size.limit_search import LIMIT_PRECISION, Limits
 from towtank.size.search import Found
 from towtank.size.settle import Settled, as_it_is
-from towtank.size.tiers import Candidate
 
 Json = dict[str, Any]
+_ROUNDS = 12
+"""Of narrowing the limits of the draws about a day; each halves them. [1]"""
 
 
 def dates(settled: Settled, answer: Found | None, first: list[Bottleneck]) -> list[Json]:
@@ -24,47 +27,38 @@ def dates(settled: Settled, answer: Found | None, first: list[Bottleneck]) -> li
     # One node that there is cannot lose one; what it carries with all nodes up is still worth knowing.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
-    rows = [_row(today, "the hardware of the model", as_it_is(whole), {}, {})]
+    rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]
     if answer is not None:
-        rows.append(_row(settled, "the answer", answer.candidate, {}, answer.scales, as_probability=True))
+        limits = first[0].limits if first else limits_of(settled.question, answer)
+        rows.append(_row(settled, "the answer", limits, as_probability=True))
         for place in range(1, len(first)):
             boost: dict[str, int] = {}
             for one in first[:place]:
                 boost[one.station] = 2 * boost.get(one.station, 1)
             names = ", ".join(f"{name} x{factor}" for name, factor in boost.items())
-            what = f"the answer with the servers of {names}"
-            rows.append(_row(settled, what, answer.candidate, boost, answer.scales))
+            rows.append(_row(settled, f"the answer with the servers of {names}", first[place].limits))
     return rows
 
 
-def _row(
-    settled: Settled,
-    what: str,
-    candidate: Candidate,
-    boost: dict[str, int],
-    scales: Any,
-    *,
-    as_probability: bool = False,
-) -> Json:
-    """Make one row; with `as_probability` from the same draws as the probability, so that both agree."""
+def _row(settled: Settled, what: str, limits: Limits, *, as_probability: bool = False) -> Json:
+    """Make one row; with `as_probability` each limit meets the growth of its draw, so that both agree."""
     assert settled.growing is not None
     question = settled.question
     load = settled.now.times(question.file.load.peak)
-    shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
-    all_draws = as_probability and bool(question.draws)
-    draws = range(len(question.draws)) if all_draws else some_draws(len(question.draws))
-    best, *drawn = limits(question, candidate, [None, *draws], load=load, scales=scales, boost=boost)
-    found = drawn if question.draws else [best]
-    chance = round(1 - question.file.probability, 12)
-    # The load carried may lie anywhere within the last step of the bisection: of the draws and of the best estimate.
-    step = 1 + LIMIT_PRECISION if as_probability else 1.0
-    carried = [limit * step for limit in found]
-    when = reached(settled.growing, settled.start, carried, chance, shares, best=best * step)
     total, unit = load.total
+    # Limits are over the load to be carried, growth is over that of today.
+    ratio = question.load.total[0] / total
+    shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
+    chance = round(1 - question.file.probability, 12)
+    best = limits.best
+    known = limits.interval()
+    if question.draws and not limits.varies:
+        known = Interval(best, best)
+    when = _reached(settled, limits, ratio, chance, shares)
     return {
         "what": what,
-        "limit": best * total,
-        "limit_interval": interval_document(between(found).around(best).times(total) if question.draws else None),
+        "limit": best * ratio * total,
+        "limit_interval": interval_document(known and known.times(ratio * total)),
         "unit": unit,
         "missed_from": when.day.isoformat() if when.day else None,
         "days": when.days,
@@ -74,3 +68,31 @@ def _row(
         if settled.growing.certain and not question.draws
         else {end: day.isoformat() if day else None for end, day in zip(("low", "high"), when.between, strict=True)},
     }
+
+
+def _reached(settled: Settled, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> Reached:
+    """When growth meets the limits; those of the draws are narrowed until the day does not depend on their brackets."""
+    growing, start = settled.growing, settled.start
+    assert growing is not None
+    # The load carried may lie anywhere within the last step of the bisection.
+    best = limits.best * (1 + LIMIT_PRECISION) * ratio
+    if not settled.question.draws:
+        return reached(growing, start, [best], chance)
+    if limits.varies:
+        limits.narrowed()
+    found = reached(growing, start, limits.of_draws * ratio, chance, shares, best=best)
+    for _ in range(_ROUNDS):
+        if found.days is None:
+            break
+        open_ones = np.zeros(len(settled.question.draws), dtype=bool)
+        for day in (found.days - 1, found.days):
+            sides = [missed(growing, day, end * ratio, shares) for end in limits.ends]
+            open_ones |= np.abs(sides[0] - sides[1]) > _UNDECIDED
+        if not limits.narrow(open_ones):
+            break
+        found = reached(growing, start, limits.of_draws * ratio, chance, shares, best=best)
+    return found
+
+
+# Difference of the chances of a miss at both ends of a bracket from which on it must be narrowed.
+_UNDECIDED = 0.5

@@ -62,9 +62,6 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
         "load_at_limit_interval": interval_document(limit.interval and limit.interval.times(total)),
         "load_unit": unit,
         "headroom": limit.value - 1,
-        "headroom_interval": interval_document(
-            limit.interval and Interval(limit.interval.low - 1, limit.interval.high - 1)
-        ),
     }
 
 

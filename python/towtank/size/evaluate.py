@@ -23,7 +23,7 @@ BATCH = 2000
 """Models in one call of the engine: some megabytes of JSON. [1]"""
 CORRECTED = "worked out from the network, and corrected by what was measured"
 # What the rounding of a solution may add to an objective that is met exactly.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ class Outcome:
         if self.job.lost is not None:
             return []
         limits = question.utilization
-        return [name for name, used in self.utilization.items() if used > limits.get(name, 1.0) + _ROUNDING]
+        return [name for name, used in self.utilization.items() if used > limits.get(name, 1.0) + ROUNDING]
 
     def met(self, question: Question) -> bool:
         """Whether everything holds."""
-        return self.used(question) <= 1 + _ROUNDING and not self.too_busy(question)
+        return self.used(question) <= 1 + ROUNDING and not self.too_busy(question)
 
     def misses(self, question: Question, intervals: Spread | None = None) -> list[str]:
         """What does not hold, in words."""
@@ -126,7 +126,7 @@ class Outcome:
         told = [
             f"{check.text}: {self.shown(question, number, intervals)}"
             for number, check in enumerate(question.checks)
-            if check.ratio(self.values[number]) > 1 + _ROUNDING
+            if check.ratio(self.values[number]) > 1 + ROUNDING
         ]
         return told + [
             f"{name} would be used {share_text(self.utilization[name], used.get(name))}, "

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from zlib import crc32
 
-import numpy as np
 from scipy.stats import norm
 
-from towtank.size.basis import SEED
+from towtank.size.scores import scores
 
 _NORMAL_95 = float(norm.ppf(0.975))
 
@@ -48,13 +45,6 @@ Factors = Mapping[int, Factor]
 """By the number of the check."""
 
 
-@lru_cache(maxsize=256)
-def _scores(count: int, name: str) -> tuple[float, ...]:
-    """Quantiles of a standard normal variable, evenly spaced in probability, in an order that depends on the name."""
-    order = np.random.default_rng([SEED, crc32(name.encode())]).permutation(count)
-    return tuple(float(score) for score in norm.ppf((order + 0.5) / count))
-
-
 def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], lost: str | None) -> Factors:
     """Return the factors of one draw.
 
@@ -70,8 +60,8 @@ def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], los
         The scenario: a simulation has an error of its own in each.
     """
     draw, count = at
-    drawn = {n: one.drawn(_scores(count, f"simulation {n} {lost}")[draw]) for n, one in found.items()}
+    drawn = {n: one.drawn(scores(count, f"simulation {n} {lost}")[draw]) for n, one in found.items()}
     for number, correction in corrections.items():
-        score = _scores(count, f"correction {number}")[draw]
+        score = scores(count, f"correction {number}")[draw]
         drawn[number] = drawn.get(number, 1.0) * correction.drawn(score)
     return {number: Factor(value, value, value) for number, value in drawn.items()}

@@ -262,7 +262,7 @@ class Reached:
 def reached(
     growing: Growing,
     start: date,
-    limits: Sequence[float],
+    limits: Sequence[float] | Floats,
     chance: float,
     shares: Floats | None = None,
     *,
@@ -291,15 +291,21 @@ def reached(
     return Reached(dates[0], day, dates[1], (dates[2], dates[3]))
 
 
-def _first(growing: Growing, limits: Sequence[float], chance: float, shares: Floats | None = None) -> int | None:
+def missed(growing: Growing, day: int, factors: Floats, shares: Floats | None = None) -> Floats:
+    """Chances that limits are exceeded on a day; with the growth of their draws, `shares`, they are 0 or 1. [ratio]"""
+    chances = growing.chances_above(day, factors)
+    return chances if shares is None else np.asarray(chances > 1 - shares, dtype=float)
+
+
+def _first(
+    growing: Growing, limits: Sequence[float] | Floats, chance: float, shares: Floats | None = None
+) -> int | None:
     """The first day, from coarse steps to single days; seasons are a week or a year long."""
 
     factors = np.asarray(limits, dtype=float)
 
     def above(day: int) -> bool:
-        chances = growing.chances_above(day, factors)
-        missed = chances if shares is None else chances > 1 - shares
-        return float(np.mean(missed)) > chance
+        return float(np.mean(missed(growing, day, factors, shares))) > chance
 
     step = 7
     found = next(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scipy.optimize import brentq
@@ -11,7 +12,6 @@ from scipy.stats import norm
 
 from towtank.model import solve_models
 from towtank.model.stations import NODE
-from towtank.size.capacity import some_draws
 from towtank.size.drawn import Drawn
 from towtank.size.evaluate import Job, Outcome, layouts_of, model_of
 from towtank.size.interval import Interval, between, duration_text
@@ -26,6 +26,8 @@ FIRST_GUESS_WAITS = 0.1
 """Share that waits in the first guess of square-root staffing; what is solved then decides. [ratio]"""
 HOLDING_SHARE = 0.01
 """Mean wait for a unit of a pool over its holding time, where none is asked for. [ratio]"""
+_POOL_STEPS = 16
+"""Of doubled length, in which a size that is enough for the draws is searched. [1]"""
 
 
 def staffing_factor(waits: float) -> float:
@@ -232,6 +234,10 @@ class PoolSize:
         Why there is no size.
     work_interval, wait_interval : Interval or None
         Of these, from the draws; None without draws.
+    at_best : int or None
+        The least size at the best estimate, whatever the draws say. [1]
+    probability : float or None
+        Share of the draws in which the wait is allowed; None without draws. [ratio]
     """
 
     name: str
@@ -243,6 +249,8 @@ class PoolSize:
     why_not: str = ""
     work_interval: Interval | None = None
     wait_interval: Interval | None = None
+    at_best: int | None = None
+    probability: float | None = None
 
 
 def _held(wanted: WantedPoolFile, outcome: Outcome) -> tuple[float, float]:
@@ -264,7 +272,7 @@ def pool_size(
     *,
     drawn: Drawn | None = None,
 ) -> PoolSize:
-    """The smallest pool whose mean wait is allowed: a first guess, then solved with the pool in the model."""
+    """The smallest pool whose mean wait is allowed, at the best estimate and in as many draws as are asked for."""
     work, rate = _held(wanted, outcome)
     busy = None if drawn is None else drawn.interval(lambda group: _held(wanted, group[0])[0])
     holding = work / rate if rate else 0.0
@@ -293,27 +301,78 @@ def pool_size(
         )
     )
     size, wait, why = _solved_pool(question, (name, wanted), outcome.job, guess, limit)
-    if size is not None:
-        values = {"wait": wait, "limit": limit}
-        steps.add(
-            Step(
-                f"pool {name}: size",
-                "least size with wait <= limit",
-                values,
-                size,
-                "1",
-                "solved with the pool in the model",
-            )
-        )
-    waits = None if drawn is None or size is None else _waits(question, (name, wanted), drawn, size)
-    return PoolSize(name, size, work, guess, wait, limit, why, busy, waits)
+    found = PoolSize(name, size, work, guess, wait, limit, why, busy, at_best=size)
+    if size is None:
+        return found
+    source = "solved with the pool in the model"
+    values = {"wait": wait, "limit": limit}
+    steps.add(Step(f"pool {name}: size", "least size with wait <= limit", values, size, "1", source))
+    return found if drawn is None else _sure_pool(question, wanted, (outcome.job, drawn), found, steps)
 
 
-def _waits(question: Question, pool: tuple[str, WantedPoolFile], drawn: Drawn, size: int) -> Interval:
-    """Interval of the mean wait for a unit, from some of the draws."""
-    numbers = [number or 0 for number in some_draws(len(drawn.groups))]
-    models = [_with_pool(question, pool, drawn.groups[number][0].job, size) for number in numbers]
-    return between(_longest_wait(answer, pool[0])[0] for answer in solve_models(models))
+def _sure_pool(
+    question: Question, wanted: WantedPoolFile, of: tuple[Job, Drawn], found: PoolSize, steps: Steps
+) -> PoolSize:
+    """The least pool that is enough in as many draws as are asked for."""
+    job, drawn = of
+    assert found.size is not None
+    pool, asked, count = (found.name, wanted), question.file.probability, len(drawn.groups)
+    needs = _Needs(question, pool, [group[0].job for group in drawn.groups], found.limit_s, found.size)
+    size = needs.least(math.floor((1 - asked) * count + 1e-9))
+    if size is None:
+        why = f"no size keeps the wait at {duration_text(found.limit_s)} in {100 * asked:.3g} % of the draws"
+        return replace(found, size=None, why_not=why)
+    waits = needs.waits(size)
+    share = sum(wait <= found.limit_s for wait in waits) / count
+    best = _longest_wait(solve_models([_with_pool(question, pool, job, size)])[0], found.name)[0]
+    values = {"asked": asked, "draws": count}
+    formula, source = "least size with wait <= limit in a share of the draws", "solved with the pool in every draw"
+    steps.add(Step(f"pool {found.name}: size with the probability asked", formula, values, size, "1", source))
+    return replace(found, size=size, wait_s=best, wait_interval=between(waits), probability=share)
+
+
+class _Needs:
+    """Sizes that draws need: a draw is solved only where it is not known whether the size is enough for it."""
+
+    def __init__(
+        self, question: Question, pool: tuple[str, WantedPoolFile], jobs: list[Job], limit: float, least: int
+    ) -> None:
+        self._question, self._pool, self._jobs, self._limit, self._least = question, pool, jobs, limit, least
+        self._short = [0] * len(jobs)
+        self._enough: list[float] = [math.inf] * len(jobs)
+
+    def waits(self, size: int, places: Sequence[int] | None = None) -> list[float]:
+        """Mean waits for a unit in draws, in all if none are named. [s]"""
+        chosen = range(len(self._jobs)) if places is None else places
+        models = [_with_pool(self._question, self._pool, self._jobs[place], size) for place in chosen]
+        return [_longest_wait(answer, self._pool[0])[0] for answer in solve_models(models)] if models else []
+
+    def _missing(self, size: int) -> int:
+        """Draws for which a size is not enough. [1]"""
+        open_ones = [n for n in range(len(self._jobs)) if self._short[n] < size < self._enough[n]]
+        for place, wait in zip(open_ones, self.waits(size, open_ones), strict=True):
+            if wait <= self._limit:
+                self._enough[place] = size
+            else:
+                self._short[place] = size
+        return sum(size <= short for short in self._short)
+
+    def least(self, missing: int) -> int | None:
+        """The least size, not below that of the best estimate, that is not enough for at most so many draws."""
+        low, high = self._least - 1, self._least
+        for step in range(_POOL_STEPS):
+            if self._missing(high) <= missing:
+                break
+            low, high = high, high + 2**step
+        else:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._missing(middle) <= missing:
+                high = middle
+            else:
+                low = middle
+        return high
 
 
 def _with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> dict[str, Any]:

@@ -280,7 +280,10 @@ def _with_reasons(question: Question, found: Found) -> Found:
     reasons = _reasons(question, found.outcomes, found.summary)
     chance, asked = found.probability, question.file.probability
     if chance is not None and chance < asked and not reasons:
-        reasons = (f"all objectives hold in {100 * chance:.3g} % of the draws, less than {100 * asked:.3g} %",)
+        assert found.summary is not None
+        known = found.summary.probability_interval
+        share = f"{100 * chance:.3g} [{100 * known.low:.3g}, {100 * known.high:.3g}] %"
+        reasons = (f"all objectives hold in {share} of the draws, less than {100 * asked:.3g} %",)
     return replace(found, why_not=reasons)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from towtank.errors import Fault, ModelError, StudyError
 from towtank.model.stations import servers_of
-from towtank.size.basis import DRAWS, SEED, Basis
+from towtank.size.basis import DRAWS, Basis
 from towtank.size.factors import Factor
 from towtank.size.growth import GivenGrowth, Growing, HistoricGrowth, highest_drawn, highest_factor
 from towtank.size.history import read_history
@@ -21,6 +21,7 @@ from towtank.size.machines import Machine, Ratio, catalogue
 from towtank.size.question import Check, Question
 from towtank.size.reading import contradictions
 from towtank.size.resources import disk_room, disks_needed
+from towtank.size.scores import scores, shares
 from towtank.size.sizing_file import SizingFile, TierFile
 from towtank.size.steps import Step, Steps
 from towtank.size.tiers import Option, Tier, cost_of, machine_options, plain_options
@@ -310,8 +311,7 @@ def _with_draws(question: Question) -> Question:
     corrections = _corrections(question)
     if (unsure or corrections) and not draws:
         draws = [{} for _ in range(DRAWS)]
-    stream = np.random.default_rng(SEED + 1)
-    speeds = {name: tuple(float(one) for one in stream.standard_normal(len(draws))) for name in unsure}
+    speeds = {name: scores(len(draws), f"speed {name}") for name in unsure}
     known = {
         "demands": question.basis.draws(question.file.uncertainty), "machines": unsure, "percentiles": corrections,
     }  # fmt: skip
@@ -336,14 +336,13 @@ def _with_growth(question: Question, growing: Growing | None) -> Question:
     if growing is None or growing.certain or not horizon:
         return question
     draws = question.draws or tuple({} for _ in range(DRAWS))
-    order = np.random.default_rng(SEED + 2).permutation(len(draws))
-    shares = (order + 0.5) / len(draws)
+    at = shares(len(draws), "growth")
     return replace(
         question,
         draws=draws,
-        growth_shares=tuple(float(share) for share in shares),
+        growth_shares=at,
         growth_draws=tuple(
-            float(factor) / highest_factor(growing, horizon) for factor in highest_drawn(growing, horizon, shares)
+            float(factor) / highest_factor(growing, horizon) for factor in highest_drawn(growing, horizon, np.array(at))
         ),
         counted=(*question.counted, "growth"),
     )

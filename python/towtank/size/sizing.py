@@ -11,10 +11,11 @@ from typing import Any
 from towtank.model import solve_models
 from towtank.size.answer_steps import answer_steps
 from towtank.size.basis import Basis
-from towtank.size.capacity import Bottleneck, bottlenecks, limit_interval, limits, some_draws
+from towtank.size.capacity import Bottleneck, bottlenecks, limits_of
 from towtank.size.dates import dates
 from towtank.size.documents import Estimate, answer_document, other_document, rejected_document
 from towtank.size.interval import Interval, between, interval_document
+from towtank.size.limit_search import Limits
 from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Question
 from towtank.size.resources import connections, memory_of, pool_size
@@ -83,7 +84,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
     if no_probability(settled.question):
         settled = replace(settled, question=without_draws(settled.question))
     found = search(settled.question, exhaustive=how.exhaustive, simulation=how.simulation)
-    next_ones = bottlenecks(settled.question, found.answer.candidate, found.answer.scales) if found.answer else []
+    next_ones = bottlenecks(settled.question, found.answer) if found.answer else []
     document = _head(settled, found)
     if found.answer is not None:
         document |= _answered(settled, found, found.answer, next_ones)
@@ -154,8 +155,9 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
     values = {"users": users, "open classes": open_ones - users}
     formula = "users + sum X (R + keep_alive) of open classes"
     settled.steps.add(Step("connections", formula, values, open_ones, "1", "Little's law", known))
-    limit = _limit(question, answer, next_ones)
-    document = answer_document(question, answer, memory, limit)
+    limits = next_ones[0].limits if next_ones else limits_of(question, answer)
+    document = answer_document(question, answer, memory, Estimate(limits.best, limits.interval()))
+    document["headroom_interval"] = interval_document(_spare(question, limits))
     document |= _one_queue(settled, answer)
     ones = sorted([answer, *found.others], key=lambda one: question.cost.of(one.candidate))
     return {
@@ -166,7 +168,7 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
             {"station": one.station, "utilization": one.utilization, "load_factor": one.limit,
              "load": one.limit * users_or_rate, "lost": one.lost,
              "utilization_interval": interval_document(one.utilization_interval),
-             "load_interval": interval_document(one.limit_interval and one.limit_interval.times(users_or_rate))}
+             "load_interval": _times(one.limits.interval(), users_or_rate)}
             for one in next_ones
         ],
         "connections": open_ones,
@@ -174,6 +176,7 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
         "pools": {
             name: {"size": one.size, "held": one.work, "first_guess": one.first_guess,
                    "wait_s": one.wait_s, "wait_at_most_s": one.limit_s, "why_not": one.why_not,
+                   "size_at_best": one.at_best, "probability": one.probability,
                    "held_interval": interval_document(one.work_interval),
                    "wait_interval": interval_document(one.wait_interval)}
             for name, one in pools.items()
@@ -181,12 +184,19 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
     }  # fmt: skip
 
 
-def _limit(question: Question, answer: Found, next_ones: list[Bottleneck]) -> Estimate:
-    """Factor of the load at which the answer misses something: that of its first bottleneck."""
-    if next_ones:
-        return Estimate(next_ones[0].limit, next_ones[0].limit_interval)
-    limit = limits(question, answer.candidate, scales=answer.scales)[0]
-    return Estimate(limit, limit_interval(question, answer.candidate, limit, answer.scales))
+def _times(interval: Interval | None, factor: float) -> Json | None:
+    return None if interval is None else interval.times(factor).document()
+
+
+def _spare(question: Question, limits: Limits) -> Interval | None:
+    """Interval of what a load may still grow: the limit over the load of each draw; None without draws.
+
+    Its low end is above 0 if and only if at least 97.5 % of the draws hold.
+    """
+    if not question.draws or (limits.varies and not limits.able):
+        return None
+    found = limits.spare(limits.growth())
+    return Interval(found.low - 1, found.high - 1).around(limits.best - 1)
 
 
 def _memory(settled: Settled, answer: Found) -> dict[str, Estimate]:
@@ -221,7 +231,7 @@ def _one_queue(settled: Settled, answer: Found) -> Json:
         for tier, one in zip(question.tiers, answer.candidate, strict=True)
         for name in tier.stations
     }
-    numbers = [None, *(some_draws(len(question.draws)) if question.draws else ())]
+    numbers = [None, *range(len(question.draws))]
     models = [
         on_layouts(
             question.basis.document,

@@ -137,6 +137,10 @@ def _doubts(question: Question, answer: Found | None, growing: Growing | None) -
     elif "demands" not in question.counted:
         left = f"the probability counts {' and '.join(question.counted)} only" if question.draws else "no probability"
         told.append(f"the uncertainty of the demands is not known, so {left}: give `uncertainty`")
+    if question.file.data is not None and question.file.load.horizon:
+        told.append(
+            "the growth of the data is taken as given: disks, memory and the probability do not count its error"
+        )
     if answer is not None:
         told += _doubts_of(question, answer)
     return told + (_growth_doubts(question, growing) if growing is not None else [])

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from towtank.errors import Fault, ModelError, StudyError
-from towtank.size.capacity import limit_interval, limits
+from towtank.model.percentiles import EXACT
 from towtank.size.documents import busiest_document, class_document, objectives_document
 from towtank.size.drawn import Drawn, Intervals
-from towtank.size.evaluate import Job, Outcome, grouped, under_load, worst
+from towtank.size.evaluate import CORRECTED, Job, Outcome, grouped, under_load, worst
 from towtank.size.interval import Interval, interval_document, size_text
+from towtank.size.limit_search import Limits
 from towtank.size.question import Question
 from towtank.size.resources import memory_of
 from towtank.size.search import Found, Scales
@@ -22,6 +23,8 @@ from towtank.size.what_if import ANSWER, RUNS, Change, Variant, read_what_if
 from towtank.yamlfile import Node, fault_at
 
 Json = dict[str, Any]
+SIMULATED = "simulated"
+SCALED = "times the simulated over the computed value of the answer"
 
 
 @dataclass(frozen=True)
@@ -76,20 +79,19 @@ def rows(question: Question, answer: Found | None, asked: Sequence[Asked]) -> li
     base, scales = runs, answer.scales if answer is not None else {}
     if answer is not None and answer.candidate != runs.candidate:
         base = Variant(answer.candidate, question.load, hardware=ANSWER)
-    before = _row(question, "as it is", runs, scales if base is runs else {})
-    return [before, *(_changed(question, change, base, scales) for change in asked)]
+    told = _Simulation(base, scales)
+    return [_row(question, "as it is", runs, told), *(_changed(question, change, told) for change in asked)]
 
 
-def _changed(question: Question, one: Asked, before: Variant, scales: Scales) -> Json:
+def _changed(question: Question, one: Asked, told: _Simulation) -> Json:
     try:
-        after = one.change(before)
-        # The factors of the simulation hold for the hardware of the answer only.
-        return _row(question, one.text, after, scales if after.hardware == before.hardware else {})
+        return _row(question, one.text, one.change(told.base), told)
     except ModelError as error:
         return {"what_if": one.text, "refused": str(error)}
 
 
-def _row(question: Question, text: str, variant: Variant, scales: Scales) -> Json:
+def _row(question: Question, text: str, variant: Variant, told: _Simulation) -> Json:
+    scales = told.of(variant)
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
         # The hardware that runs may have no node to spare; its figures with all nodes are still useful.
@@ -99,9 +101,12 @@ def _row(question: Question, text: str, variant: Variant, scales: Scales) -> Jso
     solved = grouped(groups, asked)
     first, drawn = solved[0], solved[1:]
     hardest = worst(asked, first)
-    found = limits(asked, variant.candidate, [None], load=variant.load, scales=scales, demand=variant.demand)[0]
-    carried = limit_interval(asked, variant.candidate, found, scales, load=variant.load, demand=variant.demand)
-    summary = Drawn(tuple(map(tuple, drawn))).summary(asked) if drawn else None
+    limits = Limits(asked, variant.candidate, scales, changes={"demand": variant.demand})
+    in_draws = Drawn(tuple(map(tuple, drawn))) if drawn else None
+    if variant.grows:
+        limits.know(in_draws)
+    carried = limits.interval()
+    summary = None if in_draws is None else in_draws.summary(asked)
     intervals = None if summary is None else summary.scenarios[None]
     at_hardest = None if summary is None else summary.scenarios[hardest.job.lost]
     total, unit = variant.load.total
@@ -111,35 +116,74 @@ def _row(question: Question, text: str, variant: Variant, scales: Scales) -> Jso
         "configuration": in_words(asked.tiers, variant.candidate),
         "scenario": hardest.job.lost,
         "classes": {name: _class(name, first[0], intervals) for name in first[0].throughput},
-        "objectives": _objectives(asked, hardest, at_hardest),
+        "objectives": _objectives(asked, hardest, at_hardest, lambda number: told.by(asked, variant, hardest, number)),
         "busiest": busiest_document(first[0], intervals),
         "met": all(one.met(asked) for one in first),
         "probability": None if summary is None else summary.probability,
         "probability_interval": interval_document(None if summary is None else summary.probability_interval),
         "why_not": hardest.misses(asked, at_hardest),
-        "load_at_limit": found * total,
+        "load_at_limit": limits.best * total,
         "load_at_limit_interval": interval_document(carried and carried.times(total)),
         "unit": unit,
         "notes": [
             *variant.notes,
+            *told.notes(asked, variant, hardest),
             *_memory_notes(asked, variant, first),
             *([] if drawn else hardest.near_limits(asked)),
         ],
     }
 
 
-def _objectives(question: Question, one: Outcome, intervals: Intervals | None) -> list[Json]:
-    """Objectives in one scenario, with bands from the draws."""
+def _objectives(question: Question, one: Outcome, intervals: Intervals | None, by: Callable[[int], str]) -> list[Json]:
+    """Objectives in one scenario, with bands from the draws, and how each was worked out."""
     return [
         {
             **document,
             "band_95": _band(None if intervals is None else intervals.values[number]),
             "met": check.ratio(one.values[number]) <= 1,
+            "by": by(number),
         }
         for number, (check, document) in enumerate(
             zip(question.checks, objectives_document(question, one, intervals), strict=True)
         )
     ]
+
+
+def _short(how: str) -> str:
+    """How a percentile was worked out, in few words; `by` names the method."""
+    return "approximate, times the ratio of the simulation of the answer" if how.endswith(SCALED) else "approximate"
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """What was simulated: the percentiles of one variant, the answer; none if `scales` are empty."""
+
+    base: Variant
+    scales: Scales
+
+    def of(self, variant: Variant) -> Scales:
+        """Ratios of simulated to computed values; they hold for the hardware of the answer only."""
+        return self.scales if variant.hardware == self.base.hardware else {}
+
+    def by(self, question: Question, variant: Variant, one: Outcome, number: int) -> str:
+        """How the value of an objective was worked out."""
+        if not question.checks[number].is_percentile:
+            return "solved" if one.exact else "approximate"
+        if number not in one.job.scale:
+            return one.method
+        return SIMULATED if replace(variant, notes=()) == replace(self.base, notes=()) else f"{one.method}, {SCALED}"
+
+    def notes(self, question: Question, variant: Variant, one: Outcome) -> list[str]:
+        """Percentiles that are approximate although those of the answer were simulated, in words."""
+        if not any(self.scales.values()):
+            return []
+        told = {check.text: self.by(question, variant, one, place) for place, check in enumerate(question.checks)
+                if check.is_percentile}  # fmt: skip
+        return [
+            f"{text}: not simulated, {_short(how)}; the interval does not count the error of this"
+            for text, how in told.items()
+            if how and how not in (SIMULATED, EXACT, CORRECTED)
+        ]
 
 
 def _jobs(question: Question, variant: Variant, draw: int | None, scales: Scales) -> list[Job]:

@@ -1,0 +1,313 @@
+"""Searches the load at which a candidate misses something: at the best estimate, and in every draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from towtank.analysis.statistics.robust import Floats
+from towtank.size.drawn import Drawn
+from towtank.size.evaluate import ROUNDING, Outcome, grouped, under_load
+from towtank.size.factors import Factors
+from towtank.size.interval import Interval, draws_outside
+from towtank.size.load import Load
+from towtank.size.question import Question
+from towtank.size.tiers import Candidate
+
+LIMIT_PRECISION = 2.0**-10
+"""Of a limit at the best estimate, in relation to it. [ratio]"""
+END_PRECISION = 2.0**-8
+"""Of the ends of an interval of a limit, whose digits are those of its width. [ratio]"""
+DRAW_PRECISION = 2.0**-3
+"""Width of the bracket in which the limit of a draw is interpolated. [ratio]"""
+_STEPS = (1.1, 1.3)
+"""First steps away from where a search begins; then a factor of two. A small step finds a near limit without a solution
+for twice the users. [1]"""
+_STEPS_AT_MOST = 20
+_USERS_OF_INTERVALS = 20_000_000
+"""Users of all solutions for one interval of a limit: the time of a solution grows with its users. With 200 draws a
+limit of more than 25,000 users has no interval. [1]"""
+_SOLUTIONS_OF_A_DRAW = 4
+"""For one interval, about. [1]"""
+
+_Bools = npt.NDArray[np.bool_]
+
+
+def within(question: Question, outcome: Outcome) -> bool:
+    """As `met`, but a throughput that is asked for does not bound the load from above."""
+    if outcome.why_not or outcome.too_busy(question):
+        return False
+    checks = zip(question.checks, outcome.values, strict=True)
+    return all(check.upward or check.ratio(value) <= 1 + ROUNDING for check, value in checks)
+
+
+def nearness(question: Question, outcome: Outcome) -> float:
+    """How near a scenario is to what is missed first: a time, or a utilization with all nodes up; 1 at the limit."""
+    if outcome.why_not:
+        return math.inf
+    pairs = zip(question.checks, outcome.values, strict=True)
+    ratios = [check.ratio(value) for check, value in pairs if not check.upward]
+    if outcome.job.lost is None:
+        ratios += [used / (question.utilization.get(name, 1.0) or 1.0) for name, used in outcome.utilization.items()]
+    return max(ratios, default=0.0)
+
+
+@dataclass
+class _Bracket:
+    """What is known of the limit of each draw: it holds at `low` and misses at `high`; with what was solved there."""
+
+    low: Floats
+    high: Floats
+    at_low: dict[int, Sequence[Outcome]] = field(default_factory=dict)
+    at_high: dict[int, Sequence[Outcome]] = field(default_factory=dict)
+
+    def note(self, place: int, factor: float, found: Sequence[Outcome], *, holds: bool) -> None:
+        """Note a solution; one outside of the bracket tells nothing new."""
+        if holds and factor >= self.low[place]:
+            self.low[place], self.at_low[place] = factor, found
+        if not holds and factor <= self.high[place]:
+            self.high[place], self.at_high[place] = factor, found
+
+
+@dataclass
+class Limits:
+    """The highest factor of the load at which every time and utilization holds, of one candidate.
+
+    Attributes
+    ----------
+    question : Question
+    candidate : Candidate
+    scales : dict
+        By scenario and check, simulation over approximation.
+    load : Load, optional
+        Factors are over this one; the load to be carried if none.
+    near : float, default 1
+        Factor with which the search begins.
+    changes : dict
+        Of `Job`.
+
+    Notes
+    -----
+    What holds at one load holds at every lower one. So a draw that is known to hold at a factor is not solved below it,
+    one that is known to miss is not solved above it, and the end of an interval, which is the limit of one of the
+    draws, needs about three solutions for each draw.
+    """
+
+    question: Question
+    candidate: Candidate
+    scales: Mapping[str | None, Factors] = field(default_factory=dict)
+    load: Load | None = None
+    near: float = 1.0
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    _best: _Bracket | None = None
+    _draws: _Bracket | None = None
+
+    @property
+    def varies(self) -> bool:
+        """Whether the limit differs between draws; the growth of the load does not move it."""
+        return bool(set(self.question.counted) - {"growth"})
+
+    @property
+    def able(self) -> bool:
+        """Whether the limit differs between draws, and is not at so many users that its draws take too long."""
+        users = self.best * sum((self.load or self.question.load).users.values())
+        return self.varies and users * len(self.question.draws) * _SOLUTIONS_OF_A_DRAW <= _USERS_OF_INTERVALS
+
+    @property
+    def best(self) -> float:
+        """Limit at the best estimate, by bisection; 0 if not even a millionth of the load is carried. [1]"""
+        return float(self._best_bracket().low[0])
+
+    def _best_bracket(self) -> _Bracket:
+        if self._best is None:
+            bracket = _Bracket(np.zeros(1), np.full(1, math.inf))
+            ones = np.ones(1)
+            self._search(bracket, lambda: (bracket.low[0], bracket.high[0]), ones, (self.near, LIMIT_PRECISION), [None])
+            self._best = bracket
+        return self._best
+
+    def know(self, drawn: Drawn | None) -> None:
+        """Note what was solved for the probability: every draw under the load that it has with its growth."""
+        if drawn is None or not self.varies:
+            return
+        grown = self.growth()
+        for place, group in enumerate(drawn.groups):
+            holds = all(within(self.question, outcome) for outcome in group)
+            self._bracket().note(place, float(grown[place]), group, holds=holds)
+
+    def growth(self) -> Floats:
+        """Load of each draw over the load to be carried. [ratio]"""
+        grown = self.question.growth_draws
+        return np.array(grown) if grown else np.ones(len(self.question.draws))
+
+    def _bracket(self) -> _Bracket:
+        """Brackets of all draws; those of the best estimate if the draws do not move the limit."""
+        if self._draws is None:
+            count = len(self.question.draws)
+            low, high = np.zeros(count), np.full(count, math.inf)
+            if not self.varies:
+                best = self._best_bracket()
+                low, high = np.repeat(best.low, count), np.repeat(best.high, count)
+            self._draws = _Bracket(low, high)
+        return self._draws
+
+    def interval(self) -> Interval | None:
+        """95 % interval of the limit over the draws, which contains the best estimate; None if it has none."""
+        return self.spare(np.ones(len(self.question.draws))).around(self.best) if self.able else None
+
+    def spare(self, loads: Floats) -> Interval:
+        """95 % interval of the limit over the load of each draw. [1]
+
+        Notes
+        -----
+        Each end is above 1 if and only if as many draws as it says hold at their load: the load itself is always tried.
+        """
+        count = len(loads)
+        outside = draws_outside(count)
+        return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
+
+    def _statistic(self, place: int, loads: Floats) -> float:
+        """The limit over the load that so many draws lie below."""
+        bracket = self._bracket()
+
+        def ends() -> tuple[float, float]:
+            # An order statistic rises with every draw: that of the lower ends bounds it from below.
+            return float(np.sort(bracket.low / loads)[place]), float(np.sort(bracket.high / loads)[place])
+
+        near = max(self.best, 1e-6) / float(np.median(loads))
+        return _middle(*self._search(bracket, ends, loads, (near, END_PRECISION), range(len(loads))))
+
+    def _search(
+        self,
+        bracket: _Bracket,
+        ends: Callable[[], tuple[float, float]],
+        loads: Floats,
+        how: tuple[float, float],
+        draws: Sequence[int | None],
+    ) -> tuple[float, float]:
+        """Narrow the ends to a precision; solve only those draws whose bracket holds the factor that is tried."""
+        near, precision = how
+        steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
+        while True:
+            low, high = ends()
+            # The load itself is told from the limit, however near it is.
+            if high <= low * (1 + precision) and not low < 1 < high:
+                return low, high
+            if low > 0 and math.isfinite(high):
+                trial = 1.0 if low < 1 < high else _middle(low, high)
+            elif low == 0 and math.isinf(high):
+                trial = near
+            else:
+                step = next(steps, None)
+                if step is None:
+                    return low, high
+                trial = low * step if low > 0 else high / step
+            factors = trial * loads
+            self._solve(bracket, factors, (bracket.low < factors) & (factors < bracket.high), draws)
+
+    def _solve(self, bracket: _Bracket, factors: Floats, open_ones: _Bools, draws: Sequence[int | None]) -> None:
+        """Solve some draws at factors of the load of their own."""
+        places = [int(place) for place in np.flatnonzero(open_ones)]
+        load = self.load or self.question.load
+        groups = [
+            under_load(
+                self.question,
+                self.candidate,
+                load.times(float(factors[place])),
+                self.scales,
+                draws[place],
+                **self.changes,
+            )
+            for place in places
+        ]
+        for place, found in zip(places, grouped(groups, self.question), strict=True):
+            holds = all(within(self.question, outcome) for outcome in found)
+            bracket.note(place, float(factors[place]), found, holds=holds)
+
+    def narrowed(self, precision: float = DRAW_PRECISION) -> None:
+        """Narrow the limit of every draw to a precision."""
+        bracket = self._bracket()
+        for step in chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS))):
+            wide = bracket.high > bracket.low * (1 + precision)
+            if not wide.any():
+                break
+            self._halve(bracket, wide, step)
+
+    def narrow(self, open_ones: _Bools) -> bool:
+        """Halve the brackets of some draws, if they are wider than the limit at the best estimate is known."""
+        bracket = self._bracket()
+        wide = open_ones & (bracket.high > bracket.low * (1 + LIMIT_PRECISION))
+        if wide.any():
+            self._halve(bracket, wide, 2.0)
+        return bool(wide.any())
+
+    def _halve(self, bracket: _Bracket, wide: _Bools, step: float) -> None:
+        pairs = zip(bracket.low, bracket.high, strict=True)
+        start = max(self.best, 1e-6)
+        factors = np.array([_between(float(low), float(high), step, start) for low, high in pairs])
+        self._solve(bracket, factors, wide, range(len(factors)))
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """Lower and upper ends of the limit of each draw. [1]"""
+        return self._bracket().low, self._bracket().high
+
+    @property
+    def of_draws(self) -> Floats:
+        """Limit of each draw, within what is known of it. [1]"""
+        bracket, found = self._bracket(), []
+        for place, (low, high) in enumerate(zip(bracket.low, bracket.high, strict=True)):
+            finite = low > 0 and math.isfinite(high)
+            found.append(low * (high / low) ** self._part(place) if finite else _middle(float(low), float(high)))
+        return np.array(found, dtype=float)
+
+    def _part(self, place: int) -> float:
+        """Where in its bracket the limit of a draw lies: on the line through the logarithms of both sides. [ratio]"""
+        bracket = self._bracket()
+        if place not in bracket.at_low or place not in bracket.at_high:
+            return 0.5
+        low, high = (
+            max((nearness(self.question, outcome) for outcome in side[place]), default=0.0)
+            for side in (bracket.at_low, bracket.at_high)
+        )
+        if not 0 < low <= 1 < high or math.isinf(high):
+            return 0.5
+        return math.log(1 / low) / math.log(high / low)
+
+    def used(self, name: str, lost: str | None) -> list[float]:
+        """Utilization of a station at the limit of each draw, on the line between both sides of it. [ratio]"""
+        bracket, found = self._bracket(), []
+        for place in range(len(bracket.low)):
+            low, high = (_used(side.get(place, ()), name, lost) for side in (bracket.at_low, bracket.at_high))
+            part = self._part(place)
+            known = low if high is None else high if low is None else low + part * (high - low)
+            found.append(1.0 if known is None else known)
+        return found
+
+
+def _used(group: Sequence[Outcome], name: str, lost: str | None) -> float | None:
+    """Utilization of a station in one scenario; None if it was not solved or has no steady state. [ratio]"""
+    steady = (outcome for outcome in group if outcome.job.lost == lost and not outcome.why_not)
+    return next((outcome.utilization.get(name, 1.0) for outcome in steady), None)
+
+
+def _middle(low: float, high: float) -> float:
+    """The middle of a bracket in proportion; its only known end if it has no other."""
+    if low <= 0 or math.isinf(high):
+        return low
+    return math.sqrt(low * high)
+
+
+def _between(low: float, high: float, step: float, start: float) -> float:
+    """A factor within a bracket, or beyond its only known end."""
+    if low > 0 and math.isfinite(high):
+        return math.sqrt(low * high)
+    if low > 0:
+        return low * step
+    return high / step if math.isfinite(high) else start

@@ -1,0 +1,30 @@
+"""Quantiles that are evenly spaced in probability, in random order: the draws of one quantity."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from zlib import crc32
+
+import numpy as np
+from scipy.stats import norm
+
+SEED = 20260101
+"""The same question gives the same answer."""
+
+
+@lru_cache(maxsize=256)
+def shares(count: int, name: str) -> tuple[float, ...]:
+    """Return the probabilities (i + 1/2) / n, in an order that depends on the name of the quantity.
+
+    Notes
+    -----
+    A sample of one quantity has its quantiles exactly; quantities of different names are in independent orders.
+    """
+    order = np.random.default_rng([SEED, crc32(name.encode())]).permutation(count)
+    return tuple(float(share) for share in (order + 0.5) / count)
+
+
+@lru_cache(maxsize=256)
+def scores(count: int, name: str) -> tuple[float, ...]:
+    """Return the quantiles of a standard normal variable at the `shares` of a quantity."""
+    return tuple(float(norm.ppf(share)) for share in shares(count, name))
