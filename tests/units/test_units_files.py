@@ -8,8 +8,9 @@ import pytest
 from towtank.files import engine_path
 
 
-def test_a_path_is_itself_where_names_are_utf_8() -> None:
-    assert engine_path(Path("/tmp/größe/é.csv")) == "/tmp/größe/é.csv"
+def test_a_path_is_what_its_bytes_are_in_utf_8_in_every_locale() -> None:
+    named = os.fsdecode("/tmp/größe/é.csv".encode())
+    assert engine_path(Path(named)) == "/tmp/größe/é.csv"
 
 
 def test_bytes_of_a_name_are_read_as_utf_8_whatever_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ def test_the_engine_takes_every_workload_that_validate_takes(folder: Path) -> No
 
 
 def test_the_sample_has_every_key_of_a_workload() -> None:
-    schema = json.loads((Path(__file__).parents[2] / "schema" / "workload.json").read_text())
+    schema = json.loads((Path(__file__).parents[2] / "schema" / "workload.json").read_text("utf-8"))
     known = {key for mapping in mappings(schema) for key in mapping.get("properties", {})}
     used = {key for seed in range(IN_SUITE) for mapping in mappings(Grammar(seed).document()) for key in mapping}
     assert len(known) > 100
