@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from towtank.errors import StudyError
+from towtank.files import engine_path
 from towtank.workload import compile_workload, load_workload
 
 WORKLOAD = """\
@@ -142,7 +143,7 @@ def test_frame_of_the_plan(folder: Path) -> None:
             "name": "accounts",
             "columns": ["password", "user"],
             "order": "sequential",
-            "csv": str(folder / "accounts.csv"),
+            "csv": engine_path(folder / "accounts.csv"),
         },
         {
             "name": "rows",
@@ -329,11 +330,11 @@ def test_bodies_lists_and_blocks_of_the_plan(folder: Path) -> None:
                 "name": "disk",
                 "filename": ["up.txt"],
                 "content_type": "text/plain",
-                "file": str(folder / "up.txt"),
+                "file": engine_path(folder / "up.txt"),
             },
         ],
     }
-    assert raw["body"] == {"kind": "file", "path": str(folder / "up.txt")}
+    assert raw["body"] == {"kind": "file", "path": engine_path(folder / "up.txt")}
     assert raw["headers"] == [["Accept", ["text/html"]], ["Content-Type", ["text/plain"]]]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from towtank.errors import StudyError
+from towtank.files import engine_path
 from towtank.workload import compile_workload, load_workload
 from towtank.workload.reading_back import reading_back
 
@@ -83,7 +84,7 @@ def test_who_reads_back_takes_each_key_once_and_goes_on_after_a_failure(tmp_path
     workload = load_workload(written(tmp_path)).with_parameters({"place": "/elsewhere"})
     plan = compile_workload(reading_back(workload, "documents", keys), targets=TARGETS)
     (pool,) = plan["pools"]
-    assert (pool["name"], pool["order"], pool["csv"]) == ("stored", "unique", str(keys.resolve()))
+    assert (pool["name"], pool["order"], pool["csv"]) == ("stored", "unique", engine_path(keys.resolve()))
     (request,) = requests(plan)
     assert request["path"] == ["/elsewhere/", {"variable": 0, "encode": "none"}]
     assert request["note"] == {"does": "reads", "of": "documents", "key": [{"variable": 0, "encode": "none"}]}
