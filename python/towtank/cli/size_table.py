@@ -24,6 +24,7 @@ from towtank.size.interval import (
 Json = dict[str, Any]
 
 
+ANY_LOAD = "any load"
 # A bottleneck whose idle time does not show in a percentage with one decimal.
 _FULLY = 0.9995
 
@@ -163,9 +164,7 @@ def _sentences(document: Json) -> Iterator[str]:
     of = f"; it counts {' and '.join(counted)}" if counted else ""
     probability = "not known" if answer["probability"] is None else f"{chance(answer)} ({asked}{of})"
     yield f"probability that all holds: {probability}"
-    spare = interval_of(answer.get("headroom_interval"))
-    to_spare = f"{few_digits(100 * answer['headroom'])} %" if spare is None else share_text(answer["headroom"], spare)
-    yield f"it carries {carried(answer)} until something is missed: {to_spare} to spare"
+    yield _carries(answer)
     for place, one in enumerate(document["bottlenecks"]):
         what = (
             "the bottleneck is"
@@ -189,6 +188,15 @@ def _sentences(document: Json) -> Iterator[str]:
         f"{search['passed_over']} by one that is nowhere weaker, {search['tried']} solved, "
         f"{search['simulated']} simulated"
     )
+
+
+def _carries(answer: Json) -> str:
+    """What the answer carries, and what it has to spare; that nothing limits it, if so."""
+    if answer["load_at_limit"] is None:
+        return str(answer["no_limit"])
+    spare = interval_of(answer.get("headroom_interval"))
+    to_spare = f"{few_digits(100 * answer['headroom'])} %" if spare is None else share_text(answer["headroom"], spare)
+    return f"it carries {carried(answer)} until something is missed: {to_spare} to spare"
 
 
 def _resources(document: Json) -> Iterator[str]:
@@ -258,7 +266,9 @@ def _hardware(one: Json) -> str:
 
 
 def carried(one: Json) -> str:
-    """The load at which something is missed; the bisection supports three digits."""
+    """The load at which something is missed, three digits of it without an interval; any load without a limit."""
+    if one["load_at_limit"] is None:
+        return ANY_LOAD
     unit = one["load_unit"] if "load_unit" in one else one["unit"]
     known = interval_of(one.get("load_at_limit_interval"))
     if known is None or known.is_point:
@@ -280,7 +290,7 @@ def _dates(document: Json) -> Table:
             one["what"],
             limit_text(one),
             chance,
-            one["missed_from"] or "not within 20 years",
+            one["missed_from"] or never(one),
             expected(one),
         )
     return table
@@ -288,15 +298,22 @@ def _dates(document: Json) -> Table:
 
 def limit_text(one: Json) -> str:
     """The load that a row of the table of dates carries."""
+    if one["limit"] is None:
+        return ANY_LOAD
     known = interval_of(one.get("limit_interval"))
     if known is None or known.is_point:
         return f"{few_digits(one['limit'])} {one['unit']}"
     return number_text(one["limit"], known, one["unit"])
 
 
+def never(one: Json) -> str:
+    """Why a row of the table of dates has no day."""
+    return "nothing to miss" if one["limit"] is None else "not within 20 years"
+
+
 def expected(one: Json) -> str:
     """The day on which a limit is expected to be passed, with the days between which it is with 95 %."""
-    day, known = one["expected_on"] or "not within 20 years", one.get("expected_interval")
+    day, known = one["expected_on"] or never(one), one.get("expected_interval")
     if known is None or (known["low"] == known["high"]):
         return str(day)
     return f"{day} [{known['low'] or 'later'}, {known['high'] or 'later'}]"
@@ -344,6 +361,8 @@ def _trust(document: Json) -> Iterator[str]:
         yield f"the highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %"
     if trust.get("no_interval"):
         yield f"no interval: {trust['no_interval']}"
+    if trust.get("no_limit_interval"):
+        yield f"no interval: {trust['no_limit_interval']}"
     for part in trust.get("rests_on", ()):
         yield f"  {rests_text(part)}"
     for one in trust["assumptions"]:

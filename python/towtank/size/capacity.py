@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from towtank.size.evaluate import Outcome, outcomes, under_load
+from towtank.size.evaluate import outcomes, under_load
 from towtank.size.factors import Factors
 from towtank.size.interval import Interval, between
 from towtank.size.limit_search import Limits, nearness
@@ -27,15 +28,20 @@ class Bottleneck:
         Search for the factor of the load at which the objective is missed.
     lost : str or None
         Tier whose nodes are lost when that happens first.
-    utilization_interval : Interval or None
-        From all draws; None without draws.
     """
 
     station: str
     utilization: float
     limits: Limits = field(compare=False, repr=False)
     lost: str | None = None
-    utilization_interval: Interval | None = None
+
+    @property
+    def utilization_interval(self) -> Interval | None:
+        """Interval of the utilization at the limits of all draws; None if these have none."""
+        if self.limits.interval() is None:
+            return None
+        self.limits.narrowed()
+        return between(self.limits.used(self.station, self.lost)).around(self.utilization)
 
     @property
     def limit(self) -> float:
@@ -53,27 +59,22 @@ def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None
 
 
 def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottleneck]:
-    """The resource that limits, then the next one after the servers of the first are doubled, and so on."""
+    """The resource that limits, then the next one after the servers of the first are doubled, and so on.
+
+    It ends where nothing that was asked for limits the load.
+    """
     found: list[Bottleneck] = []
     boost: dict[str, int] = {}
     for _ in range(count):
         limits = limits_of(question, answer, boost, found[-1].limit if found and found[-1].limit else 1.0)
+        if math.isinf(limits.best):
+            break
         load = question.load.times(max(limits.best, 1e-6))
         jobs = under_load(question, answer.candidate, load, answer.scales, boost=dict(boost))
         at = max(outcomes(question, jobs), key=lambda one: nearness(question, one))
         if not at.utilization:
             break
         name = max(at.utilization, key=lambda each: at.utilization[each] / (question.utilization.get(each, 1.0) or 1.0))
-        known = _used(limits, at, name)
-        found.append(Bottleneck(name, at.utilization[name], limits, at.job.lost, known))
+        found.append(Bottleneck(name, at.utilization[name], limits, at.job.lost))
         boost[name] = 2 * boost.get(name, 1)
     return found
-
-
-def _used(limits: Limits, at: Outcome, name: str) -> Interval | None:
-    """Interval of the utilization of a station at the limits of the draws; None if these have none."""
-    if not limits.able:
-        return None
-    limits.interval()
-    limits.narrowed()
-    return between(limits.used(name, at.job.lost)).around(at.utilization[name])

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.statistics.robust import Floats
-from towtank.size.capacity import Bottleneck, limits_of
+from towtank.size.capacity import Bottleneck
+from towtank.size.documents import finite
 from towtank.size.growth import Reached, missed, reached
 from towtank.size.interval import Interval, interval_document
 from towtank.size.limit_search import LIMIT_PRECISION, Limits
@@ -20,7 +21,7 @@ _ROUNDS = 12
 """Of narrowing the limits of the draws about a day; each halves them. [1]"""
 
 
-def dates(settled: Settled, answer: Found | None, first: list[Bottleneck]) -> list[Json]:
+def dates(settled: Settled, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
     """Rows of the table of dates; none without growth."""
     if settled.growing is None:
         return []
@@ -28,8 +29,7 @@ def dates(settled: Settled, answer: Found | None, first: list[Bottleneck]) -> li
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]
-    if answer is not None:
-        limits = first[0].limits if first else limits_of(settled.question, answer)
+    if answer is not None and limits is not None:
         rows.append(_row(settled, "the answer", limits, as_probability=True))
         for place in range(1, len(first)):
             boost: dict[str, int] = {}
@@ -51,13 +51,16 @@ def _row(settled: Settled, what: str, limits: Limits, *, as_probability: bool = 
     shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
     chance = round(1 - question.file.probability, 12)
     best = limits.best
+    if limits.no_limit and not limits.is_bounded:
+        return _nothing_to_miss(what, unit, chance, limits.no_limit)
+    when = _reached(settled, limits, ratio, chance, shares)
     known = limits.interval()
     if question.draws and not limits.varies:
         known = Interval(best, best)
-    when = _reached(settled, limits, ratio, chance, shares)
     return {
         "what": what,
-        "limit": best * ratio * total,
+        "limit": finite(best * ratio * total),
+        "no_limit": limits.no_limit or None,
         "limit_interval": interval_document(known and known.times(ratio * total)),
         "unit": unit,
         "missed_from": when.day.isoformat() if when.day else None,
@@ -70,12 +73,19 @@ def _row(settled: Settled, what: str, limits: Limits, *, as_probability: bool = 
     }
 
 
+def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
+    """The row of a configuration that no load makes miss anything: it has no limit and no day."""
+    unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
+    return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
+
+
 def _reached(settled: Settled, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> Reached:
     """When growth meets the limits; those of the draws are narrowed until the day does not depend on their brackets."""
     growing, start = settled.growing, settled.start
     assert growing is not None
     # The load carried may lie anywhere within the last step of the bisection.
     best = limits.best * (1 + LIMIT_PRECISION) * ratio
+    # Infinite if nothing limits the load: no day is late enough for it.
     if not settled.question.draws:
         return reached(growing, start, [best], chance)
     if limits.varies:

@@ -58,10 +58,10 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
             for tier, one in zip(question.tiers, answer.candidate, strict=True)
         },
         "scenarios": [_scenario(question, answer, place) for place in range(len(answer.outcomes))],
-        "load_at_limit": limit.value * total,
+        "load_at_limit": finite(limit.value * total),
         "load_at_limit_interval": interval_document(limit.interval and limit.interval.times(total)),
         "load_unit": unit,
-        "headroom": limit.value - 1,
+        "headroom": finite(limit.value - 1),
     }
 
 

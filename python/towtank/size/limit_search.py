@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from towtank.analysis.statistics.robust import Floats
+from towtank.estimates import significant
 from towtank.size.drawn import Drawn
 from towtank.size.evaluate import ROUNDING, Outcome, grouped, under_load
 from towtank.size.factors import Factors
-from towtank.size.interval import Interval, draws_outside
+from towtank.size.interval import FEW_DIGITS, Interval, between, draws_outside, number_text
 from towtank.size.load import Load
 from towtank.size.question import Question
 from towtank.size.tiers import Candidate
@@ -30,11 +31,20 @@ _STEPS = (1.1, 1.3)
 """First steps away from where a search begins; then a factor of two. A small step finds a near limit without a solution
 for twice the users. [1]"""
 _STEPS_AT_MOST = 20
+_USERS_AT_MOST = 2_000_000
+"""Users up to which a limit is searched, or eight times the load if that is more: the time of a solution grows with its
+users, and so does the time of a search for a limit that does not exist. [1]"""
+_TIMES_AT_MOST = 8.0
+_DRAWS_AT_MOST = 16.0
+"""Times the limit at the best estimate up to which the limit of a draw is searched. [ratio]"""
 _USERS_OF_INTERVALS = 20_000_000
 """Users of all solutions for one interval of a limit: the time of a solution grows with its users. With 200 draws a
-limit of more than 25,000 users has no interval. [1]"""
+limit of more than 25,000 users has no interval of its own; dates narrow the limits of all draws, however many users
+these have. [1]"""
 _SOLUTIONS_OF_A_DRAW = 4
 """For one interval, about. [1]"""
+
+NO_LIMIT = "nothing that was asked for limits the load"
 
 _Bools = npt.NDArray[np.bool_]
 
@@ -45,6 +55,15 @@ def within(question: Question, outcome: Outcome) -> bool:
         return False
     checks = zip(question.checks, outcome.values, strict=True)
     return all(check.upward or check.ratio(value) <= 1 + ROUNDING for check, value in checks)
+
+
+def is_bounded(question: Question, load: Load) -> bool:
+    """Whether anything that was asked for can be missed at a higher load: a time, a utilization, or an open class.
+
+    More users never push a station above all of its servers, while more arrivals do.
+    """
+    times = any(not check.upward for check in question.checks)
+    return times or any(most < 1 for most in question.utilization.values()) or any(load.rate.values())
 
 
 def nearness(question: Question, outcome: Outcome) -> float:
@@ -73,6 +92,15 @@ class _Bracket:
             self.low[place], self.at_low[place] = factor, found
         if not holds and factor <= self.high[place]:
             self.high[place], self.at_high[place] = factor, found
+
+
+@dataclass(frozen=True)
+class _How:
+    """How to search: the first factor, the precision, and the factor beyond which no limit is looked for."""
+
+    near: float
+    precision: float
+    farthest: float
 
 
 @dataclass
@@ -107,6 +135,7 @@ class Limits:
     changes: Mapping[str, Any] = field(default_factory=dict)
     _best: _Bracket | None = None
     _draws: _Bracket | None = None
+    _narrowed: bool = False
 
     @property
     def varies(self) -> bool:
@@ -116,19 +145,71 @@ class Limits:
     @property
     def able(self) -> bool:
         """Whether the limit differs between draws, and is not at so many users that its draws take too long."""
-        users = self.best * sum((self.load or self.question.load).users.values())
+        users = self._start * self._users
         return self.varies and users * len(self.question.draws) * _SOLUTIONS_OF_A_DRAW <= _USERS_OF_INTERVALS
 
     @property
     def best(self) -> float:
-        """Limit at the best estimate, by bisection; 0 if not even a millionth of the load is carried. [1]"""
-        return float(self._best_bracket().low[0])
+        """Limit at the best estimate, by bisection. [1]
+
+        0 if not even a millionth of the load is carried, infinite if nothing that was asked for limits the load.
+        """
+        bracket = self._best_bracket()
+        return math.inf if math.isinf(bracket.high[0]) else float(bracket.low[0])
+
+    @property
+    def no_limit(self) -> str:
+        """Why there is no limit at the best estimate; empty if there is one."""
+        if math.isfinite(self.best):
+            return ""
+        if not self.is_bounded:
+            return NO_LIMIT
+        total, unit = self._load.total
+        tried = number_text(significant(float(self._best_bracket().low[0]) * total, FEW_DIGITS), None, unit)
+        return f"{NO_LIMIT}, up to {tried}"
+
+    @property
+    def why_no_interval(self) -> str:
+        """Why a limit that differs between draws has no interval; empty if it has one, or none is due."""
+        if not self.varies or math.isinf(self.best) or self.interval() is not None:
+            return ""
+        most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)
+        return (
+            f"a load of more than {significant(most, FEW_DIGITS):,.0f} users that is carried has no interval: "
+            f"{len(self.question.draws)} draws of it take too long to solve"
+        )
+
+    @property
+    def _load(self) -> Load:
+        return self.load or self.question.load
+
+    @property
+    def _users(self) -> float:
+        return sum(self._load.users.values())
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether anything that was asked for can be missed at a higher load."""
+        return is_bounded(self.question, self._load)
+
+    @property
+    def _start(self) -> float:
+        """Factor with which the search of a draw begins: the limit at the best estimate if there is one. [1]"""
+        return max(self.best, 1e-6) if math.isfinite(self.best) else 1.0
+
+    @property
+    def _farthest(self) -> float:
+        """Factor up to which the limit at the best estimate is searched: where nothing bounds it, the first. [1]"""
+        if not self.is_bounded:
+            return self.near
+        return max(_TIMES_AT_MOST, self.near, _USERS_AT_MOST / self._users) if self._users else math.inf
 
     def _best_bracket(self) -> _Bracket:
         if self._best is None:
             bracket = _Bracket(np.zeros(1), np.full(1, math.inf))
             ones = np.ones(1)
-            self._search(bracket, lambda: (bracket.low[0], bracket.high[0]), ones, (self.near, LIMIT_PRECISION), [None])
+            how = _How(self.near, LIMIT_PRECISION, self._farthest)
+            self._search(bracket, lambda: (bracket.low[0], bracket.high[0]), ones, how, [None])
             self._best = bracket
         return self._best
 
@@ -159,15 +240,21 @@ class Limits:
 
     def interval(self) -> Interval | None:
         """95 % interval of the limit over the draws, which contains the best estimate; None if it has none."""
-        return self.spare(np.ones(len(self.question.draws))).around(self.best) if self.able else None
+        if not self.varies or math.isinf(self.best):
+            return None
+        found = self.spare(np.ones(len(self.question.draws)))
+        return found and found.around(self.best)
 
-    def spare(self, loads: Floats) -> Interval:
-        """95 % interval of the limit over the load of each draw. [1]
+    def spare(self, loads: Floats) -> Interval | None:
+        """95 % interval of the limit over the load of each draw; None if its draws take too long. [1]
 
         Notes
         -----
         Each end is above 1 if and only if as many draws as it says hold at their load: the load itself is always tried.
+        Limits that were narrowed for a date serve where there are too many users for a search of their own.
         """
+        if self.varies and not self.able:
+            return between(self.of_draws / loads) if self._narrowed else None
         count = len(loads)
         outside = draws_outside(count)
         return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
@@ -180,32 +267,33 @@ class Limits:
             # An order statistic rises with every draw: that of the lower ends bounds it from below.
             return float(np.sort(bracket.low / loads)[place]), float(np.sort(bracket.high / loads)[place])
 
-        near = max(self.best, 1e-6) / float(np.median(loads))
-        return _middle(*self._search(bracket, ends, loads, (near, END_PRECISION), range(len(loads))))
+        near = self._start / float(np.median(loads))
+        how = _How(near, END_PRECISION, near * _DRAWS_AT_MOST)
+        low, high = self._search(bracket, ends, loads, how, range(len(loads)))
+        return math.inf if math.isinf(high) else _middle(low, high)
 
     def _search(
         self,
         bracket: _Bracket,
         ends: Callable[[], tuple[float, float]],
         loads: Floats,
-        how: tuple[float, float],
+        how: _How,
         draws: Sequence[int | None],
     ) -> tuple[float, float]:
         """Narrow the ends to a precision; solve only those draws whose bracket holds the factor that is tried."""
-        near, precision = how
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
             # The load itself is told from the limit, however near it is.
-            if high <= low * (1 + precision) and not low < 1 < high:
+            if high <= low * (1 + how.precision) and not low < 1 < high:
                 return low, high
             if low > 0 and math.isfinite(high):
                 trial = 1.0 if low < 1 < high else _middle(low, high)
             elif low == 0 and math.isinf(high):
-                trial = near
+                trial = how.near
             else:
                 step = next(steps, None)
-                if step is None:
+                if step is None or (math.isinf(high) and low >= how.farthest):
                     return low, high
                 trial = low * step if low > 0 else high / step
             factors = trial * loads
@@ -214,7 +302,7 @@ class Limits:
     def _solve(self, bracket: _Bracket, factors: Floats, open_ones: _Bools, draws: Sequence[int | None]) -> None:
         """Solve some draws at factors of the load of their own."""
         places = [int(place) for place in np.flatnonzero(open_ones)]
-        load = self.load or self.question.load
+        load = self._load
         groups = [
             under_load(
                 self.question,
@@ -234,23 +322,27 @@ class Limits:
         """Narrow the limit of every draw to a precision."""
         bracket = self._bracket()
         for step in chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS))):
-            wide = bracket.high > bracket.low * (1 + precision)
+            wide = (bracket.high > bracket.low * (1 + precision)) & self._within_reach(bracket)
             if not wide.any():
                 break
             self._halve(bracket, wide, step)
+        self._narrowed = True
+
+    def _within_reach(self, bracket: _Bracket) -> _Bools:
+        """Draws whose limit is known to lie below some load, or may lie below the highest that is tried."""
+        return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
     def narrow(self, open_ones: _Bools) -> bool:
         """Halve the brackets of some draws, if they are wider than the limit at the best estimate is known."""
         bracket = self._bracket()
-        wide = open_ones & (bracket.high > bracket.low * (1 + LIMIT_PRECISION))
+        wide = open_ones & (bracket.high > bracket.low * (1 + LIMIT_PRECISION)) & self._within_reach(bracket)
         if wide.any():
             self._halve(bracket, wide, 2.0)
         return bool(wide.any())
 
     def _halve(self, bracket: _Bracket, wide: _Bools, step: float) -> None:
         pairs = zip(bracket.low, bracket.high, strict=True)
-        start = max(self.best, 1e-6)
-        factors = np.array([_between(float(low), float(high), step, start) for low, high in pairs])
+        factors = np.array([_between(float(low), float(high), step, self._start) for low, high in pairs])
         self._solve(bracket, factors, wide, range(len(factors)))
 
     @property
@@ -260,11 +352,12 @@ class Limits:
 
     @property
     def of_draws(self) -> Floats:
-        """Limit of each draw, within what is known of it. [1]"""
+        """Limit of each draw, within what is known of it; infinite if none was found. [1]"""
         bracket, found = self._bracket(), []
         for place, (low, high) in enumerate(zip(bracket.low, bracket.high, strict=True)):
             finite = low > 0 and math.isfinite(high)
-            found.append(low * (high / low) ** self._part(place) if finite else _middle(float(low), float(high)))
+            known = math.inf if math.isinf(high) else _middle(float(low), float(high))
+            found.append(low * (high / low) ** self._part(place) if finite else known)
         return np.array(found, dtype=float)
 
     def _part(self, place: int) -> float:

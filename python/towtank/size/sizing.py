@@ -85,15 +85,25 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
         settled = replace(settled, question=without_draws(settled.question))
     found = search(settled.question, exhaustive=how.exhaustive, simulation=how.simulation)
     next_ones = bottlenecks(settled.question, found.answer) if found.answer else []
+    limits = _limits(settled.question, found.answer, next_ones)
+    # Dates narrow the limits of all draws, which then serve for the intervals of the answer.
+    days = dates(settled, found.answer, limits, next_ones)
     document = _head(settled, found)
-    if found.answer is not None:
-        document |= _answered(settled, found, found.answer, next_ones)
+    if found.answer is not None and limits is not None:
+        document |= _answered(settled, found, found.answer, limits, next_ones)
     return document | {
         "what_if": rows(settled.question, found.answer, asked),
-        "dates": dates(settled, found.answer, next_ones),
-        "trust": trust(settled, found),
+        "dates": days,
+        "trust": trust(settled, found, limits),
         "steps": settled.steps.documents(),
     }
+
+
+def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
+    """Limits of the answer: those of its first bottleneck, if it has one."""
+    if answer is None:
+        return None
+    return next_ones[0].limits if next_ones else limits_of(question, answer)
 
 
 def _head(settled: Settled, found: Search) -> Json:
@@ -139,7 +149,7 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
 
-def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bottleneck]) -> Json:
+def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, next_ones: list[Bottleneck]) -> Json:
     """What is said of the answer; its steps go after those of the load."""
     question, normal = settled.question, answer.outcomes[0]
     answer_steps(settled, answer)
@@ -155,8 +165,8 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
     values = {"users": users, "open classes": open_ones - users}
     formula = "users + sum X (R + keep_alive) of open classes"
     settled.steps.add(Step("connections", formula, values, open_ones, "1", "Little's law", known))
-    limits = next_ones[0].limits if next_ones else limits_of(question, answer)
     document = answer_document(question, answer, memory, Estimate(limits.best, limits.interval()))
+    document["no_limit"] = limits.no_limit or None
     document["headroom_interval"] = interval_document(_spare(question, limits))
     document |= _one_queue(settled, answer)
     ones = sorted([answer, *found.others], key=lambda one: question.cost.of(one.candidate))
@@ -193,10 +203,10 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 
     Its low end is above 0 if and only if at least 97.5 % of the draws hold.
     """
-    if not question.draws or (limits.varies and not limits.able):
+    if not question.draws or math.isinf(limits.best):
         return None
     found = limits.spare(limits.growth())
-    return Interval(found.low - 1, found.high - 1).around(limits.best - 1)
+    return found and Interval(found.low - 1, found.high - 1).around(limits.best - 1)
 
 
 def _memory(settled: Settled, answer: Found) -> dict[str, Estimate]:

@@ -12,6 +12,7 @@ from towtank.model.percentiles import EXACT
 from towtank.model.stations import servers_of
 from towtank.size.evaluate import CORRECTED, Job, outcomes
 from towtank.size.growth import Growing, HistoricGrowth
+from towtank.size.limit_search import Limits
 from towtank.size.question import Question
 from towtank.size.rests import rests_on
 from towtank.size.search import Found, Search
@@ -82,8 +83,8 @@ def without_draws(question: Question) -> Question:
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
-def trust(settled: Settled, search: Search) -> Json:
-    """What the answer rests on."""
+def trust(settled: Settled, search: Search, limits: Limits | None) -> Json:
+    """What the answer rests on; `limits` are those of the answer."""
     question, growing = settled.question, settled.growing
     fitted = question.basis.fitted
     doubts = _doubts(question, search.answer, growing)
@@ -104,6 +105,7 @@ def trust(settled: Settled, search: Search) -> Json:
         doubts.insert(0, "the model says nothing of a measurement: its numbers are taken as given")
     found["rests_on"] = rests_on(settled)
     found["no_interval"] = _no_interval(question, search.answer)
+    found["no_limit_interval"] = (limits and limits.why_no_interval) or None
     found["draws"] = len(question.draws)
     found["counted"] = list(question.counted)
     found["doubts"] = doubts

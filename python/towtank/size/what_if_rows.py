@@ -9,7 +9,7 @@ from typing import Any
 
 from towtank.errors import Fault, ModelError, StudyError
 from towtank.model.percentiles import EXACT
-from towtank.size.documents import busiest_document, class_document, objectives_document
+from towtank.size.documents import busiest_document, class_document, finite, objectives_document
 from towtank.size.drawn import Drawn, Intervals
 from towtank.size.evaluate import CORRECTED, Job, Outcome, grouped, under_load, worst
 from towtank.size.interval import Interval, interval_document, size_text
@@ -122,7 +122,8 @@ def _row(question: Question, text: str, variant: Variant, told: _Simulation) -> 
         "probability": None if summary is None else summary.probability,
         "probability_interval": interval_document(None if summary is None else summary.probability_interval),
         "why_not": hardest.misses(asked, at_hardest),
-        "load_at_limit": limits.best * total,
+        "load_at_limit": finite(limits.best * total),
+        "no_limit": limits.no_limit or None,
         "load_at_limit_interval": interval_document(carried and carried.times(total)),
         "unit": unit,
         "notes": [
@@ -130,6 +131,7 @@ def _row(question: Question, text: str, variant: Variant, told: _Simulation) -> 
             *told.notes(asked, variant, hardest),
             *_memory_notes(asked, variant, first),
             *([] if drawn else hardest.near_limits(asked)),
+            *([limits.why_no_interval] if limits.why_no_interval else []),
         ],
     }
 

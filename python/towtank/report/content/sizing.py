@@ -62,9 +62,14 @@ def _answer(found: Json) -> Block:
         if answer["probability"] is None
         else f"All of it holds with a probability of {_chance(answer)}."
     )
+    return Callout("note", str(answer["configuration"]), (text(f"{_cost(found, answer)}. {told} {_carries(answer)}"),))
+
+
+def _carries(answer: Json) -> str:
+    if answer["load_at_limit"] is None:
+        return f"{str(answer['no_limit']).capitalize()}."
     spare = share_text(answer["headroom"], interval_of(answer.get("headroom_interval")))
-    carries = f"It carries {_carried(answer)} until something is missed: {spare} more than the load asked for."
-    return Callout("note", str(answer["configuration"]), (text(f"{_cost(found, answer)}. {told} {carries}"),))
+    return f"It carries {_carried(answer)} until something is missed: {spare} more than the load asked for."
 
 
 def _cost(found: Json, one: Json) -> str:
@@ -86,7 +91,9 @@ def _chance(one: Json) -> str:
 
 
 def _carried(one: Json, key: str = "load_at_limit") -> str:
-    """The load at which something is missed; the bisection supports three digits."""
+    """The load at which something is missed, three digits of it without an interval; any load without a limit."""
+    if one[key] is None:
+        return "any load"
     known, unit = interval_of(one.get(f"{key}_interval")), one["load_unit"] if "load_unit" in one else one["unit"]
     if known is None or known.is_point:
         return f"{few_digits(one[key])} {unit}"
@@ -287,12 +294,11 @@ def _what_if(found: Json) -> list[Block]:
 def _dates(found: Json) -> list[Block]:
     if not found["dates"]:
         return []
-    none = "not within 20 years"
     rows = tuple(
         (
             str(one["what"]),
             _carried(one, "limit"),
-            str(one["missed_from"] or none),
+            str(one["missed_from"] or _never(one)),
             _expected(one),
         )
         for one in found["dates"]
@@ -307,9 +313,14 @@ def _dates(found: Json) -> list[Block]:
     return [Table("When growth meets the limit", columns, rows)]
 
 
+def _never(one: Json) -> str:
+    """Why a row of the table of dates has no day."""
+    return "nothing to miss" if one["limit"] is None else "not within 20 years"
+
+
 def _expected(one: Json) -> str:
     """The day on which a limit is expected to be passed, with the days between which it is with 95 %."""
-    day, known = one["expected_on"] or "not within 20 years", one.get("expected_interval")
+    day, known = one["expected_on"] or _never(one), one.get("expected_interval")
     if known is None or known["low"] == known["high"]:
         return str(day)
     return f"{day} [{known['low'] or 'later'}, {known['high'] or 'later'}]"
@@ -357,6 +368,8 @@ def _trust(found: Json) -> list[Block]:
         items.append(f"The highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %.")
     if trust.get("no_interval"):
         items.append(f"No interval: {trust['no_interval']}.")
+    if trust.get("no_limit_interval"):
+        items.append(f"No interval: {trust['no_limit_interval']}.")
     items += [
         f"{one['part'].capitalize()}: {one['origin']}{', counted in the probability' if one['counted'] else ''}: "
         f"{one['text']}."
