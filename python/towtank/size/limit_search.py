@@ -16,7 +16,7 @@ from towtank.estimates import significant
 from towtank.size.drawn import Drawn
 from towtank.size.evaluate import ROUNDING, Outcome, grouped, under_load
 from towtank.size.factors import Factors
-from towtank.size.interval import FEW_DIGITS, Interval, between, draws_outside, number_text
+from towtank.size.interval import FEW_DIGITS, Interval, draws_outside, number_text
 from towtank.size.load import Load
 from towtank.size.question import Question
 from towtank.size.tiers import Candidate
@@ -251,10 +251,10 @@ class Limits:
         Notes
         -----
         Each end is above 1 if and only if as many draws as it says hold at their load: the load itself is always tried.
-        Limits that were narrowed for a date serve where there are too many users for a search of their own.
+        Where there are too many users for a search of their own, limits that were narrowed for a date are a start.
         """
-        if self.varies and not self.able:
-            return between(self.of_draws / loads) if self._narrowed else None
+        if self.varies and not self.able and not self._narrowed:
+            return None
         count = len(loads)
         outside = draws_outside(count)
         return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
