@@ -142,7 +142,7 @@ class Outcome:
         if factor is None or not math.isfinite(self.values[number]):
             return None
         unscaled = self.values[number] / factor.value
-        return Interval(unscaled * factor.low, unscaled * factor.high)
+        return Interval(unscaled * factor.low, unscaled * factor.high).around(self.values[number])
 
     def shown(self, question: Question, number: int, intervals: Spread | None = None) -> str:
         """Render the value of a check, with its interval if one is known."""

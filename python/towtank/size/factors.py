@@ -20,7 +20,7 @@ class Factor:
     Attributes
     ----------
     value, low, high : float
-        [ratio]
+        The interval is widened where it does not hold the value. [ratio]
     """
 
     value: float
@@ -35,9 +35,10 @@ class Factor:
         >>> [round(Factor(1.0, 0.5, 4.0).drawn(score), 3) for score in (-1.959964, 0.0, 1.959964)]
         [0.5, 1.0, 4.0]
         """
-        if not 0 < self.low <= self.value <= self.high:
-            return self.value
-        ratio = self.high / self.value if score > 0 else self.value / self.low
+        low, high = min(self.low, self.value), max(self.high, self.value)
+        if low <= 0:
+            low = self.value**2 / high  # nothing is known of that side: as far from the value as the other one
+        ratio = high / self.value if score > 0 else self.value / low
         return self.value * math.exp(math.log(ratio) * score / _NORMAL_95)
 
 

@@ -117,7 +117,7 @@ def _no_interval(question: Question, answer: Found | None) -> str | None:
     if question.draws:
         return None
     reason = no_probability(question) or "the model's demands are given without error"
-    simulated = answer is not None and any(one is not None for one in answer.simulated)
+    simulated = answer is not None and any(one is not None and one.values for one in answer.simulated)
     return f"{reason}; brackets hold the error of the simulation only" if simulated else reason
 
 
@@ -187,9 +187,23 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
         told.append("the network has no exact solution: the answer rests on an approximation")
     if not question.draws:
         told += dict.fromkeys(text for one in answer.outcomes for text in one.near_limits(question))
+    told += _doubts_of_simulations(question, answer)
     simulated = any(one is not None for one in answer.simulated)
     if first.method and first.method not in (EXACT, CORRECTED) and not simulated:
         told.append(f"percentiles are approximate ({first.method}) and were not simulated")
+    return told
+
+
+def _doubts_of_simulations(question: Question, answer: Found) -> list[str]:
+    """What the simulator doubts, in its own words."""
+    told: list[str] = []
+    for outcome, found in zip(answer.outcomes, answer.simulated, strict=False):
+        if found is None or not found.doubts:
+            continue
+        lost = outcome.job.lost
+        where = f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
+        kept = f"; percentiles stay approximate ({outcome.method})" if found.too_short else ""
+        told.append(f"simulation{where}: {'; '.join(found.doubts)}{kept}")
     return told
 
 
