@@ -218,6 +218,45 @@ def test_what_is_to_spare_has_the_error_of_the_growth(tmp_path: Path, capsys: An
     )
 
 
+CLOSED = """
+classes:
+  web: {users: 20, think: 1 s}
+stations:
+  app: {servers: 1, discipline: ps, demand: 40 ms}
+"""
+
+
+def closed_response(users: int, demand: float, think: float) -> float:
+    """Mean response time of one station by mean value analysis: R(n) = D (1 + Q(n - 1)). [s]"""
+    queue, response = 0.0, demand
+    for count in range(1, users + 1):
+        response = demand * (1 + queue)
+        queue = count * response / (think + response)
+    return response
+
+
+def test_what_is_to_spare_does_not_count_a_throughput(tmp_path: Path, capsys: Any) -> None:
+    """X = 20 / (1 s + R), with R by mean value analysis in every draw of D, a log-normal with mean 40 ms and 5 %."""
+    sizing = (
+        "schema: towtank/sizing/1\nobjectives: [throughput > 17.7 /s, mean < 300 ms]\nuncertainty: 5 %\n"
+        "probability: 50 %\ntiers: {app: {cpus: [1]}}\nwhat_if: [as it is]\n"
+    )
+    model, file = written(tmp_path, "model.yaml", CLOSED), written(tmp_path, "sizing.yaml", sizing)
+    found = sized(capsys, model, "--for", file)
+    answer, width = found["answer"], math.sqrt(math.log1p(0.05**2))
+    demands = 0.04 * np.exp(width * np.array(scores(200, "demand app")) - width**2 / 2)
+    times = np.array([closed_response(20, demand, 1.0) for demand in demands])
+    missed = 20 / (1 + times) < 17.7
+    assert not (times > 0.3).any()
+    assert answer["throughput_missed"] == found["what_if"][0]["throughput_missed"] == missed.mean() > 0.05
+    assert answer["probability"] == pytest.approx(1 - missed.mean())
+    assert answer["headroom_interval"]["low"] > 0
+    assert main(["size", model, "--for", file]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("it carries"))
+    assert "until a time or a utilization is missed" in line
+    assert line.endswith(f"to spare; a throughput alone is missed in {share_text(missed.mean())} of the draws")
+
+
 def test_a_refusal_by_probability_has_its_interval(tmp_path: Path, capsys: Any) -> None:
     model = written(tmp_path, "model.yaml", OPEN)
     options = ("--objective", "mean < 80 ms", "--cpus", "app=1..2", "--uncertainty", "10 %", "--probability", "99.9 %")

@@ -196,7 +196,19 @@ def _carries(answer: Json) -> str:
         return str(answer["no_limit"])
     spare = interval_of(answer.get("headroom_interval"))
     to_spare = f"{few_digits(100 * answer['headroom'])} %" if spare is None else share_text(answer["headroom"], spare)
-    return f"it carries {carried(answer)} until something is missed: {to_spare} to spare"
+    return f"it carries {carried(answer)} until {limited_by(answer)} is missed: {to_spare} to spare{_alone(answer)}"
+
+
+def limited_by(answer: Json) -> str:
+    """What limits the load: a throughput that is asked for does not, since it rises with the load."""
+    asked = any(one["objective"].startswith("throughput") for one in answer["objectives"])
+    return "a time or a utilization" if asked else "something"
+
+
+def _alone(answer: Json) -> str:
+    """The share of the draws that what is to spare does not count."""
+    missed = answer.get("throughput_missed")
+    return "" if missed is None else f"; a throughput alone is missed in {share_text(missed)} of the draws"
 
 
 def _resources(document: Json) -> Iterator[str]:

@@ -57,6 +57,17 @@ def within(question: Question, outcome: Outcome) -> bool:
     return all(check.upward or check.ratio(value) <= 1 + ROUNDING for check, value in checks)
 
 
+def missed_by_throughput(question: Question, drawn: Drawn | None) -> float | None:
+    """Share of the draws that miss a throughput only; None without draws, or if no throughput is asked for. [ratio]
+
+    Those draws do not count in a limit of the load, which is one of times and utilizations.
+    """
+    if drawn is None or not any(check.upward for check in question.checks):
+        return None
+    holds = sum(all(within(question, outcome) for outcome in group) for group in drawn.groups)
+    return (holds - drawn.met(question)) / len(drawn.groups)
+
+
 def is_bounded(question: Question, load: Load) -> bool:
     """Whether anything that was asked for can be missed at a higher load: a time, a utilization, or an open class.
 

@@ -15,7 +15,7 @@ from towtank.size.capacity import Bottleneck, bottlenecks, limits_of
 from towtank.size.dates import dates
 from towtank.size.documents import Estimate, answer_document, other_document, rejected_document
 from towtank.size.interval import Interval, between, interval_document
-from towtank.size.limit_search import Limits
+from towtank.size.limit_search import Limits, missed_by_throughput
 from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Question
 from towtank.size.resources import connections, memory_of, pool_size
@@ -166,6 +166,7 @@ def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, ne
     formula = "users + sum X (R + keep_alive) of open classes"
     settled.steps.add(Step("connections", formula, values, open_ones, "1", "Little's law", known))
     document = answer_document(question, answer, memory, Estimate(limits.best, limits.interval()))
+    document["throughput_missed"] = missed_by_throughput(question, answer.drawn)
     document["no_limit"] = limits.no_limit or None
     document["headroom_interval"] = interval_document(_spare(question, limits))
     document |= _one_queue(settled, answer)
@@ -201,7 +202,7 @@ def _times(interval: Interval | None, factor: float) -> Json | None:
 def _spare(question: Question, limits: Limits) -> Interval | None:
     """Interval of what a load may still grow: the limit over the load of each draw; None without draws.
 
-    Its low end is above 0 if and only if at least 97.5 % of the draws hold.
+    Its low end is not below 0 if and only if times and utilizations hold in at least 97.5 % of the draws.
     """
     if not question.draws or math.isinf(limits.best):
         return None

@@ -13,7 +13,7 @@ from towtank.size.documents import busiest_document, class_document, finite, obj
 from towtank.size.drawn import Drawn, Intervals
 from towtank.size.evaluate import CORRECTED, Job, Outcome, grouped, under_load, worst
 from towtank.size.interval import Interval, interval_document, size_text
-from towtank.size.limit_search import Limits
+from towtank.size.limit_search import Limits, missed_by_throughput
 from towtank.size.question import Question
 from towtank.size.resources import memory_of
 from towtank.size.search import Found, Scales
@@ -123,6 +123,7 @@ def _row(question: Question, text: str, variant: Variant, told: _Simulation) -> 
         "probability_interval": interval_document(None if summary is None else summary.probability_interval),
         "why_not": hardest.misses(asked, at_hardest),
         "load_at_limit": finite(limits.best * total),
+        "throughput_missed": missed_by_throughput(asked, in_draws),
         "no_limit": limits.no_limit or None,
         "load_at_limit_interval": interval_document(carried and carried.times(total)),
         "unit": unit,

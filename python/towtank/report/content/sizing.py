@@ -69,7 +69,11 @@ def _carries(answer: Json) -> str:
     if answer["load_at_limit"] is None:
         return f"{str(answer['no_limit']).capitalize()}."
     spare = share_text(answer["headroom"], interval_of(answer.get("headroom_interval")))
-    return f"It carries {_carried(answer)} until something is missed: {spare} more than the load asked for."
+    asked = any(one["objective"].startswith("throughput") for one in answer["objectives"])
+    what = "a time or a utilization" if asked else "something"
+    missed = answer.get("throughput_missed")
+    alone = "" if missed is None else f" A throughput alone is missed in {share_text(missed)} of the draws."
+    return f"It carries {_carried(answer)} until {what} is missed: {spare} more than the load asked for.{alone}"
 
 
 def _cost(found: Json, one: Json) -> str:
