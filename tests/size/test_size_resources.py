@@ -111,6 +111,38 @@ def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) 
     assert pool["wait_at_most_s"] == 0.02
 
 
+def erlang_c(work: float, servers: int) -> float:
+    """Share that waits in M/M/m, by the recursion of Erlang B. [ratio]"""
+    blocked = 1.0
+    for count in range(1, servers + 1):
+        blocked = work * blocked / (count + work * blocked)
+    return blocked / (1 - work / servers * (1 - blocked))
+
+
+@pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
+def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
+    """One node of two that is left is M/M/4 with 3.6 erlang. In front of it a pool of s >= 4 units leaves the number of
+    jobs as it is: of those N > s wait for a unit, W = E[N - s] / lambda = C rho^(s - 4) rho / (1 - rho) / lambda."""
+    text = asked(
+        tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 5 ms}}"
+    )
+    model = written(
+        tmp_path,
+        "model.yaml",
+        "classes: {in: {rate: 100 /s}}\nstations:\n  app: {servers: 4, discipline: ps, demand: 36 ms}\n",
+    )
+    found = sized(capsys, model, "--for", written(tmp_path, "sizing.yaml", text + uncertainty))
+    pool, load = found["pools"]["units"], 3.6 / 4
+    waits = {size: erlang_c(3.6, 4) * load ** (size - 4) * load / (1 - load) / 100 for size in range(4, 60)}
+    least = next(size for size, wait in waits.items() if wait <= 0.005)
+    assert pool["size_at_best"] == least
+    assert pool["lost"] == {"tier": "app", "nodes": 1}
+    # A mean wait that varies by little about its best estimate is enough in half of the draws with about that size.
+    assert least <= pool["size"] <= least + 1
+    assert pool["wait_s"] == pytest.approx(waits[pool["size"]], rel=0.01)
+    assert pool["held"] == pytest.approx(found["answer"]["scenarios"][1]["classes"]["in"]["users_in_system"])
+
+
 def test_a_station_that_others_route_to_stays_on_one_node(tmp_path: Path, capsys: Any) -> None:
     from towtank.cli import main  # noqa: PLC0415
 

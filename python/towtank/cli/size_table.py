@@ -224,8 +224,10 @@ def _resources(document: Json) -> Iterator[str]:
             )
             best = one.get("size_at_best", one["size"])
             enough = "" if best == one["size"] else f", {best} at the best estimate"
+            lost = one.get("lost")
+            where = f", sized with {lost['nodes']} of the nodes of {lost['tier']} lost" if lost else ""
             yield (
-                f"pool {name}: {one['size']} (first guess {one['first_guess']}{enough}), "
+                f"pool {name}: {one['size']} for all nodes together (first guess {one['first_guess']}{enough}){where}, "
                 f"{number_text(one['held'], interval_of(one.get('held_interval')))} held, "
                 f"mean wait {duration_text(one['wait_s'], interval_of(one.get('wait_interval')))}, "
                 f"allowed {duration_text(one['wait_at_most_s'])}{share}"

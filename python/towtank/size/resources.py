@@ -238,6 +238,8 @@ class PoolSize:
         The least size at the best estimate, whatever the draws say. [1]
     probability : float or None
         Share of the draws in which the wait is allowed; None without draws. [ratio]
+    lost : str or None
+        Tier whose nodes are lost in the scenario that needs most; None for all nodes up.
     """
 
     name: str
@@ -251,6 +253,7 @@ class PoolSize:
     wait_interval: Interval | None = None
     at_best: int | None = None
     probability: float | None = None
+    lost: str | None = None
 
 
 def _held(wanted: WantedPoolFile, outcome: Outcome) -> tuple[float, float]:
@@ -267,64 +270,75 @@ def pool_size(
     question: Question,
     name: str,
     wanted: WantedPoolFile,
-    outcome: Outcome,
+    outcomes: Sequence[Outcome],
     steps: Steps,
     *,
     drawn: Drawn | None = None,
 ) -> PoolSize:
-    """The smallest pool whose mean wait is allowed, at the best estimate and in as many draws as are asked for."""
-    work, rate = _held(wanted, outcome)
-    busy = None if drawn is None else drawn.interval(lambda group: _held(wanted, group[0])[0])
-    holding = work / rate if rate else 0.0
-    limit = wanted.wait_at_most if wanted.wait_at_most is not None else HOLDING_SHARE * holding
-    beta = staffing_factor(FIRST_GUESS_WAITS)
+    """The smallest pool whose mean wait is allowed in every scenario, at the best estimate and in the draws asked for.
+
+    One pool serves all nodes together. The wait that is allowed is that of all nodes up, the same with nodes lost.
+    """
+    held, rate = _held(wanted, outcomes[0])
+    share = HOLDING_SHARE * held / rate if rate else 0.0
+    limit = wanted.wait_at_most if wanted.wait_at_most is not None else share
+    sized = [_pool_of(question, (name, wanted), outcome, limit) for outcome in outcomes]
+    place = max(range(len(sized)), key=lambda place: math.inf if sized[place].size is None else sized[place].size or 0)
+    busy = None if drawn is None else drawn.interval(lambda group: _held(wanted, group[place])[0])
+    found = replace(sized[place], work_interval=busy)
+    where = _without(question, found.lost)
+    _note_guess(found, where, _held(wanted, outcomes[place])[1], steps)
+    if found.size is None:
+        return replace(found, why_not=f"{found.why_not}{where}")
+    source = "solved with the pool in the model, in every scenario"
+    values = {"wait": found.wait_s, "limit": limit}
+    steps.add(Step(f"pool {name}: size{where}", "least size with wait <= limit", values, found.size, "1", source))
+    jobs = [outcome.job for outcome in outcomes]
+    return found if drawn is None else _sure_pool(question, wanted, (jobs, drawn), found, steps)
+
+
+def _without(question: Question, lost: str | None) -> str:
+    """The nodes that a scenario is without, in words."""
+    return f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
+
+
+def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outcome, limit: float) -> PoolSize:
+    """The smallest pool whose mean wait is allowed in one scenario, at the best estimate."""
+    name, wanted = pool
+    work, _ = _held(wanted, outcome)
     guess = square_root_staffing(work) if work else 1
-    steps.add(
-        Step(
-            f"pool {name}: units held",
-            "sum X h",
-            {"X": rate, "h": holding},
-            work,
-            "1",
-            "Little's law; h: residence at what is held, solved",
-            busy,
-        )
-    )
-    steps.add(
-        Step(
-            f"pool {name}: first guess",
-            "ceil(a + beta sqrt(a))",
-            {"a": work, "beta": beta},
-            guess,
-            "1",
-            f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)",
-        )
-    )
-    size, wait, why = _solved_pool(question, (name, wanted), outcome.job, guess, limit)
-    found = PoolSize(name, size, work, guess, wait, limit, why, busy, at_best=size)
-    if size is None:
-        return found
-    source = "solved with the pool in the model"
-    values = {"wait": wait, "limit": limit}
-    steps.add(Step(f"pool {name}: size", "least size with wait <= limit", values, size, "1", source))
-    return found if drawn is None else _sure_pool(question, wanted, (outcome.job, drawn), found, steps)
+    size, wait, why = _solved_pool(question, pool, outcome.job, guess, limit)
+    return PoolSize(name, size, work, guess, wait, limit, why, at_best=size, lost=outcome.job.lost)
+
+
+def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
+    """Note the steps to the first guess."""
+    name = found.name
+    values = {"X": rate, "h": found.work / rate if rate else 0.0}
+    source = "Little's law; h: residence at what is held, solved"
+    held = Step(f"pool {name}: units held{where}", "sum X h", values, found.work, "1", source, found.work_interval)
+    steps.add(held)
+    values = {"a": found.work, "beta": staffing_factor(FIRST_GUESS_WAITS)}
+    source = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)"
+    steps.add(Step(f"pool {name}: first guess", "ceil(a + beta sqrt(a))", values, found.first_guess, "1", source))
 
 
 def _sure_pool(
-    question: Question, wanted: WantedPoolFile, of: tuple[Job, Drawn], found: PoolSize, steps: Steps
+    question: Question, wanted: WantedPoolFile, of: tuple[list[Job], Drawn], found: PoolSize, steps: Steps
 ) -> PoolSize:
-    """The least pool that is enough in as many draws as are asked for."""
-    job, drawn = of
+    """The least pool that is enough in as many draws as are asked for, in every scenario of each."""
+    jobs, drawn = of
     assert found.size is not None
     pool, asked, count = (found.name, wanted), question.file.probability, len(drawn.groups)
-    needs = _Needs(question, pool, [group[0].job for group in drawn.groups], found.limit_s, found.size)
+    groups = [[outcome.job for outcome in group] for group in drawn.groups]
+    needs = _Needs(question, pool, groups, found.limit_s, found.size)
     size = needs.least(math.floor((1 - asked) * count + 1e-9))
     if size is None:
         why = f"no size keeps the wait at {duration_text(found.limit_s)} in {100 * asked:.3g} % of the draws"
         return replace(found, size=None, why_not=why)
     waits = needs.waits(size)
     share = sum(wait <= found.limit_s for wait in waits) / count
-    best = _longest_wait(solve_models([_with_pool(question, pool, job, size)])[0], found.name)[0]
+    best = _longest_waits(question, pool, [jobs], size)[0]
     values = {"asked": asked, "draws": count}
     formula, source = "least size with wait <= limit in a share of the draws", "solved with the pool in every draw"
     steps.add(Step(f"pool {found.name}: size with the probability asked", formula, values, size, "1", source))
@@ -335,17 +349,16 @@ class _Needs:
     """Sizes that draws need: a draw is solved only where it is not known whether the size is enough for it."""
 
     def __init__(
-        self, question: Question, pool: tuple[str, WantedPoolFile], jobs: list[Job], limit: float, least: int
+        self, question: Question, pool: tuple[str, WantedPoolFile], jobs: list[list[Job]], limit: float, least: int
     ) -> None:
         self._question, self._pool, self._jobs, self._limit, self._least = question, pool, jobs, limit, least
         self._short = [0] * len(jobs)
         self._enough: list[float] = [math.inf] * len(jobs)
 
     def waits(self, size: int, places: Sequence[int] | None = None) -> list[float]:
-        """Mean waits for a unit in draws, in all if none are named. [s]"""
+        """Mean waits for a unit in draws, in all if none are named, in the scenario with the longest. [s]"""
         chosen = range(len(self._jobs)) if places is None else places
-        models = [_with_pool(self._question, self._pool, self._jobs[place], size) for place in chosen]
-        return [_longest_wait(answer, self._pool[0])[0] for answer in solve_models(models)] if models else []
+        return _longest_waits(self._question, self._pool, [self._jobs[place] for place in chosen], size)
 
     def _missing(self, size: int) -> int:
         """Draws for which a size is not enough. [1]"""
@@ -384,6 +397,15 @@ def _with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, s
         nodes = layouts[one].nodes if one in layouts else 1
         holds += [one] if nodes == 1 else [f"{one}{NODE}{number}" for number in range(1, nodes + 1)]
     return {**model, "pools": [*model["pools"], {"name": name, "size": size, "holds": holds, "classes": []}]}
+
+
+def _longest_waits(
+    question: Question, pool: tuple[str, WantedPoolFile], groups: Sequence[Sequence[Job]], size: int
+) -> list[float]:
+    """Mean waits for a unit of a pool, of each group the longest one. [s]"""
+    models = [_with_pool(question, pool, job, size) for group in groups for job in group]
+    answers = iter(solve_models(models) if models else [])
+    return [max(_longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
 def _longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:

@@ -155,7 +155,7 @@ def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, ne
     answer_steps(settled, answer)
     memory = _memory(settled, answer)
     pools = {
-        name: pool_size(question, name, one, normal, settled.steps, drawn=answer.drawn)
+        name: pool_size(question, name, one, answer.outcomes, settled.steps, drawn=answer.drawn)
         for name, one in question.file.pools.items()
     }
     open_ones = connections(question, normal)
@@ -188,6 +188,7 @@ def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, ne
             name: {"size": one.size, "held": one.work, "first_guess": one.first_guess,
                    "wait_s": one.wait_s, "wait_at_most_s": one.limit_s, "why_not": one.why_not,
                    "size_at_best": one.at_best, "probability": one.probability,
+                   "lost": one.lost and {"tier": one.lost, "nodes": question.file.nodes_lost},
                    "held_interval": interval_document(one.work_interval),
                    "wait_interval": interval_document(one.wait_interval)}
             for name, one in pools.items()

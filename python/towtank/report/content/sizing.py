@@ -241,7 +241,7 @@ def _pools(found: Json) -> list[Block]:
         return []
     rows = tuple(
         (
-            name,
+            f"{name}{_lost(one.get('lost'))}",
             str(one["size"] or people.ABSENT),
             str(one["first_guess"]),
             number_text(one["held"], interval_of(one.get("held_interval"))),
@@ -256,8 +256,16 @@ def _pools(found: Json) -> list[Block]:
         Column("Held on average", numeric=True),
         Column("Mean wait", numeric=True),
     )
-    notes = ("The first guess is square-root staffing; the size is the least whose mean wait, solved, is allowed.",)
+    notes = (
+        "The first guess is square-root staffing; the size is the least whose mean wait, solved, is allowed, in the "
+        "scenario that needs most.",
+        "A pool has its size for all nodes together.",
+    )
     return [Table("Pools", columns, rows, notes)]
+
+
+def _lost(lost: Json | None) -> str:
+    return "" if lost is None else f", {lost['nodes']} of {lost['tier']} lost"
 
 
 def _what_if(found: Json) -> list[Block]:
