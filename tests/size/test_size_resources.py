@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sizing import sized, written
+
+from towtank.size.interval import Interval, size_text
+from towtank.size.scores import scores
 
 TWO = """
 classes:
@@ -17,6 +22,12 @@ stations:
 """
 ONE = "classes: {in: {rate: 10 /s}}\nstations:\n  app: {demand: 20 ms}\n"
 GIB = 2**30
+MACHINES = """
+schema: towtank/machine/1
+machines:
+  small: {cpus: 1, memory: 128 MiB, ratings: {towtank: 400}, price: {amount: 1, currency: EUR, per: month}}
+  large: {cpus: 1, memory: 1 GiB, ratings: {towtank: 400}, price: {amount: 2, currency: EUR, per: month}}
+"""
 
 
 def asked(**parts: str) -> str:
@@ -94,6 +105,30 @@ def test_a_what_if_says_whether_its_memory_is_enough(tmp_path: Path, capsys: Any
         "2 GiB for a node of app is enough: it needs 2 GiB",
         "1 GiB for a node of app is too little: it needs 2 GiB",
     ]
+
+
+def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, capsys: Any) -> None:
+    """A GiB for each transaction in the system: Q = 10 D / (1 - 10 D) of M/M/1, D log-normal with 20 ms and 5 %."""
+    text = asked(
+        tiers="{app: {machines: [small, large], nodes: 1}}",
+        memory="{app: [{what: work, size: 1 GiB, per: transaction}]}",
+        memory_free="0 %", uncertainty="5 %", machine_files="[machines.yaml]", measured_on="small",
+        what_if='["memory app=205 MiB", "memory app=257 MiB", "memory app=1 GiB"]',
+    )  # fmt: skip
+    written(tmp_path, "machines.yaml", MACHINES)
+    found = sized(capsys, written(tmp_path, "model.yaml", ONE), "--for", written(tmp_path, "sizing.yaml", text))
+    width = math.sqrt(math.log1p(0.05**2))
+    demands = np.sort(0.02 * np.exp(width * np.array(scores(200, "demand app")) - width**2 / 2))
+    needs = GIB * 10 * demands / (1 - 10 * demands)
+    needed = size_text(GIB * 0.25, Interval(needs[5], needs[194]))
+    assert "[" in needed
+    notes = [row["notes"][-1] for row in found["what_if"][1:]]
+    assert [note.split(": ")[1] for note in notes] == [f"it needs {needed}"] * 3
+    enough = ["too little", "enough at the best estimate", "enough"]
+    assert [note.split(" is ")[1].split(":")[0] for note in notes] == enough
+    (refused,) = found["neighbours"]
+    assert refused["why_not"] == [f"a node of app needs {needed} of memory, small has 128 MiB"]
+    assert found["next_cheaper"]["why_not"] == refused["why_not"]
 
 
 def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) -> None:

@@ -63,6 +63,16 @@ def test_the_probability_and_the_dates_never_contradict_each_other(
     assert found["trust"]["counted"] == ["demands", "growth"]
 
 
+def test_a_load_of_many_users_is_written_in_full(tmp_path: Path, capsys: Any) -> None:
+    model = written(
+        tmp_path,
+        "model.yaml",
+        "classes: {web: {users: 20, think: 10 s}}\nstations:\n  app: {servers: 200, discipline: ps, demand: 10 ms}\n",
+    )
+    found = sized(capsys, model, "--users", "141000", "--utilization", "80 %", "--cpus", "app=200")
+    assert found["trust"]["rests_on"][0]["text"].startswith("141,000 users, taken as the load of ")
+
+
 def test_growth_without_an_interval_is_a_doubt(tmp_path: Path, capsys: Any) -> None:
     model = written(tmp_path, "model.yaml", MODEL)
     file = asked(tmp_path, "growth: 50 % / year, horizon: 1 year", "uncertainty: 10 %", "tiers: {app: {cpus: 1..16}}")

@@ -14,7 +14,7 @@ from towtank.model import solve_models
 from towtank.model.stations import NODE
 from towtank.size.drawn import Drawn
 from towtank.size.evaluate import Job, Outcome, layouts_of, model_of
-from towtank.size.interval import Interval, between, duration_text
+from towtank.size.interval import Interval, between, duration_text, size_text
 from towtank.size.quantities import YEAR_D
 from towtank.size.question import Question
 from towtank.size.sizing_file import MemoryFile, SizingFile, WantedPoolFile
@@ -199,17 +199,34 @@ def _memory_part(
     return size * count / nodes, f"size {entry.per}s / nodes", {"size": size, f"{entry.per}s": count, "nodes": nodes}
 
 
-def memory_misses(question: Question, outcomes: list[Outcome]) -> list[str]:
-    """Tiers whose machines have less memory than they need, in words."""
+def most_memory(
+    question: Question, tier: Tier, one: Option, outcomes: Sequence[Outcome], drawn: Drawn | None = None
+) -> tuple[float, Interval | None]:
+    """Memory of a node in the scenario that needs most, with its interval; None without draws. [byte]"""
+
+    def most(group: Sequence[Outcome]) -> float:
+        return max((memory_of(question, tier, one, each).total for each in group), default=0.0)
+
+    need = most(outcomes)
+    return need, None if drawn is None else drawn.interval(most).around(need)
+
+
+def needed_text(need: float, known: Interval | None) -> str:
+    """Memory that is needed with its interval; in full where it does not vary."""
+    return format_size(need) if known is None or known.is_point else size_text(need, known)
+
+
+def memory_misses(question: Question, outcomes: list[Outcome], drawn: Drawn | None = None) -> list[str]:
+    """Tiers whose machines have less memory than they need, in words; with intervals if there are draws."""
     told = []
     for number, tier in enumerate(question.tiers):
         one = outcomes[0].job.candidate[number]
         if tier.name not in question.file.memory or one.memory_bytes is None:
             continue
-        need = max(memory_of(question, tier, one, each).total for each in outcomes)
+        need, known = most_memory(question, tier, one, outcomes, drawn)
         if need > one.memory_bytes:
             told.append(
-                f"a node of {tier.name} needs {format_size(need)} of memory, {one.machine} has "
+                f"a node of {tier.name} needs {needed_text(need, known)} of memory, {one.machine} has "
                 f"{format_size(one.memory_bytes)}"
             )
     return told

@@ -6,6 +6,7 @@ from typing import Any
 
 from towtank.estimates import share_estimate
 from towtank.size.growth import HistoricGrowth
+from towtank.size.interval import number_text, rate_text
 from towtank.size.quantities import YEAR_D
 from towtank.size.settle import Settled
 
@@ -32,7 +33,7 @@ def rests_on(settled: Settled) -> list[Json]:
 def _load(settled: Settled) -> tuple[str, str]:
     total, unit = settled.now.total
     asked = settled.question.file.load
-    amount = f"{total:,.4g} {unit if unit == 'users' else '/s'}"
+    amount = number_text(total, None, unit) if unit == "users" else rate_text(total)
     if asked.users is None and asked.rate is None:
         origin = MEASURED if settled.question.basis.fitted is not None else GIVEN
         return origin, f"{amount}, those of the model, taken as the load of {settled.start_is}"

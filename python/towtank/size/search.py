@@ -16,6 +16,7 @@ from towtank.errors import ModelError
 from towtank.size.drawn import Drawn, Intervals, Summary, drawn
 from towtank.size.evaluate import Outcome, grouped, outcomes, under_load, worst
 from towtank.size.factors import Factors
+from towtank.size.interval import share_text
 from towtank.size.question import Question
 from towtank.size.resources import memory_misses
 from towtank.size.simulated import Simulated, job_with, needs_simulation, simulate
@@ -282,8 +283,7 @@ def _with_reasons(question: Question, found: Found) -> Found:
     if chance is not None and chance < asked and not reasons:
         assert found.summary is not None
         known = found.summary.probability_interval
-        share = f"{100 * chance:.3g} [{100 * known.low:.3g}, {100 * known.high:.3g}] %"
-        reasons = (f"all objectives hold in {share} of the draws, less than {100 * asked:.3g} %",)
+        reasons = (f"all objectives hold in {share_text(chance, known)} of the draws, less than {100 * asked:.3g} %",)
     return replace(found, why_not=reasons)
 
 
@@ -352,12 +352,13 @@ def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
     if found.summary is not None or not question.draws:
         return found
     draws = drawn(question, found.candidate, scales)
-    with_them = replace(found, summary=None if draws is None else draws.summary(question))
-    plain = _reasons(question, found.outcomes)
-    if found.why_not[: len(plain)] != plain:
-        return with_them
-    told = _reasons(question, found.outcomes, with_them.summary)
-    return replace(with_them, why_not=(*told, *found.why_not[len(plain) :]))
+    if draws is None:
+        return found
+    summary, does = draws.summary(question), list(found.outcomes)
+    plain = (*_reasons(question, does), *memory_misses(question, does))
+    told = (*_reasons(question, does, summary), *memory_misses(question, does, draws))
+    better = dict(zip(plain, told, strict=True))
+    return replace(found, summary=summary, why_not=tuple(better.get(text, text) for text in found.why_not))
 
 
 def _merits(question: Question, one: Found) -> tuple[float, float, float]:
@@ -384,9 +385,9 @@ def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> l
         if one in seen:
             told.append(seen[one])
             continue
-        alone = with_intervals(question, Found(one, tuple(does)), scales)
-        short = memory_misses(question, list(does))
-        reasons = (*_with_reasons(question, alone).why_not, *short)
+        short = tuple(memory_misses(question, list(does)))
+        alone = with_intervals(question, Found(one, tuple(does), why_not=short), scales)
+        reasons = (*_with_reasons(question, alone).why_not, *alone.why_not)
         told.append(replace(alone, why_not=reasons))
     return told
 

@@ -15,7 +15,7 @@ from towtank.size.evaluate import CORRECTED, Job, Outcome, grouped, under_load, 
 from towtank.size.interval import Interval, interval_document, size_text
 from towtank.size.limit_search import Limits, missed_by_throughput
 from towtank.size.question import Question
-from towtank.size.resources import memory_of
+from towtank.size.resources import most_memory
 from towtank.size.search import Found, Scales
 from towtank.size.settle import as_it_is
 from towtank.size.tiers import in_words
@@ -130,7 +130,7 @@ def _row(question: Question, text: str, variant: Variant, told: _Simulation) -> 
         "notes": [
             *variant.notes,
             *told.notes(asked, variant, hardest),
-            *_memory_notes(asked, variant, first),
+            *_memory_notes(asked, variant, first, in_draws),
             *([] if drawn else hardest.near_limits(asked)),
             *([limits.why_no_interval] if limits.why_no_interval else []),
         ],
@@ -209,14 +209,15 @@ def _band(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high]
 
 
-def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome]) -> list[str]:
+def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome], drawn: Drawn | None) -> list[str]:
     told = []
     for tier, one in zip(question.tiers, variant.candidate, strict=True):
         given = variant.memory_bytes.get(tier.name)
         if given is None or tier.name not in question.file.memory:
             continue
         able = [each for each in first if not each.why_not]
-        need = max((memory_of(question, tier, one, each).total for each in able), default=0.0)
-        enough = "enough" if need <= given else "too little"
-        told.append(f"{size_text(given)} for a node of {tier.name} is {enough}: it needs {size_text(need)}")
+        need, known = most_memory(question, tier, one, able, drawn)
+        sure = known is None or known.high <= given
+        enough = "too little" if need > given else "enough" if sure else "enough at the best estimate"
+        told.append(f"{size_text(given)} for a node of {tier.name} is {enough}: it needs {size_text(need, known)}")
     return told
