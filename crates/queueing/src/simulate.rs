@@ -2,8 +2,9 @@
 //!
 //! Replications are independent machines with random numbers of their own; they are run in rounds, each round half as
 //! long again as all before, until throughput and response time of all classes are known as precisely as asked and the
-//! run is long beside the time in which the network forgets how it began. The warm-up is left out by MSER-5. What a replication does depends on the model, the seed and its number only,
-//! so the answer is the same for any number of threads.
+//! run is long beside the time in which the network forgets how it began. The warm-up is left out by MSER-5. What a
+//! replication does depends on the model, the seed and its number only, so the answer is the same for any number of
+//! threads.
 //!
 //! ```
 //! use towtank_queueing::model::Model;
@@ -31,12 +32,15 @@ mod law;
 mod layout;
 mod length;
 mod machine;
+mod percentiles;
 mod plan;
 mod random;
 mod record;
 mod sample;
 mod station;
 mod times;
+mod walk;
+mod warnings;
 mod ways;
 
 use std::time::{Duration, Instant};

@@ -255,7 +255,7 @@ fn a_pool_over_a_delay_is_a_station_of_as_many_servers() {
 #[test]
 fn intervals_cover_as_often_as_they_promise() {
     let plan = model(single(0.6, json!({"services": service(1.0)})));
-    let mut covered = [0; 2];
+    let mut covered = [0; 4];
     for seed in 0..200 {
         let settings = Settings {
             seed: 1000 + seed,
@@ -264,10 +264,13 @@ fn intervals_cover_as_often_as_they_promise() {
         };
         let outcome = simulate(std::slice::from_ref(&plan), &settings).unwrap();
         let class = &outcome.answers[0].classes["jobs"];
-        for (count, (figure, exact)) in covered
-            .iter_mut()
-            .zip([("response_time_s", 2.5), ("p95", -2.5 * 0.05_f64.ln())])
-        {
+        let figures = [
+            ("response_time_s", 2.5),
+            ("p50", 2.5 * 2.0_f64.ln()),
+            ("p95", -2.5 * 0.05_f64.ln()),
+            ("p99", -2.5 * 0.01_f64.ln()),
+        ];
+        for (count, (figure, exact)) in covered.iter_mut().zip(figures) {
             let ends = class.confidence_interval[figure];
             *count += u32::from(ends[0] <= exact && exact <= ends[1]);
         }

@@ -7,19 +7,9 @@ use super::estimate::Estimate;
 use super::law::Little;
 use super::layout::{Count, Layout, StationCount};
 use super::plan::Plan;
-use super::record::quantile;
 use super::sample::Sample;
 use crate::answer::Named;
 
-/// Percentiles that are told: name and share.
-pub const PERCENTILES: [(&str, f64); 6] = [
-    ("p50", 0.5),
-    ("p75", 0.75),
-    ("p90", 0.9),
-    ("p95", 0.95),
-    ("p99", 0.99),
-    ("p99.9", 0.999),
-];
 /// Figures that are shares.
 const SHARES: [&str; 4] = [
     "utilization",
@@ -27,8 +17,8 @@ const SHARES: [&str; 4] = [
     "hit_ratio",
     "availability",
 ];
-/// Fewest replications without a warning: the t-interval of 3 has 4.3 standard errors on each side.
-const FEW: usize = 4;
+/// Fewest failures of a station in all replications: their number is then known to 18 %, and intervals know the rest.
+pub(super) const FAILURES: u64 = 30;
 /// Growth of the number in system from the third to the fourth quarter that is no longer taken for chance: its
 /// one-sided level, and its size in relation to the mean.
 const GROWTH: (f64, f64) = (0.999, 0.05);
@@ -222,10 +212,26 @@ impl Over<'_> {
         !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
     }
 
-    /// Whether all replications were measured long enough. What an open class fills up has no length that is enough.
+    /// Whether all replications were measured long enough, and failures met often enough. What an open class fills up has
+    /// no length that is enough.
     pub fn is_long_enough(&self) -> bool {
         let open = (self.plan.classes.iter()).any(|class| class.arrivals.is_some());
-        self.samples.iter().all(Sample::is_long_enough) || (open && !self.steady())
+        let enough = self.samples.iter().all(Sample::is_long_enough)
+            && self.failures().iter().all(|&(_, met)| met >= FAILURES);
+        enough || (open && !self.steady())
+    }
+
+    /// The stations that fail, and how often each went down in what was measured.
+    pub fn failures(&self) -> Vec<(&str, u64)> {
+        let layout = self.samples[0].layout;
+        let fail =
+            (self.plan.stations.iter().enumerate()).filter(|(_, plan)| plan.failure.is_some());
+        let met = fail.map(|(station, plan)| {
+            let count = layout.station(station, StationCount::WentDown);
+            let met: f64 = self.samples.iter().map(|sample| sample.total(count)).sum();
+            (plan.name.as_str(), met as u64)
+        });
+        met.collect()
     }
 
     /// Everything.
@@ -285,63 +291,6 @@ impl Over<'_> {
         }
     }
 
-    /// The station with the highest utilization.
-    fn busiest(&self) -> (&str, f64) {
-        let stations = self.plan.stations.iter().enumerate().map(|(at, one)| {
-            let utilization = self.estimate(|sample| sample.utilization(self.plan, at));
-            (one.name.as_str(), utilization.mean)
-        });
-        stations
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-            .expect("a model has a station")
-    }
-
-    fn warnings(&self, run: &Run, steady: bool) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if !steady {
-            let (name, utilization) = self.busiest();
-            warnings.push(format!(
-                "no steady state: the number in the system grows to the end, so the figures are of this run only; \
-                 the busiest station is {name} with a utilization of {:.2} %",
-                utilization * 100.0
-            ));
-        }
-        if steady && !self.is_long_enough() {
-            warnings.push(format!(
-                "measured for only {:.1} times the {:.3} s in which the network forgets how it began: the means may be \
-                 off by more than their intervals; allow more events",
-                run.measured_relaxations, run.relaxation_s
-            ));
-        }
-        if run.replications < FEW {
-            warnings.push(format!(
-                "only {} replications: intervals of so few are wide, or narrow by chance; use {FEW} or more",
-                run.replications
-            ));
-        }
-        for (class, class_plan) in self.plan.classes.iter().enumerate() {
-            if let Some(law) = Little::of(self, class).filter(|law| steady && !law.holds) {
-                warnings.push(format!(
-                    "Little's law does not hold for class {}: throughput times response time is {:.4} users, and \
-                     {:.4} are in the system; the run is too short for its response time",
-                    class_plan.name,
-                    law.users_by_law,
-                    law.users_by_law + law.difference
-                ));
-            }
-        }
-        if run.stopped != "precision" {
-            warnings.push(format!(
-                "stopped by the bound on {} before the precision asked for: {} is known to {:.2} %, asked were {:.2} %",
-                run.stopped,
-                run.widest,
-                run.precision_reached * 100.0,
-                run.precision_asked * 100.0
-            ));
-        }
-        warnings
-    }
-
     fn class(&self, class: usize) -> ClassAnswer {
         let rate = |count: Count| self.estimate(|one| one.rate(Layout::class(class, count)));
         let (throughput, response) = (
@@ -358,30 +307,12 @@ impl Over<'_> {
             ("timed_out_per_s", rate(Count::TimedOut)),
             ("retried_per_s", rate(Count::Retried)),
         ];
-        let pooled = self
-            .samples
-            .iter()
-            .fold(Vec::new(), |mut sum: Vec<u64>, one| {
-                let counts = &one.part.histograms[class];
-                sum.resize(counts.len(), 0);
-                sum.iter_mut()
-                    .zip(counts)
-                    .for_each(|(sum, count)| *sum += count);
-                sum
-            });
-        let percentiles = PERCENTILES.map(|(name, share)| {
-            (
-                name.to_owned(),
-                quantile(&pooled, share).unwrap_or(f64::NAN),
-            )
-        });
         let mut intervals = intervals(&figures);
-        for (name, share) in PERCENTILES {
-            let estimate = self.estimate(|one| one.percentile(class, share));
-            intervals
-                .0
-                .push((name.to_owned(), bounded(name, &estimate)));
-        }
+        let percentiles = self.percentiles(class).map(|percentile| {
+            let name = percentile.name.to_owned();
+            intervals.0.push((name.clone(), percentile.ends));
+            (name, percentile.value)
+        });
         ClassAnswer {
             throughput_per_s: throughput.mean,
             response_time_s: response.mean,
@@ -509,7 +440,7 @@ fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
 /// Ends of the interval of a figure within its bounds: nothing here is below 0, and a share is at most 1. A time with an
 /// error as large as itself has no interval.
 fn bounded(name: &str, estimate: &Estimate) -> [f64; 2] {
-    let is_time = name.ends_with("_s") && !name.ends_with("_per_s") || name.starts_with('p');
+    let is_time = name.ends_with("_s") && !name.ends_with("_per_s");
     if is_time && estimate.half_width >= estimate.mean && estimate.half_width > 0.0 {
         return [f64::NAN; 2];
     }

@@ -28,11 +28,12 @@ pub enum StationCount {
     Served,
     Lost,
     Hit,
+    WentDown,
 }
 
 impl Layout {
     const CLASS_COUNTS: usize = 6;
-    const STATION_COUNTS: usize = 4;
+    const STATION_COUNTS: usize = 5;
 
     pub fn of(plan: &Plan) -> Self {
         Self {

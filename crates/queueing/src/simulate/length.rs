@@ -5,9 +5,11 @@
 
 use super::layout::{Count, Layout};
 use super::machine::Machine;
-use super::plan::{ClassPlan, Plan};
+use super::plan::{ClassPlan, Kind, Plan};
 use super::record::Part;
 use super::sample::utilization;
+use super::times::Times;
+use super::walk;
 
 /// Least warm-up, in relaxation times: of an exponential time in the system, what is longer makes up 9 exp(-8), or 0.3 %,
 /// of the mean where the measured part begins, and less and less from there on.
@@ -28,7 +30,7 @@ pub fn is_enough(measured_s: f64, relaxation_s: f64) -> bool {
     measured_s >= MEASURED * relaxation_s * (1.0 - 1e-6)
 }
 
-/// Relaxation time of the slowest class, from the second half of all replications. [s]
+/// Relaxation time of the slowest class or station, from the second half of all replications. [s]
 pub fn relaxation_s(machines: &mut [Machine]) -> f64 {
     let parts: Vec<Part> = machines.iter_mut().map(Machine::second_half).collect();
     let machine = &machines[0];
@@ -42,7 +44,24 @@ pub fn relaxation_s(machines: &mut [Machine]) -> f64 {
         let present = sum(Layout::in_system(class));
         let stay_s = if present == 0.0 { 0.0 } else { present / ended };
         let away_s = (class_plan.users as f64 * duration_s - present).max(0.0) / ended;
-        of_class(class_plan, stay_s, away_s, busiest)
+        let walk_s = if class_plan.users == 0 {
+            0.0
+        } else {
+            let per_s = count(Count::Completed) / duration_s;
+            walk::relaxation_s(plan, class, per_s, |index| sum(index) / duration_s)
+        };
+        of_class(class_plan, stay_s, away_s, busiest).max(walk_s)
+    });
+    times.fold(of_failures(plan), f64::max)
+}
+
+/// Relaxation time of the stations that fail: up and down, each exponential, are forgotten at the sum of both rates. [s]
+fn of_failures(plan: &Plan) -> f64 {
+    let times = plan.stations.iter().map(|station| match station.failure {
+        Some((Times::Exponential(up_s), Times::Exponential(down_s), _)) => {
+            up_s * down_s / (up_s + down_s)
+        }
+        _ => 0.0,
     });
     times.fold(0.0, f64::max)
 }
@@ -67,7 +86,7 @@ fn of_class(class: &ClassPlan, stay_s: f64, away_s: f64, busiest: f64) -> f64 {
 /// Utilization of the busiest station or pool.
 fn busiest(plan: &Plan, layout: Layout, level: impl Fn(usize) -> f64) -> f64 {
     let stations = (0..layout.stations)
-        .filter(|&station| plan.stations[station].kind != super::plan::Kind::Delay)
+        .filter(|&station| plan.stations[station].kind != Kind::Delay)
         .map(|station| utilization(plan, station, level(layout.busy(station))));
     let pools =
         (0..layout.pools).map(|pool| level(layout.held(pool)) / plan.pools[pool].size as f64);
@@ -100,5 +119,15 @@ mod tests {
         let open = plan(r#"{"name": "c", "arrival_rate_per_s": 0.75}"#);
         assert!((of_class(&open.classes[0], 4.0, 0.0, 0.75) - 20.0).abs() < 1e-12);
         assert!(of_class(&open.classes[0], 0.0, 0.0, 0.0).abs() < 1e-12);
+    }
+
+    /// P(up at t) - P(up) decays with exp(-(1 / up + 1 / down) t).
+    #[test]
+    fn failures_are_forgotten_at_the_sum_of_their_rates() {
+        let class = r#"{"name": "c", "arrival_rate_per_s": 0.5}"#;
+        let mut fails = plan(class);
+        assert!(of_failures(&fails).abs() < 1e-12);
+        fails.stations[0].failure = Some((Times::Exponential(60.0), Times::Exponential(30.0), 0));
+        assert!((of_failures(&fails) - 20.0).abs() < 1e-12);
     }
 }

@@ -65,6 +65,13 @@ pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
     None
 }
 
+/// How many of counted times are below a time, evenly spread within a bucket.
+pub fn below(counts: &[u64], time: f64) -> f64 {
+    let own = bucket(time);
+    let within = ((time - edge(own)) / (edge(own + 1) - edge(own))).clamp(0.0, 1.0);
+    counts[..own].iter().sum::<u64>() as f64 + within * counts[own] as f64
+}
+
 /// The notes of a replication.
 pub struct Record {
     pub levels: Vec<Level>,
@@ -248,6 +255,7 @@ mod tests {
         for share in [0.01, 0.5, 0.9, 0.999] {
             let found = quantile(&counts, share).unwrap();
             assert!((found / share - 1.0).abs() < 1e-3, "{share}: {found}");
+            assert!((below(&counts, found) - share * 1e5).abs() < 1e-6);
         }
         assert_eq!(quantile(&[0; 4], 0.5), None);
     }

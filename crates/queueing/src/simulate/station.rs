@@ -407,6 +407,9 @@ impl Machine<'_> {
         let up = !self.stations[station].up;
         let down = self.layout.down(station);
         self.record.levels[down].set(self.now, f64::from(u8::from(!up)));
+        if !up {
+            self.record.counts[self.layout.station(station, StationCount::WentDown)] += 1.0;
+        }
         let has_servers = matches!(
             self.plan.stations[station].kind,
             Kind::Servers | Kind::Stack

@@ -1,0 +1,152 @@
+//! Figures and intervals where the mean is known early and the rest is not: percentiles, balanced stations, rare failures.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{covers, fixed, model, run, service, single};
+use towtank_queueing::simulate::answer::Answer;
+use towtank_queueing::simulate::{Settings, simulate};
+
+fn with_precision(value: &Value, precision: f64, seed: u64) -> Answer {
+    let settings = Settings {
+        precision,
+        seed,
+        ..Settings::default()
+    };
+    let outcome = simulate(&[model(value.clone())], &settings).unwrap();
+    outcome.answers.into_iter().next().unwrap()
+}
+
+/// So many users without think time at stations `app` and `db` of 10 ms.
+fn balanced(users: u64) -> Value {
+    let station = |name: &str| json!({"name": name, "discipline": "ps", "services": [{"class": "web", "service_time_s": 0.01}]});
+    json!({"classes": [{"name": "web", "users": users, "think_time_s": 0.0}],
+           "stations": [station("app"), station("db")]})
+}
+
+fn failing(up_s: f64, down_s: f64) -> Value {
+    let mut value = single(0.5, json!({"services": service(1.0)}));
+    value["behaviour"] = json!({"failures": [{"station": "s", "up_s": up_s, "down_s": down_s}]});
+    value
+}
+
+/// Whatever the model, the length of the run and the number of replications.
+#[test]
+fn percentiles_lie_within_their_intervals() {
+    let heavy = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 9.0}}]);
+    let saturated = json!({
+        "classes": [{"name": "jobs", "users": 500, "think_time_s": 5.0}],
+        "stations": [{"name": "s", "services": [{"class": "jobs", "service_time_s": 0.02}]}]});
+    let mut two = balanced(50);
+    two["classes"][0]["name"] = json!("jobs");
+    for station in two["stations"].as_array_mut().unwrap() {
+        station["services"][0]["class"] = json!("jobs");
+    }
+    let models = [
+        single(0.8, json!({"services": service(1.0)})),
+        single(0.95, json!({"services": service(1.0)})),
+        single(0.6, json!({"services": heavy})),
+        single(
+            0.5,
+            json!({"discipline": "delay", "services": service(1.0)}),
+        ),
+        saturated,
+        two,
+        failing(200.0, 20.0),
+    ];
+    let mut known = 0;
+    for (plan, events) in models
+        .iter()
+        .flat_map(|plan| [(plan, 20_000), (plan, 100_000)])
+    {
+        for (replications, seed) in (2..11).zip(0..) {
+            let settings = Settings {
+                replications,
+                seed,
+                ..fixed(events)
+            };
+            let outcome = simulate(&[model(plan.clone())], &settings).unwrap();
+            let class = &outcome.answers[0].classes["jobs"];
+            for (name, value) in &class.response_time_percentiles_s.0 {
+                let [low, high] = class.confidence_interval[name.as_str()];
+                assert!(low.is_nan() == high.is_nan());
+                known += u32::from(low.is_finite());
+                assert!(
+                    low.is_nan() || (low <= *value && *value <= high),
+                    "{plan}, {name}: {value} [{low}, {high}]"
+                );
+            }
+        }
+    }
+    assert!(known > 400, "{known}");
+}
+
+/// Both stations are alike, so each has half of the users on average, as exact mean value analysis says too. The queue is
+/// a random walk from 0 to N, which takes (N + 1)^2 / pi^2 services to settle; after a hundredth of that throughput and
+/// response time are known to 1 %.
+#[test]
+fn balanced_stations_are_measured_until_their_queues_settle() {
+    for (users, seeds) in [(100_u32, 8), (400, 2)] {
+        let half = 0.5 * f64::from(users);
+        for seed in 0..seeds {
+            let answer = with_precision(&balanced(u64::from(users)), 0.05, seed);
+            let settle_s = 0.01 * (f64::from(users) + 1.0).powi(2) / std::f64::consts::PI.powi(2);
+            let run = &answer.simulation;
+            assert!((run.relaxation_s / settle_s - 1.0).abs() < 0.1, "{run:?}");
+            assert_eq!(run.stopped, "precision");
+            for station in ["app", "db"] {
+                let station = &answer.stations[station];
+                let ends = station.confidence_interval["queue_length"];
+                assert!(covers(ends, half), "{users}: {station:?}");
+                assert!(
+                    (station.queue_length / half - 1.0).abs() < 0.25,
+                    "{users}: {station:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The same stopped early says so.
+#[test]
+fn balanced_stations_that_have_not_settled_give_a_warning() {
+    let answer = run(balanced(400), 450_000);
+    let told = answer.warnings.join("; ");
+    assert!(
+        told.contains("in which the network forgets how it began"),
+        "{told}"
+    );
+}
+
+/// Up for 100 million services: no failure is met.
+#[test]
+fn a_station_that_never_failed_gives_a_warning() {
+    let told = run(failing(1e8, 3600.0), 500_000).warnings.join("; ");
+    assert!(
+        told.contains("station s failed 0 times: its failures are in no figure"),
+        "{told}"
+    );
+    let told = run(failing(1e5, 3600.0), 1_000_000).warnings.join("; ");
+    assert!(told.contains("rest on so few failures"), "{told}");
+    assert!(
+        run(failing(100.0, 10.0), 1_000_000).warnings.len() == 1,
+        "that of the events only"
+    );
+}
+
+/// White and Christie, Operations Research 6(1), 1958: M/M/1 with failures at the rate f and repairs at r has
+/// R = ((f + r)^2 + m f) / ((f + r) (m r - l (f + r))), here 12.0 s. Runs of a few ten thousand seconds that met no
+/// failure found 2 s.
+#[test]
+fn a_run_meets_failures_before_it_is_precise() {
+    let (arrive, serve, fail, repair) = (0.5, 1.0, 5e-6_f64, 1e-3_f64);
+    let both = fail + repair;
+    let exact = (both * both + serve * fail) / (both * (serve * repair - arrive * both));
+    for seed in 0..4 {
+        let answer = with_precision(&failing(1.0 / fail, 1.0 / repair), 0.3, seed);
+        assert_eq!(answer.simulation.stopped, "precision");
+        assert!(answer.warnings.is_empty(), "{:?}", answer.warnings);
+        let ends = answer.classes["jobs"].confidence_interval["response_time_s"];
+        assert!(covers(ends, exact), "{ends:?} {exact}");
+    }
+}
