@@ -52,6 +52,23 @@ def test_replicates_without_a_steady_state_leave_the_upper_end_open(tmp_path: Pa
     assert answer["stations"]["cpu"]["confidence_interval"]["utilization"][1] == 1
 
 
+def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(tmp_path: Path, capsys: Any) -> None:
+    """At 90 /s a third of the replicates fill up app; U = min(1, lambda D / m) all the same, and 0 for a delay."""
+    app, db = np.linspace(0.8, 1.25, 200), np.linspace(1.04, 0.96, 200)
+    text = (
+        "classes: {web: {rate: 90 /s}}\nstations:\n  app: {demand: 10 ms}\n"
+        "  db: {demand: 6 ms, servers: 2, discipline: ps}\n  wan: {demand: 40 ms, discipline: delay}\n"
+        f"{RANGE}  draws: {{app: {[float(f'{x:.6g}') for x in app]}, db: {[float(f'{x:.6g}') for x in db]}}}\n"
+    )
+    stations = told(capsys, "model", "solve", written(tmp_path, text))["stations"]
+    offered = {"app": np.minimum(1, 0.9 * app), "db": 90 * 0.006 / 2 * db}
+    for name, loads in offered.items():
+        ends = stations[name]["confidence_interval"]["utilization"]
+        assert ends == pytest.approx(np.quantile(loads, [0.025, 0.975]), rel=1e-4)
+    assert stations["wan"]["confidence_interval"]["utilization"] == [0, 0]
+    assert stations["db"]["confidence_interval"]["queue_length"][1] is None
+
+
 def test_the_table_has_the_digits_that_the_fit_supports(tmp_path: Path, capsys: Any) -> None:
     assert run(["model", "solve", written(tmp_path, fitted(FACTORS))]) == 0
     text = capsys.readouterr().out

@@ -17,7 +17,7 @@ MODELS_AT_MOST = 20_000
 _LEAST_FACTOR = 1e-6
 """A demand of nothing cannot be solved for; a millionth of it changes no answer. [ratio]"""
 _CLASS = ("throughput_per_s", "response_time_s", "users_in_system")
-_STATION = ("utilization", "queue_length", "throughput_per_s")
+_STATION = ("queue_length", "throughput_per_s")
 _NO_STEADY_STATE = {"response_time_s": math.inf, "users_in_system": math.inf, "queue_length": math.inf}
 
 
@@ -74,6 +74,7 @@ def with_intervals(
         if known:
             drawn = [each.get("answer") for each in solve_models(replicates(model, draws), method)]
             _add(answer, drawn)
+            _add_utilization(answer, model, draws, drawn)
 
 
 def _add(answer: Json, drawn: Sequence[Json | None]) -> None:
@@ -90,11 +91,35 @@ def _add(answer: Json, drawn: Sequence[Json | None]) -> None:
             part["confidence_interval"][f"residence_time_s.{other}"] = _ends(times)
 
 
+def _add_utilization(
+    answer: Json, model: Json, draws: Mapping[str, Sequence[float]], drawn: Sequence[Json | None]
+) -> None:
+    """Add the intervals of utilization.
+
+    In a replicate without a steady state a station of open classes has the utilization min(1, sum of lambda D / m):
+    that of the model times the factor of its demand. Where closed classes come too, their throughput is not known, and
+    the station counts as fully busy.
+    """
+    closed = {each["name"] for each in model["classes"] if each.get("arrival_rate_per_s") is None}
+    for station in model["stations"]:
+        name = station["name"]
+        part = answer["stations"][name]
+        is_open = closed.isdisjoint(service["class"] for service in station["services"])
+        factors = draws.get(name, [1.0] * len(drawn))
+        values = [
+            (min(1.0, part["utilization"] * factor) if is_open else 1.0)
+            if each is None
+            else float(each["stations"][name]["utilization"])
+            for each, factor in zip(drawn, factors, strict=True)
+        ]
+        part["confidence_interval"]["utilization"] = _ends(values)
+
+
 def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) -> Json:
     found = {}
     for key in keys:
-        # Without a steady state a station is fully busy; its throughput is not known, that of the model stands.
-        full: float = 1.0 if key == "utilization" else _NO_STEADY_STATE.get(key, float(part[key]))
+        # Without a steady state the throughput is not known, that of the model stands.
+        full = _NO_STEADY_STATE.get(key, float(part[key]))
         found[key] = _ends([full if each is None else float(each[key]) for each in parts])
     return found
 
