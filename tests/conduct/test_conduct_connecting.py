@@ -12,6 +12,7 @@ from towtank.conduct.connecting import Reach
 from towtank.conduct.drive import Exchange, Load, manifest
 from towtank.conduct.drive_targets import prepare_plan
 from towtank.errors import StudyError, TargetError
+from towtank.files import engine_path
 from towtank.results.folder import RunFolder
 
 WORKLOAD = """\
@@ -97,7 +98,7 @@ def test_https_keeps_the_name_and_connects_elsewhere(run: RunFolder, port: int, 
     assert target["scheme"] == "https"
     assert target["host"] == "shop.example"
     assert target["addresses"] == [f"127.0.0.1:{port}"]
-    assert target["tls"] == {"verify": True, "ca": str(authority)}
+    assert target["tls"] == {"verify": True, "ca": engine_path(authority)}
 
 
 def test_insecure_trusts_everybody(run: RunFolder, port: int) -> None:

@@ -71,7 +71,7 @@ def test_method_headers_and_body(run: RunFolder, server: int, tmp_path: Path) ->
     assert request["body"] == {"kind": "text", "template": ["hello"]}
     from_file = Exchange(url, "PUT", (), f"@{tmp_path / 'body.json'}")
     (request,) = prepare_plan(run, from_file, Load(), [], [])["transactions"][0]["ops"]
-    assert request["body"] == {"kind": "file", "path": str(tmp_path / "body.json")}
+    assert request["body"] == {"kind": "file", "path": engine_path(tmp_path / "body.json")}
 
 
 @pytest.mark.parametrize(

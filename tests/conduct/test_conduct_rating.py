@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,11 @@ def test_turns_are_told_and_nothing_is_left(engine: Path, folder: Path) -> None:
     measurement = measure(folder, QUICK, lambda turn, total: told.append((turn["kernel"], total)))
     assert len(measurement.turns) == len(told) == 120
     assert {total for _, total in told} == {120}
-    seen = engine.with_suffix(".seen").read_text().split()
-    assert seen[0] == "rate" and seen[3:7] == ["--rounds", "3", "--turn", "0.12"]
-    assert Path(seen[2]).parent == folder
+    seen = os.fsdecode(engine.with_suffix(".seen").read_bytes())
+    command, _, options = seen.partition(" --rounds ")
+    assert options.split()[:3] == ["3", "--turn", "0.12"]
+    assert command.split(" ")[0] == "rate"
+    assert Path(command.split(" ", 2)[2]).parent == folder
     assert list(folder.iterdir()) == []
 
 
@@ -69,12 +72,13 @@ def test_the_file_system_is_that_of_the_last_of_the_longest_mounts(tmp_path: Pat
     (tmp_path / "a b").mkdir()
     table = tmp_path / "mounts"
     place = str(tmp_path / "a b").replace(" ", "\\040")
-    table.write_text(
+    text = (
         "1 0 8:1 / / rw - ext4 /dev/sda rw\n"
         f"2 1 0:2 / {place} rw shared:1 - xfs /dev/sdb rw\n"
         f"3 1 0:3 / {place} rw - tmpfs tmpfs rw\n"
         "broken line\n"
     )
+    table.write_bytes(os.fsencode(text))
     assert file_system(tmp_path / "a b", table) == "tmpfs"
     assert file_system(tmp_path, table) == "ext4"
     assert file_system(tmp_path, tmp_path / "missing") is None

@@ -147,7 +147,7 @@ def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> st
     place = folder.resolve()
     found: tuple[int, str] | None = None
     with suppress(OSError):
-        for line in mounts.read_text("utf-8", "replace").splitlines():
+        for line in os.fsdecode(mounts.read_bytes()).split("\n"):
             before, _, after = line.partition(" - ")
             fields, kind = before.split(), after.split()
             if len(fields) < 5 or not kind:
