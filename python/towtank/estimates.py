@@ -13,7 +13,7 @@ import math
 _TWO_DIGITS = 355
 """Leading three digits of an error below which it is given with two digits, else with one: rule of [1]_."""
 _MOST_PLACES = 12
-# Above this share, and with more places of a per cent than these, an interval has only nines to tell.
+# Above this share, and with more places of a per cent than these, an interval shows only nines.
 _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
 # From this value on `.4g` writes a power of ten.

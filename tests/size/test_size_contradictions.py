@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sizing import sized, written
+from sizing import CLOSED_TIERS, sized, written
 from sizing_pairs import contradictions, drawn_question
 
 from towtank.errors import MeasurementError
@@ -68,19 +68,10 @@ def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
         assert 0 < sum(held) < len(held), name
 
 
-MODEL = """
-classes:
-  web: {users: 60, think: 2 s}
-stations:
-  app: {servers: 2, demand: 40 ms}
-  db: {servers: 1, demand: 20 ms}
-"""
-
-
 @pytest.mark.timeout(300)
 def test_a_limit_in_the_interval_of_a_simulation_is_a_doubt(tmp_path: Path, capsys: Any) -> None:
     """The p95 is met at the value that was simulated, but the error of the simulation reaches beyond the limit."""
-    model = written(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", CLOSED_TIERS)
     options = ("--cpus", "app=2", "--cpus", "db=1", "--what-if", "as it is, cpu x1.0001")
     # Within 25 % of its limit the percentile is simulated.
     limit = sized(capsys, model, "--objective", "p95 < 280 ms", *options)["answer"]["objectives"][0]["value"] * 1.002

@@ -7,18 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sizing import sized, written
+from sizing import CLOSED_TIERS, sized, written
 
 from towtank.size import simulated
 from towtank.size.factors import Factor, drawn_factors
 
-MODEL = """
-classes:
-  web: {users: 60, think: 2 s}
-stations:
-  app: {servers: 2, demand: 40 ms}
-  db: {servers: 1, demand: 20 ms}
-"""
 ASKED = ("--objective", "p95 < 280 ms", "--cpus", "app=2", "--cpus", "db=1")
 SHORT = "measured for only 1.8 times the 10.286 s in which the network forgets how it began: allow more events"
 Json = dict[str, Any]
@@ -55,7 +48,7 @@ def law_broken(answer: Json) -> None:
 def test_a_simulation_that_was_too_short_gives_no_factor(
     tmp_path: Path, capsys: Any, changed: Any, how: Callable[[Json], None]
 ) -> None:
-    model = written(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", CLOSED_TIERS)
     worked_out = sized(capsys, model, *ASKED, "--no-simulation")["answer"]["objectives"][0]
     changed(how)
     found = sized(capsys, model, *ASKED)
@@ -70,7 +63,7 @@ def test_a_simulation_that_was_too_short_gives_no_factor(
 
 
 def test_a_warning_of_the_simulator_is_a_doubt(tmp_path: Path, capsys: Any, changed: Any) -> None:
-    model = written(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", CLOSED_TIERS)
     changed(lambda answer: answer["warnings"].append("stopped by the bound on events"))
     found = sized(capsys, model, *ASKED)
     assert "simulation: stopped by the bound on events" in found["trust"]["doubts"]
@@ -78,7 +71,7 @@ def test_a_warning_of_the_simulator_is_a_doubt(tmp_path: Path, capsys: Any, chan
 
 
 def test_a_value_beyond_its_interval_still_has_an_error(tmp_path: Path, capsys: Any, changed: Any) -> None:
-    model = written(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", CLOSED_TIERS)
 
     def above(answer: Json) -> None:
         one = answer["classes"]["web"]

@@ -8,6 +8,15 @@ from typing import Any
 
 from towtank.cli import main
 
+CLOSED_TIERS = """
+classes:
+  web: {users: 60, think: 2 s}
+stations:
+  app: {servers: 2, demand: 40 ms}
+  db: {servers: 1, demand: 20 ms}
+"""
+"""Users of two tiers, whose percentile is simulated where its limit is near."""
+
 
 def written(folder: Path, name: str, text: str) -> str:
     """Write a file and return its path as text."""

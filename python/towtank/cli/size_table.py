@@ -200,7 +200,7 @@ def _carries(answer: Json) -> str:
 
 
 def limited_by(answer: Json) -> str:
-    """What limits the load: a throughput that is asked for does not, since it rises with the load."""
+    """Name what limits the load. A throughput objective does not, since throughput rises with the load."""
     asked = any(one["objective"].startswith("throughput") for one in answer["objectives"])
     return "a time or a utilization" if asked else "something"
 

@@ -50,7 +50,7 @@ class Bottleneck:
 
 
 def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None = None, near: float = 1.0) -> Limits:
-    """Limits of an answer, with what its probability told of them; `boost` multiplies servers by station."""
+    """Limits of an answer, within the bounds of the draws of its probability; `boost` multiplies servers by station."""
     scales: Mapping[str | None, Factors] = answer.scales
     found = Limits(question, answer.candidate, scales, near=near, changes={"boost": dict(boost or {})})
     if not boost:

@@ -4,7 +4,7 @@ use super::answer::Over;
 use super::estimate::Estimate;
 use super::record::{below, quantile};
 
-/// Percentiles that are told: name and share.
+/// Percentiles of an answer: name and share.
 pub const PERCENTILES: [(&str, f64); 6] = [
     ("p50", 0.5),
     ("p75", 0.75),

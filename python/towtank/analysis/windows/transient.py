@@ -14,7 +14,7 @@ from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.rest import is_at_rest
 
-# What differs by less is left in: it changes no mean that matters, and data are dear.
+# A start that differs by less stays in the window: it changes no mean that matters, and data are few.
 _WORTH_A_CUT = 0.01
 
 
