@@ -3,8 +3,9 @@
     scripts/test_anywhere.py [VARIATION[+VARIATION ...] ...] [--everything] [--list]
 
 Each variation runs the part of the suite that it can influence; `--everything` runs the whole suite in each. Several
-joined by `+` hold together, in one run of all their parts. The last lines are a table. A variation that this machine
-cannot show is listed with the reason, and fails nothing. Options for pytest come by its own variable, `PYTEST_ADDOPTS`.
+joined by `+` hold together, in one run of all their parts. The last lines are a table, with the names of the tests that
+failed. A variation that this machine cannot show is listed with the reason, and fails nothing. Options for pytest come
+by its own variable, `PYTEST_ADDOPTS`.
 """
 
 from __future__ import annotations
@@ -213,6 +214,7 @@ class Outcome:
     took_s: float
     status: int | None
     remark: str = ""
+    names: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -238,14 +240,14 @@ def run(variation: Variation, everything: bool) -> Outcome:
             for line in process.stdout:
                 sys.stdout.write(line)
                 said.append(line)
-    counts = counts_of(said)
-    return Outcome(variation.name, counts, time.monotonic() - start, process.returncode)
+    took_s = time.monotonic() - start
+    return Outcome(variation.name, counts_of(said), took_s, process.returncode, names=names_of(said))
 
 
 def command_of(variation: Variation, everything: bool) -> list[str]:
     """Return the command of the test run."""
     parts = [] if everything else list(variation.parts)
-    fixed = ["-q", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", "--timeout", str(_TIMEOUT_S)]
+    fixed = ["-q", "-rfE", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", "--timeout", str(_TIMEOUT_S)]
     return [sys.executable, "-m", "pytest", *fixed, *parts]
 
 
@@ -253,6 +255,11 @@ def counts_of(lines: list[str]) -> dict[str, int]:
     """Read the closing line of a test run: the last that has counts and a time."""
     closing = next((line for line in reversed(lines) if re.search(r" in [\d.]+s", line)), "")
     return {kind: int(count) for count, kind in _CLOSING.findall(closing)}
+
+
+def names_of(lines: list[str]) -> tuple[str, ...]:
+    """Return the tests that failed or were in error, as the summary of a test run names them."""
+    return tuple(line.split(" - ")[0].strip() for line in lines if line.startswith(("FAILED ", "ERROR ")))
 
 
 @contextmanager
@@ -265,7 +272,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """Return one line for each variation."""
+    """Return one line for each variation, and under it one for each test that failed."""
     width = max(14, *(len(outcome.name) for outcome in outcomes))
     lines = [f"{'variation':<{width}} {'passed':>6} {'failed':>6} {'left out':>8} {'seconds':>7}"]
     for outcome in outcomes:
@@ -277,6 +284,7 @@ def table(outcomes: list[Outcome]) -> str:
         remark = f"  ended with status {outcome.status}" if outcome.failed else ""
         left_out = outcome.counts.get("skipped", 0)
         lines.append(f"{outcome.name:<{width}} {passed:>6} {wrong:>6} {left_out:>8} {outcome.took_s:>7.0f}{remark}")
+        lines += [f"  {name}" for name in outcome.names]
     return "\n".join(lines)
 
 

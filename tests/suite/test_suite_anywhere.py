@@ -99,15 +99,18 @@ def test_half_a_cpu_is_a_control_group_that_is_gone_afterwards(
 def test_the_table_has_failures_and_what_was_not_run(
     anywhere: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failed = anywhere.Outcome("cpus-1", {"passed": 7, "failed": 2, "error": 1}, 12.4, 1)
+    failed = anywhere.Outcome(
+        "cpus-1", {"passed": 7, "failed": 2, "error": 1}, 12.4, 1, names=("FAILED tests/a.py::b",)
+    )
     absent = anywhere.Outcome("cpus-2", {}, 0.0, None, "needs root")
     monkeypatch.setattr(
         anywhere, "run", lambda variation, everything: {"cpus-1": failed, "cpus-2": absent}[variation.name]
     )
     assert anywhere.main(["cpus-2"]) == 0
     assert anywhere.main(["cpus-1", "cpus-2"]) == 1
-    assert capsys.readouterr().out.splitlines()[-2:] == [
+    assert capsys.readouterr().out.splitlines()[-3:] == [
         "cpus-1              7      3        0      12  ended with status 1",
+        "  FAILED tests/a.py::b",
         "cpus-2         not run: needs root",
     ]
 
@@ -115,6 +118,11 @@ def test_the_table_has_failures_and_what_was_not_run(
 def test_a_variation_that_there_is_not_is_refused(anywhere: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert anywhere.main(["cpus-3"]) == 2
     assert "error: no variation cpus-3; there are blas-haswell, " in capsys.readouterr().err
+
+
+def test_tests_that_failed_are_named(anywhere: ModuleType) -> None:
+    lines = ["FAILED tests/a.py::b - assert 1 == 2\n", "ERROR tests/a.py::c[ä]\n", "2 failed in 0.10s\n"]
+    assert anywhere.names_of(lines) == ("FAILED tests/a.py::b", "ERROR tests/a.py::c[ä]")
 
 
 def test_counts_are_those_of_the_closing_line(anywhere: ModuleType) -> None:
