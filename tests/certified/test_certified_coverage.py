@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coverage import QUANTILES, SERIES, of_autoregressive, of_independent, of_queue
+from covering import QUANTILES, SERIES, of_autoregressive, of_independent, of_queue
 
 COVERAGE = 0.93
 """Least share of the intervals given that must hold. [1]"""

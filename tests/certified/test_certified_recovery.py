@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from coverage import SERIES, autoregressive
+from covering import SERIES, autoregressive
 
 from towtank.analysis import recovery
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coverage import SERIES
+from covering import SERIES
 from scipy import stats
 
 from towtank.analysis import aggregation, comparison

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coverage import SERIES, autoregressive
+from covering import SERIES, autoregressive
 
 from towtank.analysis.windows import window as windows
 

@@ -133,6 +133,8 @@ class Session:
             "TOWTANK_STATE": str(self.folder / "state"),
             "COLUMNS": "200",
             "NO_COLOR": "1",
+            # Pages show what a terminal with all characters prints, whatever the locale of this run.
+            "PYTHONIOENCODING": "utf-8",
         }
         self.here = self.work = self._made("work")
         for name in ("examples", "studies"):
@@ -182,7 +184,7 @@ class Session:
     def _interrupted(self, results: Path) -> None:
         """Run a study of two levels, and take the second run away."""
         changes = ("factors.users=[5, 10]", "load.stages={settle: 500 ms, steady: 2 s}")
-        line = Line("", more=f"--out {results} --no-report --quiet", sets=changes)
+        line = Line("", more=f"--out {shlex.quote(str(results))} --no-report --quiet", sets=changes)
         done = self.run("towtank run examples/first-study", line)
         assert (results / "runs" / "r002").exists(), done.output
         shutil.rmtree(results / "runs" / "r002")
@@ -202,7 +204,7 @@ class Session:
             errors="replace",
             check=False,
         )
-        self.here = Path(place.read_text("utf-8").strip())
+        self.here = Path(os.fsdecode(place.read_bytes().rstrip(b"\n")))
         self.ended.append(Ended(command, done.returncode, done.stdout))
         return self.ended[-1]
 
