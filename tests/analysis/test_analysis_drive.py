@@ -72,6 +72,15 @@ def test_numbers_are_those_of_the_steady_stage(document):
     assert document["generator"]["cpu_us_per_request"] == pytest.approx(50.0)
 
 
+def test_the_estimates_are_the_numbers_with_their_errors(document):
+    """15 s are too short for intervals of means; every quantile of 750 equal times is known."""
+    rate, times = document["estimates"]["throughput_per_s"], document["estimates"]["response_time_s"]
+    assert rate["value"] == document["throughput_per_s"]
+    assert set(rate) == {"value", "low", "high", "confidence", "method", "n", "needs_s"}
+    for name in TIMES - {"min", "max"}:
+        assert 1e3 * times[name]["value"] == pytest.approx(document["response_time_ms"][name])
+
+
 def test_intervals_add_up_to_the_window(document):
     assert [one["t_s"] for one in document["intervals"]] == [float(second) for second in range(1, 16)]
     assert sum(one["requests"] for one in document["intervals"]) == document["requests"]

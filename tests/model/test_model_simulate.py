@@ -201,6 +201,18 @@ def test_the_command_tells_how_sure_it_is(tmp_path, capsys):
     assert re.search(r"\d \[[\d.]+, [\d.]+\] s", text)
 
 
+def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, capsys):
+    """A bound of 2 seconds over 1 second of service at half load: some time out, and are seen as rates."""
+    file = write(tmp_path, MM1.replace("rate: 0.5 /s", "rate: 0.5 /s, timeout: 2 s"))
+    assert run(["model", "simulate", file, "--events", "200000"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    heads = [each.strip() for each in next(one for one in lines if "in system" in one).strip("┃ ").split("┃")]
+    cells = [each.strip() for each in next(one for one in lines if one.startswith("│ web")).strip("│ ").split("│")]
+    shown = dict(zip(heads, cells, strict=True))
+    for name in ("in system", "timed out /s"):
+        assert re.fullmatch(r"[\d.]+ \[[\d.]+, [\d.]+\]", shown[name]), shown
+
+
 def test_the_command_compares_alternatives(tmp_path, capsys):
     file = write(tmp_path, MM1)
     options = ["--compare-set", "stations.cpu.demand=0.9 s", "--events", "400000", "--json"]

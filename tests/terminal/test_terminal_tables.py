@@ -70,12 +70,17 @@ def driven(**more: object) -> dict[str, object]:
     """Return a document of `towtank drive`."""
     return {
         "target": "http://127.0.0.1/",
-        "throughput_per_s": 1.0,
+        "throughput_per_s": 1234.56,
         "window_s": 1.0,
         "requests": 1,
         "errors": 0,
         "response_time_ms": TIMES,
         "exchange_time_ms": TIMES,
+        "estimates": {
+            "throughput_per_s": {"value": 1234.56, "low": 1210.0, "high": 1260.0},
+            "response_time_s": {"mean": {"value": 12.345678, "low": 12.1, "high": 12.6}},
+            "exchange_time_s": {},
+        },
         "generator": {"start_lag_ms_p99": 0.1},
         "valid": True,
         "verdict": "valid",
@@ -86,9 +91,17 @@ def driven(**more: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_times_of_drive_show_all_digits(width: int) -> None:
+def test_times_of_drive_have_the_digits_that_are_known(width: int) -> None:
     table = next(part for part in drive_table(driven()) if isinstance(part, Table))
-    assert printed(table, width).count("12,345.678") == 2 * len(TIMES)
+    shown = printed(table, width)
+    # Times without an interval have three digits.
+    assert shown.count("12,300") == 2 * len(TIMES) - 1
+    for known in ("12,350", "12,100", "12,600"):
+        assert shown.count(known) == 1
+
+
+def test_drive_shows_the_interval_of_the_throughput() -> None:
+    assert str(drive_table(driven())[0]).startswith("http://127.0.0.1/: 1,235 [1,210, 1,260] requests/s over 1 s")
 
 
 def test_drive_says_that_failed_answers_are_among_the_times() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from towtank.analysis.connections import connections
 from towtank.analysis.doubts import Level
-from towtank.analysis.load import QUANTILES
+from towtank.analysis.load import QUANTILES, distribution, throughput
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
 from towtank.results.folder import RunFolder, write_json
@@ -55,6 +55,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "throughput_per_s": _throughput(requests, chosen, length),
         "response_time_ms": times_ms(requests.response, requests.response_sum_s, chosen),
         "exchange_time_ms": times_ms(requests.exchange, requests.exchange_sum_s, chosen),
+        "estimates": _estimates(measurement, chosen),
         "transactions": {
             name: _transaction(column, chosen, length) for name, column in measurement.columns("transaction").items()
         },
@@ -79,6 +80,16 @@ def _asked(data: RunData) -> Mask:
 def _throughput(column: Column, chosen: Mask, length: float) -> float | None:
     """Completions per second; None if no transaction ended, neither well nor as a failure."""
     return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
+
+
+def _estimates(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """Throughput and times of the requests with their intervals, or without where too little was recorded."""
+    requests, bin_s = measurement.requests, measurement.bin_s
+    return {
+        "throughput_per_s": throughput(requests.ok, measurement, chosen).document(),
+        "response_time_s": distribution(requests.response, requests.response_sum_s, chosen, bin_s=bin_s),
+        "exchange_time_s": distribution(requests.exchange, requests.exchange_sum_s, chosen, bin_s=bin_s),
+    }
 
 
 def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.analysis.doubts import Level, not_checked
+from towtank.analysis.statistics.estimates import Estimate, estimate_of
+from towtank.estimates import interval_texts, number_estimate
+from towtank.size.interval import few_digits
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
 # Failures that the engine counts with a response time: there was an answer, or the wait for it was cut.
@@ -28,8 +31,7 @@ def drive_table(document: dict[str, Any]) -> list[RenderableType]:
 
 
 def _headline(document: dict[str, Any]) -> str:
-    rate = document["throughput_per_s"]
-    throughput = "no throughput" if rate is None else f"{rate:,.1f} requests/s"
+    throughput = _throughput(document["throughput_per_s"], estimate_of(document, "estimates", "throughput_per_s"))
     counts = f"{document['requests']:,} requests, {document['errors']:,} errors"
     if document.get("in_flight"):
         counts += f", {document['in_flight']:,} in flight at the end"
@@ -39,16 +41,36 @@ def _headline(document: dict[str, Any]) -> str:
     return f"{document['target']}: {throughput} over {document['window_s']:g} s ({counts})"
 
 
+def _throughput(rate: float | None, known: Estimate) -> str:
+    if rate is None:
+        return "no throughput"
+    if known.low is None or known.high is None:
+        return f"{few_digits(rate)} requests/s"
+    return number_estimate(rate, known.low, known.high, "requests/s")
+
+
 def _times(document: dict[str, Any]) -> Table:
+    """Times with three digits, those with an interval with the digits that it supports and its ends below them."""
     table = Table("time, ms", *_PERCENTILES)
-    for title, key in (("response", "response_time_ms"), ("exchange", "exchange_time_ms")):
-        times = document.get(key) or {}
-        table.add_row(title, *(_number(times.get(name)) for name in _PERCENTILES))
+    for title in ("response", "exchange"):
+        times, known = document.get(f"{title}_time_ms") or {}, document["estimates"][f"{title}_time_s"]
+        columns = [_time(times.get(name), estimate_of(known, name)) for name in _PERCENTILES]
+        table.add_row(title, *(value for value, _, _ in columns))
+        if any(low for _, low, _ in columns):
+            table.add_row("  95 % from", *(low or "-" for _, low, _ in columns))
+            table.add_row("  to", *(high or "-" for _, _, high in columns))
     return table
 
 
+def _time(value_ms: float | None, known: Estimate) -> tuple[str, str, str]:
+    """Render a time and the ends of its interval, which are empty without one."""
+    if value_ms is None or known.low is None or known.high is None:
+        return _number(value_ms), "", ""
+    return interval_texts(value_ms, 1e3 * known.low, 1e3 * known.high)
+
+
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.3f}"
+    return "-" if value is None else few_digits(value)
 
 
 def _errors(document: dict[str, Any]) -> list[str]:
@@ -88,9 +110,10 @@ def _millis(value: float) -> str:
 def _generator(document: dict[str, Any]) -> str:
     used = document["generator"]
     lag = used.get("start_lag_ms_p99")
+    each = few_digits(used.get("cpu_us_per_request") or 0.0)
     return (
-        f"generator: {used.get('cpu_s') or 0.0:.2f} s CPU, {used.get('cpu_us_per_request') or 0.0:.1f} µs per request, "
-        f"start lag p99 {_number(lag)} ms, {(used.get('peak_rss_bytes') or 0) / 2**20:.0f} MiB"
+        f"generator: {used.get('cpu_s') or 0.0:.2f} s CPU, {each} µs per request, start lag p99 {_number(lag)} ms, "
+        f"{(used.get('peak_rss_bytes') or 0) / 2**20:.0f} MiB"
     )
 
 

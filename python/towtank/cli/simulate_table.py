@@ -26,7 +26,7 @@ def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
         f"{percent(run['warm_up_share'])} left out as warm-up, intervals at {percent(run['confidence'])}",
         f"stopped by {run['stopped']}: {run['widest']} is {known}",
     ]
-    parts: list[RenderableType] = [*lines, _classes(answer, reached), _stations(answer, reached)]
+    parts: list[RenderableType] = [*lines, _classes(answer), _stations(answer, reached)]
     if answer["pools"]:
         parts.append(_pools(answer, reached))
     return [*parts, *(f"warning: {text}" for text in answer["warnings"])]
@@ -46,7 +46,7 @@ def _rough(value: float, reached: float | None) -> float:
     return rounded_to(value, abs(value) * (1.0 if reached is None else reached))
 
 
-def _classes(answer: dict[str, Any], reached: float | None) -> Table:
+def _classes(answer: dict[str, Any]) -> Table:
     classes = answer["classes"].values()
     failing = [key for key in _FAILURES if any(one[key] for one in classes)]
     heads = [f"{key.removesuffix('_per_s').replace('_', ' ')} /s" for key in failing]
@@ -59,8 +59,8 @@ def _classes(answer: dict[str, Any], reached: float | None) -> Table:
                 _with_interval(one, key, one["response_time_percentiles_s"][key], duration_estimate)
                 for key in _PERCENTILES
             ),
-            number(_rough(one["users_in_system"], reached)),
-            *(number(_rough(one[key], reached)) for key in failing),
+            _with_interval(one, "users_in_system", one["users_in_system"], number_estimate),
+            *(_with_interval(one, key, one[key], number_estimate) for key in failing),
         ]
         table.add_row(name, *cells)
     return table

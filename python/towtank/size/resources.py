@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -142,9 +142,12 @@ def memory_of(
     outcome: Outcome,
     steps: Steps | None = None,
     *,
-    interval: Interval | None = None,
+    interval: Callable[[str | None], Interval | None] = lambda _: None,
 ) -> MemoryNeed:
-    """Memory of one node of a tier, with the nodes lost that the outcome says; `interval` of the sum, for its step."""
+    """Memory of one node of a tier, with the nodes lost that the outcome says.
+
+    The steps have the `interval` of each part, by what it is for, and of the sum, by None.
+    """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, one.nodes - lost)
     parts = {}
@@ -160,6 +163,7 @@ def memory_of(
                     size,
                     "byte",
                     "asked, memory",
+                    _unless_exact(interval(entry.what)),
                 )
             )
     need = MemoryNeed(parts, question.file.memory_free)
@@ -173,10 +177,14 @@ def memory_of(
                 need.total,
                 "byte",
                 "asked, memory",
-                interval,
+                interval(None),
             )
         )
     return need
+
+
+def _unless_exact(known: Interval | None) -> Interval | None:
+    return None if known is None or known.is_point else known
 
 
 def _memory_part(

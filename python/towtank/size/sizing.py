@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from towtank.size.basis import Basis
 from towtank.size.capacity import Bottleneck, bottlenecks, limits_of
 from towtank.size.dates import dates
 from towtank.size.documents import Estimate, answer_document, other_document, rejected_document
+from towtank.size.evaluate import Outcome
 from towtank.size.interval import Interval, between, interval_document
 from towtank.size.limit_search import Limits, missed_by_throughput
 from towtank.size.network import Layout, on_layouts
@@ -219,17 +221,24 @@ def _memory(settled: Settled, answer: Found) -> dict[str, Estimate]:
             continue
         needs = [(memory_of(question, tier, one, each).total, place) for place, each in enumerate(answer.outcomes)]
         _, place = max(needs)
-        known = _memory_interval(question, answer, (tier, one), place)
+        known = partial(_memory_interval, question, answer, (tier, one), place)
         need = memory_of(question, tier, one, answer.outcomes[place], settled.steps, interval=known).total
-        found[tier.name] = Estimate(need, known)
+        found[tier.name] = Estimate(need, known(None))
     return found
 
 
-def _memory_interval(question: Question, answer: Found, of: tuple[Tier, Option], place: int) -> Interval | None:
-    """Interval of the memory of a node in one scenario; None without draws. [byte]"""
+def _memory_interval(
+    question: Question, answer: Found, of: tuple[Tier, Option], place: int, part: str | None
+) -> Interval | None:
+    """Interval of a part of the memory of a node in one scenario, None for all; None without draws. [byte]"""
     if answer.drawn is None:
         return None
-    return answer.drawn.interval(lambda group: memory_of(question, *of, group[place]).total)
+
+    def needed(group: Sequence[Outcome]) -> float:
+        need = memory_of(question, *of, group[place])
+        return need.total if part is None else need.parts[part]
+
+    return answer.drawn.interval(needed)
 
 
 def _one_queue(settled: Settled, answer: Found) -> Json:
