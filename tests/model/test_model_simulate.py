@@ -201,8 +201,9 @@ def test_the_command_tells_how_sure_it_is(tmp_path, capsys):
     assert re.search(r"\d \[[\d.]+, [\d.]+\] s", text)
 
 
-def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, capsys):
+def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, capsys, monkeypatch):
     """A bound of 2 seconds over 1 second of service at half load: some time out, and are seen as rates."""
+    monkeypatch.setenv("COLUMNS", "200")
     file = write(tmp_path, MM1.replace("rate: 0.5 /s", "rate: 0.5 /s, timeout: 2 s"))
     assert run(["model", "simulate", file, "--events", "200000"]) == 0
     lines = capsys.readouterr().out.splitlines()
