@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sizing import CLOSED_TIERS, sized, written
 
+from towtank.model import SimulationSettings, load_model, simulate_models
 from towtank.size import simulated
 from towtank.size.factors import Factor, drawn_factors
 
@@ -159,3 +160,36 @@ def test_throughputs_of_a_coarse_approximation_are_simulated(tmp_path: Path, cap
     asked = ("--objective", f"throughput of lo > {0.5 * exact * 3600:.3g} /h", "--cpus", "cpu=1")
     found = sized(capsys, model, *asked)
     assert found["answer"]["objectives"][0]["value"] == pytest.approx(exact, rel=0.06)
+
+
+SHARED = """
+classes: {a: {users: 30, think: 2 s}, b: {users: 20, think: 1 s}}
+stations:
+  app: {servers: 4, discipline: ps, demand: {a: 20 ms, b: 50 ms}}
+  db: {discipline: ps, demand: 30 ms}
+"""
+SHARED_SIZING = """
+objectives: [mean of a < 3 s]
+tiers: {app: {cpus: 4}, db: {cpus: 1}}
+pools: {threads: {holds: [app, db], wait_at_most: 20 ms}}
+"""
+
+
+def test_a_pool_of_several_classes_is_enough_by_simulation(tmp_path: Path, capsys: Any) -> None:
+    """The approximation of pools over several classes has the wait half as long as it is, and takes 8 for enough."""
+    model = written(tmp_path, "model.yaml", SHARED)
+    settings = SimulationSettings(precision=0.02, seed=9)
+
+    def waits(size: int) -> float:
+        held = f"pools: {{threads: {{size: {size}, holds: [app, db]}}}}\n"
+        document = load_model(Path(written(tmp_path, "held.yaml", SHARED + held))).document
+        return max(simulate_models([document], settings)["answers"][0]["pools"]["threads"]["waiting_time_s"].values())
+
+    asked = written(tmp_path, "asked.yaml", f"{SHARED_SIZING}uncertainty: 2 %\nprobability: 80 %\n")
+    pool = sized(capsys, model, "--for", asked)["pools"]["threads"]
+    assert pool["simulated"]
+    assert waits(pool["size_at_best"]) > 1.3 * 0.02
+    assert waits(pool["size"]) < 1.05 * 0.02
+    assert pool["wait_s"] == pytest.approx(waits(pool["size"]), rel=0.1)
+    assert pool["probability"] >= 0.8
+    assert pool["wait_interval"]["low"] < pool["wait_s"] < pool["wait_interval"]["high"]

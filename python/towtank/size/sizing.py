@@ -18,10 +18,11 @@ from towtank.size.interval import Interval, between, interval_document
 from towtank.size.limit_search import Limits, missed_by_throughput
 from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Question
-from towtank.size.resources import connections, memory_of, pool_size
+from towtank.size.resources import PoolSize, connections, memory_of, pool_size
 from towtank.size.search import Found, Search, neighbours, search, strongest
 from towtank.size.settle import Settled, settle
-from towtank.size.sizing_file import SizingFile
+from towtank.size.simulated_pool import simulated_pool
+from towtank.size.sizing_file import SizingFile, WantedPoolFile
 from towtank.size.steps import Step
 from towtank.size.tiers import Option, Tier
 from towtank.size.trust import no_probability, refuse_a_guess, trust, without_draws
@@ -154,10 +155,7 @@ def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, ne
     question, normal = settled.question, answer.outcomes[0]
     answer_steps(settled, answer)
     memory = _memory(settled, answer)
-    pools = {
-        name: pool_size(question, name, one, answer.outcomes, settled.steps, drawn=answer.drawn)
-        for name, one in question.file.pools.items()
-    }
+    pools = {name: _pool(settled, answer, name, one) for name, one in question.file.pools.items()}
     open_ones = connections(question, normal)
     drawn = answer.drawn
     known = None if drawn is None else drawn.interval(lambda group: connections(question, group[0]))
@@ -187,13 +185,20 @@ def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, ne
         "pools": {
             name: {"size": one.size, "held": one.work, "first_guess": one.first_guess,
                    "wait_s": one.wait_s, "wait_at_most_s": one.limit_s, "why_not": one.why_not,
-                   "size_at_best": one.at_best, "probability": one.probability,
+                   "size_at_best": one.at_best, "probability": one.probability, "simulated": one.simulated,
                    "lost": one.lost and {"tier": one.lost, "nodes": question.file.nodes_lost},
                    "held_interval": interval_document(one.work_interval),
                    "wait_interval": interval_document(one.wait_interval)}
             for name, one in pools.items()
         },
     }  # fmt: skip
+
+
+def _pool(settled: Settled, answer: Found, name: str, wanted: WantedPoolFile) -> PoolSize:
+    """The size of a pool, by simulation if it is solved only coarsely."""
+    question, steps, drawn = settled.question, settled.steps, answer.drawn
+    found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
+    return simulated_pool(question, wanted, answer.outcomes, found, steps, drawn=drawn)
 
 
 def _times(interval: Interval | None, factor: float) -> Json | None:
