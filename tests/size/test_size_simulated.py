@@ -188,6 +188,7 @@ def test_a_pool_of_several_classes_is_enough_by_simulation(tmp_path: Path, capsy
     asked = written(tmp_path, "asked.yaml", f"{SHARED_SIZING}uncertainty: 2 %\nprobability: 80 %\n")
     pool = sized(capsys, model, "--for", asked)["pools"]["threads"]
     assert pool["simulated"]
+    assert not sized(capsys, model, "--for", asked, "--no-simulation")["pools"]["threads"]["simulated"]
     assert waits(pool["size_at_best"]) > 1.3 * 0.02
     assert waits(pool["size"]) < 1.05 * 0.02
     assert pool["wait_s"] == pytest.approx(waits(pool["size"]), rel=0.1)

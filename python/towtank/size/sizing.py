@@ -91,7 +91,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
     days = dates(settled, found.answer, limits, next_ones)
     document = _head(settled, found)
     if found.answer is not None and limits is not None:
-        document |= _answered(settled, found, found.answer, limits, next_ones)
+        document |= _answered(settled, found, limits, next_ones, simulation=how.simulation)
     return document | {
         "what_if": rows(settled.question, found.answer, asked),
         "dates": days,
@@ -150,12 +150,18 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
 
-def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, next_ones: list[Bottleneck]) -> Json:
+def _answered(
+    settled: Settled, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
+) -> Json:
     """What is said of the answer; its steps go after those of the load."""
-    question, normal = settled.question, answer.outcomes[0]
+    question, answer = settled.question, found.answer
+    assert answer is not None
+    normal = answer.outcomes[0]
     answer_steps(settled, answer)
     memory = _memory(settled, answer)
-    pools = {name: _pool(settled, answer, name, one) for name, one in question.file.pools.items()}
+    pools = {
+        name: _pool(settled, answer, name, one, simulation=simulation) for name, one in question.file.pools.items()
+    }
     open_ones = connections(question, normal)
     drawn = answer.drawn
     known = None if drawn is None else drawn.interval(lambda group: connections(question, group[0]))
@@ -194,10 +200,12 @@ def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, ne
     }  # fmt: skip
 
 
-def _pool(settled: Settled, answer: Found, name: str, wanted: WantedPoolFile) -> PoolSize:
-    """The size of a pool, by simulation if it is solved only coarsely."""
+def _pool(settled: Settled, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
+    """The size of a pool, by simulation if it is solved only coarsely and simulation is wanted."""
     question, steps, drawn = settled.question, settled.steps, answer.drawn
     found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
+    if not simulation:
+        return found
     return simulated_pool(question, wanted, answer.outcomes, found, steps, drawn=drawn)
 
 
