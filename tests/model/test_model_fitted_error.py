@@ -66,7 +66,47 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
         ends = stations[name]["confidence_interval"]["utilization"]
         assert ends == pytest.approx(np.quantile(loads, [0.025, 0.975]), rel=1e-4)
     assert stations["wan"]["confidence_interval"]["utilization"] == [0, 0]
-    assert stations["db"]["confidence_interval"]["queue_length"][1] is None
+    # M/M/2 processor sharing: L = 2 u / (1 - u^2). Before it another queue fills up, which sends no more than 90 /s.
+    used = offered["db"]
+    queue = stations["db"]["confidence_interval"]["queue_length"]
+    assert queue == pytest.approx(np.quantile(2 * used / (1 - used**2), [0.025, 0.975]), rel=1e-4)
+    time = stations["db"]["confidence_interval"]["residence_time_s.web"]
+    assert time == pytest.approx([end / 90 for end in queue], rel=1e-9)
+    assert stations["wan"]["confidence_interval"]["residence_time_s.web"] == pytest.approx([0.04, 0.04])
+    assert stations["app"]["confidence_interval"]["queue_length"][1] is None
+
+
+def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, capsys: Any) -> None:
+    """M/M/1 twice: half of the replicates saturate app, to which batch does not come; R of batch is D / (1 - 10 D)."""
+    app, db = np.linspace(0.8, 1.2, 200), np.linspace(0.9, 1.1, 200)
+    text = (
+        "classes: {web: {rate: 99 /s}, batch: {rate: 10 /s}}\nstations:\n  app: {demand: {web: 10 ms}}\n"
+        "  db: {demand: {batch: 50 ms}}\n"
+        f"{RANGE}  draws: {{app: {[float(f'{x:.6g}') for x in app]}, db: {[float(f'{x:.6g}') for x in db]}}}\n"
+    )
+    classes = told(capsys, "model", "solve", written(tmp_path, text))["classes"]
+    times = 0.05 * db / (1 - 0.5 * db)
+    found = classes["batch"]["confidence_interval"]["response_time_s"]
+    assert found == pytest.approx(np.quantile(times, [0.025, 0.975]), rel=1e-4)
+    assert classes["web"]["confidence_interval"]["response_time_s"][1] is None
+
+
+def test_mixed_networks_know_no_queue_of_a_replicate_without_a_steady_state(tmp_path: Path, capsys: Any) -> None:
+    """Closed users of db wait behind app, which open arrivals fill up."""
+    text = (
+        "classes: {web: {rate: 90 /s}, users: {users: 5, think: 1 s}}\nstations:\n"
+        "  app: {demand: 10 ms, discipline: ps}\n  db: {demand: {users: 5 ms}}\n"
+        f"{RANGE}  draws: {{app: [1.0, 1.05, 1.2, 1.3], db: [1.0, 1.0, 1.0, 1.0]}}\n"
+    )
+    db = told(capsys, "model", "solve", written(tmp_path, text))["stations"]["db"]["confidence_interval"]
+    assert db["queue_length"][1] is None
+    assert db["utilization"][1] == 1
+
+
+def test_a_table_shows_an_upper_end_that_is_open(tmp_path: Path, capsys: Any) -> None:
+    """A fifth of the replicates has no steady state: a time without its interval would be taken for certain."""
+    assert run(["model", "solve", written(tmp_path, fitted([*FACTORS[:150], *[2.5] * 50]))]) == 0
+    assert "100 [82, unbounded] ms" in capsys.readouterr().out
 
 
 def test_the_table_has_the_digits_that_the_fit_supports(tmp_path: Path, capsys: Any) -> None:

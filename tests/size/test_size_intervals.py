@@ -395,3 +395,16 @@ def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> Non
         assert found["load"]["rate_per_s"]["in"] == pytest.approx(30)
         assert found["dates"][1]["missed_from"] is None
         assert any(step["step"] == "load until the horizon" for step in found["steps"])
+
+
+def test_no_station_is_used_more_than_fully(tmp_path: Path, capsys: Any) -> None:
+    """At 96 /s of 10 ms, a third of the draws saturates app; what is used is a share all the same."""
+    model = written(
+        tmp_path, "model.yaml", "classes: {web: {rate: 96 /s}}\nstations: {app: {demand: 10 ms}, db: {demand: 3 ms}}\n"
+    )
+    asked = ("--objective", "mean < 10 s", "--probability", "10 %", "--uncertainty", "10 %", "--cpus", "app=1")
+    (scenario,) = sized(capsys, model, *asked)["answer"]["scenarios"]
+    for used in scenario["utilization_interval"].values():
+        assert used["low"] < 1
+        assert used["high"] == 1
+    assert scenario["classes"]["web"]["response_time_interval"]["high"] is None

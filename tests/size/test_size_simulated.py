@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sizing import CLOSED_TIERS, sized, written
 
+from towtank.model import SimulationSettings, load_model, simulate_models
 from towtank.size import simulated
 from towtank.size.factors import Factor, drawn_factors
 
@@ -92,3 +94,103 @@ def test_no_factor_becomes_certain_in_silence(factor: Factor) -> None:
     assert max(draws) == pytest.approx(max(factor.value, factor.high), rel=0.1)
     known = max(factor.low, factor.value**2 / factor.high if factor.low <= 0 else 0.0)
     assert min(draws) == pytest.approx(min(factor.value, known), rel=0.1)
+
+
+RANKS = """
+classes:
+  hi: {users: 6, think: 2 s}
+  lo: {users: 1, think: 2 s}
+stations:
+  cpu: {discipline: priority, preemptive: true, priority: [hi, lo], demand: {hi: 1 s, lo: 1 s}}
+"""
+
+
+def exact_of_ranks(users: int = 6, think_s: float = 2.0, service_s: float = 1.0) -> float:
+    """Mean response time of the one user of the lower rank, by the Markov chain of both classes at one server. [s]"""
+    states = [(high, low) for high in range(users + 1) for low in (0, 1)]
+    place = {state: number for number, state in enumerate(states)}
+    rates = np.zeros((len(states), len(states)))
+    for (high, low), start in place.items():
+        if high < users:
+            rates[start, place[high + 1, low]] += (users - high) / think_s
+        if not low:
+            rates[start, place[high, 1]] += 1 / think_s
+        if high:
+            rates[start, place[high - 1, low]] += 1 / service_s
+        elif low:
+            rates[start, place[0, 0]] += 1 / service_s
+    balance = (rates - np.diag(rates.sum(axis=1))).T
+    balance[-1] = 1.0
+    chance = np.linalg.solve(balance, np.eye(len(states))[-1])
+    throughput = chance[place[0, 1]] / service_s
+    return float(1 / throughput - think_s)
+
+
+def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: Any) -> None:
+    """The approximation of ranks among closed classes has the lower rank a third too fast, with 8 users five times."""
+    model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
+    objective = ("--objective", f"mean of lo < {2 * exact:.0f} s", "--cpus", "cpu=1")
+    rough = sized(capsys, model, *objective, "--no-simulation")
+    assert rough["answer"]["objectives"][0]["value"] < 0.75 * exact
+    (doubt,) = [text for text in rough["trust"]["doubts"] if "no exact solution" in text]
+    assert doubt.endswith("too small or too large; no value counts that error")
+    found = sized(capsys, model, *objective)
+    scenario = found["answer"]["scenarios"][0]
+    (value,) = (one["value"] for one in scenario["objectives"])
+    low, high = scenario["simulated"][found["objectives"][0]]["confidence_interval"]
+    assert value == pytest.approx(exact, rel=0.06)
+    assert 0.97 * low <= exact <= 1.03 * high
+    assert scenario["classes"]["lo"]["response_time_s"] == value
+    (doubt,) = [text for text in found["trust"]["doubts"] if "no exact solution" in text]
+    assert doubt.endswith("only what was simulated does not have that error")
+
+
+def test_a_coarse_approximation_within_the_objective_is_no_answer(tmp_path: Path, capsys: Any) -> None:
+    """The approximation meets 80 % of the exact time on one CPU, which therefore misses it."""
+    model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
+    asked = ("--objective", f"mean of lo < {0.8 * exact:.1f} s", "--cpus", "cpu=1..2")
+    assert sized(capsys, model, *asked, "--no-simulation")["answer"]["tiers"]["cpu"]["cpus"] == 1
+    found = sized(capsys, model, *asked)
+    assert found["answer"]["tiers"]["cpu"]["cpus"] == 2
+    assert found["next_cheaper"]["objectives"][0]["value"] == pytest.approx(exact, rel=0.06)
+
+
+def test_throughputs_of_a_coarse_approximation_are_simulated(tmp_path: Path, capsys: Any) -> None:
+    model, exact = written(tmp_path, "model.yaml", RANKS), 1 / (exact_of_ranks() + 2)
+    asked = ("--objective", f"throughput of lo > {0.5 * exact * 3600:.3g} /h", "--cpus", "cpu=1")
+    found = sized(capsys, model, *asked)
+    assert found["answer"]["objectives"][0]["value"] == pytest.approx(exact, rel=0.06)
+
+
+SHARED = """
+classes: {a: {users: 30, think: 2 s}, b: {users: 20, think: 1 s}}
+stations:
+  app: {servers: 4, discipline: ps, demand: {a: 20 ms, b: 50 ms}}
+  db: {discipline: ps, demand: 30 ms}
+"""
+SHARED_SIZING = """
+objectives: [mean of a < 3 s]
+tiers: {app: {cpus: 4}, db: {cpus: 1}}
+pools: {threads: {holds: [app, db], wait_at_most: 20 ms}}
+"""
+
+
+def test_a_pool_of_several_classes_is_enough_by_simulation(tmp_path: Path, capsys: Any) -> None:
+    """The approximation of pools over several classes has the wait half as long as it is, and takes 8 for enough."""
+    model = written(tmp_path, "model.yaml", SHARED)
+    settings = SimulationSettings(precision=0.02, seed=9)
+
+    def waits(size: int) -> float:
+        held = f"pools: {{threads: {{size: {size}, holds: [app, db]}}}}\n"
+        document = load_model(Path(written(tmp_path, "held.yaml", SHARED + held))).document
+        return max(simulate_models([document], settings)["answers"][0]["pools"]["threads"]["waiting_time_s"].values())
+
+    asked = written(tmp_path, "asked.yaml", f"{SHARED_SIZING}uncertainty: 2 %\nprobability: 80 %\n")
+    pool = sized(capsys, model, "--for", asked)["pools"]["threads"]
+    assert pool["simulated"]
+    assert not sized(capsys, model, "--for", asked, "--no-simulation")["pools"]["threads"]["simulated"]
+    assert waits(pool["size_at_best"]) > 1.3 * 0.02
+    assert waits(pool["size"]) < 1.05 * 0.02
+    assert pool["wait_s"] == pytest.approx(waits(pool["size"]), rel=0.1)
+    assert pool["probability"] >= 0.8
+    assert pool["wait_interval"]["low"] < pool["wait_s"] < pool["wait_interval"]["high"]

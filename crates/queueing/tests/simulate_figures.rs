@@ -150,3 +150,63 @@ fn a_run_meets_failures_before_it_is_precise() {
         assert!(covers(ends, exact), "{ends:?} {exact}");
     }
 }
+
+/// A failure met once is met "once", two are "2 times".
+#[test]
+fn the_number_of_failures_is_told_in_words() {
+    let mut told = Vec::new();
+    for seed in 0..40 {
+        let settings = Settings {
+            seed,
+            ..fixed(200_000)
+        };
+        let outcome = simulate(&[model(failing(1e5, 100.0))], &settings).unwrap();
+        told.extend(outcome.answers[0].warnings.clone());
+    }
+    let has = |text: &str| told.iter().any(|one| one.contains(text));
+    assert!(
+        has("failed once: the figures") && has("failed 2 times"),
+        "{told:?}"
+    );
+    assert!(!has("failed 1 times"), "{told:?}");
+}
+
+/// M/M/1 at 0.8 and 0.72: percentiles are exponential with 5 s and 0.9 / 0.28 s. A comparison has the percentiles of both
+/// answers, and its interval holds the exact difference about as often as it says, also where a replication has few
+/// times beyond the percentile only.
+#[test]
+fn percentiles_of_alternatives_are_those_of_their_answers() {
+    let models = [1.0, 0.9].map(|time| model(single(0.8, json!({"services": service(time)}))));
+    let runs = 100;
+    for events in [40_000, 200_000] {
+        let mut held = [0, 0];
+        for seed in 0..runs {
+            let settings = Settings {
+                seed,
+                ..fixed(events)
+            };
+            let outcome = simulate(&models, &settings).unwrap();
+            for (place, (name, share)) in [("p95", 0.95), ("p99", 0.99_f64)].into_iter().enumerate()
+            {
+                let found =
+                    &outcome.comparisons[0].figures[format!("classes.jobs.{name}").as_str()];
+                let [first, second] = [0, 1].map(|at: usize| {
+                    outcome.answers[at].classes["jobs"].response_time_percentiles_s[name]
+                });
+                assert!((found.first - first).abs() <= 1e-12 * first, "{found:?}");
+                assert!((found.second - second).abs() <= 1e-12 * second, "{found:?}");
+                assert!(
+                    (found.difference - (second - first)).abs() < 1e-9,
+                    "{found:?}"
+                );
+                let exact = -(0.9 / 0.28 - 5.0) * (1.0 - share).ln();
+                let [low, high] = found.confidence_interval;
+                held[place] += u32::from(low <= exact && exact <= high);
+            }
+        }
+        for count in held.into_iter().filter(|_| events > 100_000) {
+            let coverage = f64::from(count) / runs as f64;
+            assert!((0.88..=0.99).contains(&coverage), "{events}: {coverage}");
+        }
+    }
+}

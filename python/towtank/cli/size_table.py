@@ -229,7 +229,8 @@ def _resources(document: Json) -> Iterator[str]:
             yield (
                 f"pool {name}: {one['size']} for all nodes together (first guess {one['first_guess']}{enough}){where}, "
                 f"{number_text(one['held'], interval_of(one.get('held_interval')))} held, "
-                f"mean wait {duration_text(one['wait_s'], interval_of(one.get('wait_interval')))}, "
+                f"mean wait {'(simulated) ' if one.get('simulated') else ''}"
+                f"{duration_text(one['wait_s'], interval_of(one.get('wait_interval')))}, "
                 f"allowed {duration_text(one['wait_at_most_s'])}{share}"
             )
     bound = document["answer"]["one_queue_bound"]

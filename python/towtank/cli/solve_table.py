@@ -61,7 +61,7 @@ def _shown(
     if ends is None:
         return plain(significant(value, _FEW_DIGITS))
     low, high = (-math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1])
-    if high - low <= _SAME * abs(high):
+    if math.isfinite(high - low) and high - low <= _SAME * abs(high):
         return plain(value)
     return estimated(value, low, high)
 

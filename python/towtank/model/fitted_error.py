@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,10 @@ def with_intervals(
     Notes
     -----
     The ends are the 2.5 % and 97.5 % quantiles over the replicates. A replicate without a steady state counts as
-    infinite where a time or a number of jobs is asked for; an infinite end is None. Without replicates, or with more
-    than `MODELS_AT_MOST` models to be solved, there are no intervals, and `fitted.draws` is 0.
+    infinite for the time of a class that comes to a saturated station and for the queue of that station. In a network
+    of open classes, other stations have their queue at the offered load, which is at most what they get. Where closed
+    classes come too, no queue of such a replicate is known, and all count as infinite. An infinite end is None. Without
+    replicates, or with more than `MODELS_AT_MOST` models to be solved, there are no intervals, and `fitted.draws` is 0.
     """
     count = len(next(iter(draws.values()), ()))
     known = count if count * len(models) <= MODELS_AT_MOST else 0
@@ -72,47 +75,75 @@ def with_intervals(
             continue
         answer["fitted"] = {"draws": known, "confidence": CONFIDENCE}
         if known:
-            drawn = [each.get("answer") for each in solve_models(replicates(model, draws), method)]
-            _add(answer, drawn)
-            _add_utilization(answer, model, draws, drawn)
+            _add(answer, _solved(model, draws, method))
 
 
-def _add(answer: Json, drawn: Sequence[Json | None]) -> None:
+@dataclass(frozen=True)
+class _Replicate:
+    """A solved replicate.
+
+    Attributes
+    ----------
+    answer : dict or None
+        Without a steady state that of the network in which saturated stations take no time, if that is known.
+    saturated : frozenset of str
+        Stations without a steady state.
+    stuck : frozenset of str
+        Classes that come to one of them.
+    """
+
+    answer: Json | None
+    saturated: frozenset[str] = frozenset()
+    stuck: frozenset[str] = frozenset()
+
+
+def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> list[_Replicate]:
+    """Solve all replicates; those of open classes without a steady state a second time, without saturated stations."""
+    solved = solve_models(replicates(model, draws), method)
+    full = {place: _saturated(model, each) for place, each in enumerate(solved) if "answer" not in each}
+    known = [place for place, names in full.items() if names]
+    rows = [dict(zip(draws, row, strict=True)) for row in zip(*draws.values(), strict=True)]
+    without = [_replicate(model, rows[place] | dict.fromkeys(full[place], 0.0)) for place in known]
+    relieved = dict(zip(known, solve_models(without, method) if without else [], strict=True))
+    return [
+        _Replicate(relieved.get(place, {}).get("answer"), full[place], _visitors(model, full[place]))
+        if place in full
+        else _Replicate(each["answer"])
+        for place, each in enumerate(solved)
+    ]
+
+
+def _saturated(model: Json, solved: Json) -> frozenset[str]:
+    """Stations that open classes saturate; empty if something else is wrong, or the flow to the others is not known."""
+    paths = [fault["path"] for fault in solved["faults"]]
+    closed = any(each.get("arrival_rate_per_s") is None for each in model["classes"])
+    if closed or model.get("pools") or any(len(path) != 2 or path[0] != "stations" for path in paths):
+        return frozenset()
+    return frozenset(path[1] for path in paths)
+
+
+def _visitors(model: Json, names: frozenset[str]) -> frozenset[str]:
+    stations = [station for station in model["stations"] if station["name"] in names]
+    return frozenset(service["class"] for station in stations for service in station["services"])
+
+
+def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
     for name, part in answer["classes"].items():
-        part["confidence_interval"] = _intervals(part, [each and each["classes"][name] for each in drawn], _CLASS)
+        parts = [None if each.answer is None or name in each.stuck else each.answer["classes"][name] for each in drawn]
+        part["confidence_interval"] = _intervals(part, parts, _CLASS)
         for other, inner in part.get("transactions", {}).items():
-            parts = [each and each["classes"][name]["transactions"][other] for each in drawn]
-            inner["confidence_interval"] = _intervals(inner, parts, _CLASS)
+            of_other = [each and each["transactions"][other] for each in parts]
+            inner["confidence_interval"] = _intervals(inner, of_other, _CLASS)
     for name, part in answer["stations"].items():
-        parts = [each and each["stations"][name] for each in drawn]
+        known = [None if each.answer is None else each.answer["stations"][name] for each in drawn]
+        parts = [None if name in each.saturated else station for each, station in zip(drawn, known, strict=True)]
         part["confidence_interval"] = _intervals(part, parts, _STATION)
         for other in part["residence_time_s"]:
             times = [math.inf if each is None else each["residence_time_s"][other] for each in parts]
             part["confidence_interval"][f"residence_time_s.{other}"] = _ends(times)
-
-
-def _add_utilization(
-    answer: Json, model: Json, draws: Mapping[str, Sequence[float]], drawn: Sequence[Json | None]
-) -> None:
-    """Add the intervals of utilization.
-
-    In a replicate without a steady state a station of open classes has the utilization min(1, sum of lambda D / m):
-    that of the model times the factor of its demand. Where closed classes come too, their throughput is not known, and
-    the station counts as fully busy.
-    """
-    closed = {each["name"] for each in model["classes"] if each.get("arrival_rate_per_s") is None}
-    for station in model["stations"]:
-        name = station["name"]
-        part = answer["stations"][name]
-        is_open = closed.isdisjoint(service["class"] for service in station["services"])
-        factors = draws.get(name, [1.0] * len(drawn))
-        values = [
-            (min(1.0, part["utilization"] * factor) if is_open else 1.0)
-            if each is None
-            else float(each["stations"][name]["utilization"])
-            for each, factor in zip(drawn, factors, strict=True)
-        ]
-        part["confidence_interval"]["utilization"] = _ends(values)
+        # A saturated station is fully busy, and so counts one of which nothing is known.
+        used = [1.0 if each is None else float(each["utilization"]) for each in parts]
+        part["confidence_interval"]["utilization"] = _ends(used)
 
 
 def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) -> Json:

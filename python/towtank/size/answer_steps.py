@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from towtank.size.evaluate import worst
+from towtank.size.evaluate import Outcome, worst
 from towtank.size.question import Check, Question
 from towtank.size.resources import FIRST_GUESS_WAITS, square_root_staffing, staffing_factor
 from towtank.size.search import Found
@@ -84,7 +84,7 @@ def _objectives(question: Question, answer: Found, steps: Steps) -> None:
     told = dict(zip((one.job.lost for one in answer.outcomes), answer.simulated, strict=False)).get(lost)
     for number, check in enumerate(question.checks):
         simulated = told is not None and number in told.values
-        source = "simulated" if simulated else _worked_out(check, hardest.method)
+        source = "simulated" if simulated else _worked_out(check, hardest)
         unit = "1/s" if check.upward else "s"
         formula = f"{check.objective.metric} {check.objective.comparison} limit"
         values = {"limit": check.objective.value}
@@ -97,5 +97,5 @@ def _objectives(question: Question, answer: Found, steps: Steps) -> None:
         steps.add(Step("probability that all holds", formula, values, share, "ratio", source, interval))
 
 
-def _worked_out(check: Check, method: str) -> str:
-    return method if check.is_percentile else "solved"
+def _worked_out(check: Check, one: Outcome) -> str:
+    return one.method if check.is_percentile else "solved" if one.exact else "approximate"

@@ -114,7 +114,7 @@ def intervals_of(outcomes: Sequence[Outcome]) -> Intervals:
     steady = next((outcome for outcome in outcomes if not outcome.why_not), outcomes[0])
     return Intervals(
         tuple(between(outcome.values[number] for outcome in outcomes) for number in range(len(steady.values))),
-        {name: between(_of(each, each.utilization, name) for each in outcomes) for name in steady.utilization},
+        {name: between(_used(each, name) for each in outcomes) for name in steady.utilization},
         {name: between(_rate(each, name) for each in outcomes) for name in steady.throughput},
         {name: between(_of(each, each.response_s, name) for each in outcomes) for name in steady.response_s},
         {name: between(_of(each, each.present, name) for each in outcomes) for name in steady.present},
@@ -123,6 +123,11 @@ def intervals_of(outcomes: Sequence[Outcome]) -> Intervals:
 
 def _of(outcome: Outcome, found: Mapping[str, float], name: str) -> float:
     return math.inf if outcome.why_not else found[name]
+
+
+def _used(outcome: Outcome, name: str) -> float:
+    """Utilization; without a steady state not known, and at most 1."""
+    return 1.0 if outcome.why_not else outcome.utilization[name]
 
 
 def _rate(outcome: Outcome, name: str) -> float:

@@ -22,6 +22,9 @@ Json = dict[str, Any]
 BATCH = 2000
 """Models in one call of the engine: some megabytes of JSON. [1]"""
 CORRECTED = "worked out from the network, and corrected by what was measured"
+COARSE = 0.1
+"""Stated error of mean response times above which means and throughputs are simulated as percentiles are: that of
+product-form networks too large for an exact solution is 10 %. [ratio]"""
 # What the rounding of a solution may add to an objective that is met exactly.
 ROUNDING = 1e-9
 
@@ -85,6 +88,8 @@ class Outcome:
         Of the percentiles.
     exact : bool
         Whether the solution is exact.
+    within : float
+        Error of mean response times that the solution states; 0 if it states none. [ratio]
     """
 
     job: Job
@@ -97,13 +102,18 @@ class Outcome:
     why_not: str = ""
     method: str = ""
     exact: bool = False
+    within: float = 0.0
 
-    def used(self, question: Question, *, but: str = "") -> float:
-        """The largest share of what an objective allows; met up to 1. `but` leaves a kind out: `percentile`."""
+    def is_rough(self, check: Check) -> bool:
+        """Whether the value of a check is one that a simulation may change: a percentile, or a coarse approximation."""
+        return check.is_percentile or self.within > COARSE
+
+    def used(self, question: Question, *, rough: bool = True) -> float:
+        """The largest share of what an objective allows; met up to 1. Without `rough` values if these do not count."""
         ratios = [
             check.ratio(value)
             for check, value in zip(question.checks, self.values, strict=True)
-            if not (but == "percentile" and check.is_percentile)
+            if rough or not self.is_rough(check)
         ]
         return math.inf if self.why_not else max(ratios, default=0.0)
 
@@ -233,21 +243,27 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     stations = stations_of(answer)
     used = {name: stations[name].utilization for name in question.basis.queues if name in stations}
     throughput = {name: one["throughput_per_s"] for name, one in answer["classes"].items()}
+    response = {name: one["response_time_s"] for name, one in answer["classes"].items()}
     methods: dict[str, str] = {}
     values = []
     for number, check in enumerate(question.checks):
         value = _value(check, model, answer, stations, methods) * _correction(question, check, methods)
-        values.append(value * (job.scale[number].value if number in job.scale else 1.0))
+        scaled = value * (job.scale[number].value if number in job.scale else 1.0)
+        values.append(scaled)
+        of_classes = throughput if check.upward else {} if check.is_percentile else response
+        if check.name in of_classes:
+            of_classes[check.name] = scaled
     return Outcome(
         job,
         tuple(values),
         used,
         stations,
         throughput,
-        {name: one["response_time_s"] for name, one in answer["classes"].items()},
+        response,
         {name: one["users_in_system"] for name, one in answer["classes"].items()},
         method=", ".join(dict.fromkeys(methods.values())),
         exact=bool(answer["exact"]),
+        within=answer["approximate_within"] or 0.0,
     )
 
 

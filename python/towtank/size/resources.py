@@ -265,6 +265,8 @@ class PoolSize:
         Share of the draws in which the wait is allowed; None without draws. [ratio]
     lost : str or None
         Tier whose nodes are lost in the scenario that needs most; None for all nodes up.
+    simulated : bool
+        Whether the wait was simulated, as its solution is a coarse approximation.
     """
 
     name: str
@@ -279,6 +281,7 @@ class PoolSize:
     at_best: int | None = None
     probability: float | None = None
     lost: str | None = None
+    simulated: bool = False
 
 
 def _held(wanted: WantedPoolFile, outcome: Outcome) -> tuple[float, float]:
@@ -363,7 +366,7 @@ def _sure_pool(
         return replace(found, size=None, why_not=why)
     waits = needs.waits(size)
     share = sum(wait <= found.limit_s for wait in waits) / count
-    best = _longest_waits(question, pool, [jobs], size)[0]
+    best = longest_waits(question, pool, [jobs], size)[0]
     values = {"asked": asked, "draws": count}
     formula, source = "least size with wait <= limit in a share of the draws", "solved with the pool in every draw"
     steps.add(Step(f"pool {found.name}: size with the probability asked", formula, values, size, "1", source))
@@ -383,7 +386,7 @@ class _Needs:
     def waits(self, size: int, places: Sequence[int] | None = None) -> list[float]:
         """Mean waits for a unit in draws, in all if none are named, in the scenario with the longest. [s]"""
         chosen = range(len(self._jobs)) if places is None else places
-        return _longest_waits(self._question, self._pool, [self._jobs[place] for place in chosen], size)
+        return longest_waits(self._question, self._pool, [self._jobs[place] for place in chosen], size)
 
     def _missing(self, size: int) -> int:
         """Draws for which a size is not enough. [1]"""
@@ -413,7 +416,7 @@ class _Needs:
         return high
 
 
-def _with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> dict[str, Any]:
+def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> dict[str, Any]:
     """The model of a job with a pool of a size."""
     name, wanted = pool
     model, layouts = model_of(question, job), layouts_of(question, job)
@@ -424,16 +427,16 @@ def _with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, s
     return {**model, "pools": [*model["pools"], {"name": name, "size": size, "holds": holds, "classes": []}]}
 
 
-def _longest_waits(
+def longest_waits(
     question: Question, pool: tuple[str, WantedPoolFile], groups: Sequence[Sequence[Job]], size: int
 ) -> list[float]:
     """Mean waits for a unit of a pool, of each group the longest one. [s]"""
-    models = [_with_pool(question, pool, job, size) for group in groups for job in group]
+    models = [with_pool(question, pool, job, size) for group in groups for job in group]
     answers = iter(solve_models(models) if models else [])
-    return [max(_longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
+    return [max(longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
-def _longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
+def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
     """Mean wait of the class that waits longest for a pool, or why there is no steady state. [s]"""
     if "faults" in answer:
         return math.inf, "; ".join(one["message"] for one in answer["faults"])
@@ -446,7 +449,7 @@ def _solved_pool(
     """Least size by bisection: its wait falls with its size."""
 
     def wait(size: int) -> tuple[float, str]:
-        return _longest_wait(solve_models([_with_pool(question, pool, job, size)])[0], pool[0])
+        return longest_wait(solve_models([with_pool(question, pool, job, size)])[0], pool[0])
 
     high = guess
     for _ in range(20):

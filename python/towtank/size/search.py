@@ -2,7 +2,8 @@
 
 Three steps. Every option of a tier is tried with the strongest of all other tiers: what misses even then is out. What
 is left is tried in the order of its cost; whoever is nowhere stronger than one that missed by time is passed over. The
-first that meets everything with the probability asked for is the answer; its percentiles are simulated.
+first that meets everything with the probability asked for is the answer; its percentiles are simulated, and so are its
+means if they are a coarse approximation.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ CANDIDATES_AT_MOST = 1_000_000
 """More cannot be put in order in seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
-"""Percentiles that are worked out are taken at their word only farther than this from their limit; nearer ones are
-simulated. [ratio]"""
+"""Percentiles that are worked out, and coarse approximations, are taken at their word only farther than this beyond
+their limit; others are simulated. [ratio]"""
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
 """A probability that much below the one asked for needs no simulation. [ratio]"""
@@ -211,7 +212,7 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
 
 def _misses_clearly(question: Question, one: Outcome) -> bool:
     """Misses by a time or throughput so far that neither simulation nor draws could make it good."""
-    return one.used(question, but="percentile") > 1 + 1e-9 or one.used(question) > NEAR
+    return one.used(question, rough=False) > 1 + 1e-9 or one.used(question) > NEAR
 
 
 def _strength(candidate: Candidate) -> tuple[float, ...]:

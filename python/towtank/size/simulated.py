@@ -1,4 +1,4 @@
-"""Percentiles of a candidate by simulation, to hold against those that were worked out."""
+"""Percentiles and coarse means of a candidate by simulation, to hold against those that were worked out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.model import SimulationSettings, simulate_models
 from towtank.model.percentiles import EXACT
 from towtank.size.evaluate import Job, Outcome, model_of
 from towtank.size.factors import Factor, Factors
-from towtank.size.question import Question
+from towtank.size.question import Check, Question
 from towtank.size.tiers import Candidate
 
 PRECISION = 0.02
@@ -49,12 +49,8 @@ class Simulated:
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     """Simulate the scenario of an outcome; None where there is nothing to hold against it, or it is no steady state."""
-    checks = {
-        n: one
-        for n, one in enumerate(question.checks)
-        if one.is_percentile and one.name in outcome.response_s and question.correction(one) is None
-    }
-    if not checks or outcome.method == EXACT or outcome.why_not:
+    checks = {number: check for number, check in _open(question, outcome).items() if _has_figures(outcome, check)}
+    if not checks or outcome.why_not:
         return None
     settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
     told = simulate_models([model_of(question, outcome.job)], settings)
@@ -67,15 +63,13 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     classes: dict[str, Any] = answer["classes"]
     values, intervals, scale = {}, {}, {}
     for number, check in checks.items():
-        one, metric = classes[str(check.name)], check.objective.metric
-        value = one["response_time_percentiles_s"].get(metric)
-        low, high = one["confidence_interval"].get(metric) or (None, None)
+        value, low, high = _figure(classes, check)
         if not value or low is None or high is None:
             continue  # a simulated percentile without an error is no better than the computed one
-        values[number] = float(value)
-        intervals[number] = (float(low), float(high))
+        values[number] = value
+        intervals[number] = (low, high)
         old = outcome.job.scale[number].value if number in outcome.job.scale else 1.0
-        scale[number] = Factor(*(float(each) * old / outcome.values[number] for each in (value, low, high)))
+        scale[number] = Factor(*(each * old / outcome.values[number] for each in (value, low, high)))
     return Simulated(values, intervals, scale, doubts)
 
 
@@ -87,12 +81,45 @@ def _is_short(answer: dict[str, Any]) -> bool:
     return few or any(law is not None and not law["holds"] for law in little)
 
 
+def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
+    """Checks whose values are rough, and were not measured, by their number."""
+    return {
+        number: check
+        for number, check in enumerate(question.checks)
+        if outcome.is_rough(check)
+        and question.correction(check) is None
+        and not (check.is_percentile and outcome.method == EXACT)
+    }
+
+
+def _has_figures(outcome: Outcome, check: Check) -> bool:
+    """Whether the simulator has the figures of a check: those of classes, and the throughput of all of them."""
+    return check.name in outcome.response_s or check.name is None
+
+
+def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, float | None, float | None]:
+    """Simulated value of a check with the ends of its interval; None if it has none. [s] or [1/s]"""
+    metric = check.objective.metric
+    if check.is_percentile:
+        one = classes[str(check.name)]
+        return (
+            one["response_time_percentiles_s"].get(metric),
+            *(one["confidence_interval"].get(metric) or (None, None)),
+        )
+    key = "throughput_per_s" if check.upward else "response_time_s"
+    chosen = list(classes.values()) if check.name is None else [classes[check.name]]
+    ends = [one["confidence_interval"][key] for one in chosen]
+    if any(end is None for pair in ends for end in pair):
+        return None, None, None
+    # The errors of several classes are not independent: their sum is the most that it can be.
+    return sum(one[key] for one in chosen), sum(low for low, _ in ends), sum(high for _, high in ends)
+
+
 def needs_simulation(question: Question, outcome: Outcome) -> bool:
-    """Whether percentiles of an outcome are approximate, and were not measured."""
-    asked = [one for one in question.checks if one.is_percentile and question.correction(one) is None]
-    return bool(asked) and outcome.method != EXACT
+    """Whether values of an outcome are rough, and were not measured."""
+    return bool(_open(question, outcome))
 
 
 def job_with(candidate: Candidate, question: Question, lost: str | None, found: Simulated | None) -> Job:
-    """The scenario again, percentiles as simulated."""
+    """The scenario again, values as simulated."""
     return Job(candidate, question.load, lost, scale=found.scale if found else {})

@@ -20,10 +20,11 @@ from towtank.size.interval import Interval, between, interval_document
 from towtank.size.limit_search import Limits, missed_by_throughput
 from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Question
-from towtank.size.resources import connections, memory_of, pool_size
+from towtank.size.resources import PoolSize, connections, memory_of, pool_size
 from towtank.size.search import Found, Search, neighbours, search, strongest
 from towtank.size.settle import Settled, settle
-from towtank.size.sizing_file import SizingFile
+from towtank.size.simulated_pool import simulated_pool
+from towtank.size.sizing_file import SizingFile, WantedPoolFile
 from towtank.size.steps import Step
 from towtank.size.tiers import Option, Tier
 from towtank.size.trust import no_probability, refuse_a_guess, trust, without_draws
@@ -92,7 +93,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
     days = dates(settled, found.answer, limits, next_ones)
     document = _head(settled, found)
     if found.answer is not None and limits is not None:
-        document |= _answered(settled, found, found.answer, limits, next_ones)
+        document |= _answered(settled, found, limits, next_ones, simulation=how.simulation)
     return document | {
         "what_if": rows(settled.question, found.answer, asked),
         "dates": days,
@@ -151,14 +152,17 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
 
-def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, next_ones: list[Bottleneck]) -> Json:
+def _answered(
+    settled: Settled, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
+) -> Json:
     """What is said of the answer; its steps go after those of the load."""
-    question, normal = settled.question, answer.outcomes[0]
+    question, answer = settled.question, found.answer
+    assert answer is not None
+    normal = answer.outcomes[0]
     answer_steps(settled, answer)
     memory = _memory(settled, answer)
     pools = {
-        name: pool_size(question, name, one, answer.outcomes, settled.steps, drawn=answer.drawn)
-        for name, one in question.file.pools.items()
+        name: _pool(settled, answer, name, one, simulation=simulation) for name, one in question.file.pools.items()
     }
     open_ones = connections(question, normal)
     drawn = answer.drawn
@@ -189,13 +193,22 @@ def _answered(settled: Settled, found: Search, answer: Found, limits: Limits, ne
         "pools": {
             name: {"size": one.size, "held": one.work, "first_guess": one.first_guess,
                    "wait_s": one.wait_s, "wait_at_most_s": one.limit_s, "why_not": one.why_not,
-                   "size_at_best": one.at_best, "probability": one.probability,
+                   "size_at_best": one.at_best, "probability": one.probability, "simulated": one.simulated,
                    "lost": one.lost and {"tier": one.lost, "nodes": question.file.nodes_lost},
                    "held_interval": interval_document(one.work_interval),
                    "wait_interval": interval_document(one.wait_interval)}
             for name, one in pools.items()
         },
     }  # fmt: skip
+
+
+def _pool(settled: Settled, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
+    """The size of a pool, by simulation if it is solved only coarsely and simulation is wanted."""
+    question, steps, drawn = settled.question, settled.steps, answer.drawn
+    found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
+    if not simulation:
+        return found
+    return simulated_pool(question, wanted, answer.outcomes, found, steps, drawn=drawn)
 
 
 def _times(interval: Interval | None, factor: float) -> Json | None:

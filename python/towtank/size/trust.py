@@ -10,7 +10,7 @@ from towtank.estimates import number_estimate
 from towtank.model.fitting.goodness import MISS_LIMIT
 from towtank.model.percentiles import EXACT
 from towtank.model.stations import servers_of
-from towtank.size.evaluate import CORRECTED, Job, outcomes
+from towtank.size.evaluate import COARSE, CORRECTED, Job, outcomes
 from towtank.size.growth import Growing, HistoricGrowth
 from towtank.size.limit_search import Limits
 from towtank.size.question import Question
@@ -184,7 +184,7 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
             told.append(f"{tier.name} has one node: what holds with nodes lost does not cover the loss of this one")
     first = answer.outcomes[0]
     if not first.exact:
-        told.append("the network has no exact solution: the answer rests on an approximation")
+        told.append(f"the network has no exact solution: the answer rests on an approximation{_stated(answer)}")
     if not question.draws:
         told += dict.fromkeys(text for one in answer.outcomes for text in one.near_limits(question))
     told += _doubts_of_simulations(question, answer)
@@ -192,6 +192,23 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
     if first.method and first.method not in (EXACT, CORRECTED) and not simulated:
         told.append(f"percentiles are approximate ({first.method}) and were not simulated")
     return told
+
+
+def _stated(answer: Found) -> str:
+    """The error that an approximation states, and what of it counts."""
+    within = max(outcome.within for outcome in answer.outcomes)
+    if not within:
+        return ""
+    if within < 1:
+        stated = f", whose mean response times were up to {100 * within:.0f} % off in networks of this kind"
+    else:
+        # A time that is too small is never more than 100 % off, so that a larger share is no bound of it.
+        stated = ", whose mean response times may be many times too small or too large"
+    if within <= COARSE:
+        return stated
+    simulated = any(one is not None and one.values for one in answer.simulated)
+    left = "; only what was simulated does not have that error" if simulated else "; no value counts that error"
+    return f"{stated}{left}"
 
 
 def _doubts_of_simulations(question: Question, answer: Found) -> list[str]:

@@ -159,7 +159,7 @@ def _short(how: str) -> str:
 
 @dataclass(frozen=True)
 class _Simulation:
-    """What was simulated: the percentiles of one variant, the answer; none if `scales` are empty."""
+    """What was simulated: the values of one variant, the answer; none if `scales` are empty."""
 
     base: Variant
     scales: Scales
@@ -170,18 +170,18 @@ class _Simulation:
 
     def by(self, question: Question, variant: Variant, one: Outcome, number: int) -> str:
         """How the value of an objective was worked out."""
-        if not question.checks[number].is_percentile:
-            return "solved" if one.exact else "approximate"
+        percentile = question.checks[number].is_percentile
+        how = one.method if percentile else "solved" if one.exact else "approximate"
         if number not in one.job.scale:
-            return one.method
-        return SIMULATED if replace(variant, notes=()) == replace(self.base, notes=()) else f"{one.method}, {SCALED}"
+            return how
+        return SIMULATED if replace(variant, notes=()) == replace(self.base, notes=()) else f"{how}, {SCALED}"
 
     def notes(self, question: Question, variant: Variant, one: Outcome) -> list[str]:
-        """Percentiles that are approximate although those of the answer were simulated, in words."""
+        """Values that are approximate although those of the answer were simulated, in words."""
         if not any(self.scales.values()):
             return []
         told = {check.text: self.by(question, variant, one, place) for place, check in enumerate(question.checks)
-                if check.is_percentile}  # fmt: skip
+                if one.is_rough(check)}  # fmt: skip
         return [
             f"{text}: not simulated, {_short(how)}; the interval does not count the error of this"
             for text, how in told.items()

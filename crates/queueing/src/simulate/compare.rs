@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::answer::Over;
 use super::estimate::Estimate;
+use super::record::below;
 use super::sample::Sample;
 use crate::answer::Named;
 
@@ -19,11 +20,11 @@ pub struct Comparison {
 /// The difference of a figure, the alternative less the first.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// Mean of the first.
+    /// Mean of the first; of a percentile that of all replications together, as in its answer.
     pub first: f64,
-    /// Mean of the alternative.
+    /// The same of the alternative.
     pub second: f64,
-    /// Mean of the paired differences.
+    /// The alternative less the first.
     pub difference: f64,
     /// Ends of its interval.
     pub confidence_interval: [f64; 2],
@@ -55,8 +56,10 @@ pub(super) fn compare(first: &Over, second: &Over) -> Comparison {
         };
         add("throughput_per_s", &Sample::throughput);
         add("response_time_s", &Sample::response_time);
-        add("p95", &|one, class| one.percentile(class, 0.95));
-        add("p99", &|one, class| one.percentile(class, 0.99));
+        for (name, share) in [("p95", 0.95), ("p99", 0.99)] {
+            let found = of_percentile((first, class), (second, other), name, share);
+            figures.push((format!("classes.{}.{name}", plan.name), found));
+        }
     }
     for (station, plan) in first.plan.stations.iter().enumerate() {
         let Some(other) = second
@@ -86,6 +89,76 @@ fn values<'a>(
     figure: impl Fn(&Sample) -> f64 + 'a,
 ) -> impl Iterator<Item = f64> + 'a {
     over.samples.iter().map(figure)
+}
+
+/// The difference of a percentile of all replications together.
+///
+/// The ends follow from those of both percentiles and the correlation of their errors (Zou, Psychological Methods 12(4),
+/// 2007, for the difference of correlated estimates), so that an interval that is longer above than below stays so. The
+/// errors are those of the shares of times below the percentiles, by replication. The mean of the replications' own
+/// percentiles is not what the answers have: a percentile of few times is too small.
+fn of_percentile(
+    first: (&Over, usize),
+    second: (&Over, usize),
+    name: &str,
+    share: f64,
+) -> Difference {
+    let [one, other] = [first, second].map(|(over, class)| {
+        let mut all = over.percentiles(class).into_iter();
+        all.find(|each| each.name == name)
+            .expect("it is one of them")
+    });
+    let counts = |(over, class): (&Over, usize), place: usize, value: f64| {
+        let counts = &over.samples[place].part.histograms[class];
+        below(counts, value) - share * counts.iter().sum::<u64>() as f64
+    };
+    let errors: Vec<(f64, f64)> = (0..first.0.samples.len().min(second.0.samples.len()))
+        .map(|place| {
+            (
+                counts(first, place, one.value),
+                counts(second, place, other.value),
+            )
+        })
+        .collect();
+    let related = correlation(&errors);
+    let aside = |a: f64, b: f64| (a * a - 2.0 * related * a * b + b * b).max(0.0).sqrt();
+    let difference = other.value - one.value;
+    let ends = [
+        difference - aside(other.value - other.ends[0], one.ends[1] - one.value),
+        difference + aside(other.ends[1] - other.value, one.value - one.ends[0]),
+    ];
+    let width = |ends: [f64; 2]| (ends[1] - ends[0]).powi(2);
+    Difference {
+        first: one.value,
+        second: other.value,
+        difference,
+        confidence_interval: ends,
+        differs: ends[0] > 0.0 || ends[1] < 0.0,
+        variance_ratio: width(ends) / (width(one.ends) + width(other.ends)),
+    }
+}
+
+/// Correlation of pairs; 0 if either does not vary.
+fn correlation(pairs: &[(f64, f64)]) -> f64 {
+    let count = pairs.len() as f64;
+    let of = |figure: fn(&(f64, f64)) -> f64| pairs.iter().map(figure).sum::<f64>() / count;
+    let (first, second) = (of(|pair| pair.0), of(|pair| pair.1));
+    let product = |a: fn(&(f64, f64)) -> f64, b: fn(&(f64, f64)) -> f64, means: (f64, f64)| {
+        pairs
+            .iter()
+            .map(|pair| (a(pair) - means.0) * (b(pair) - means.1))
+            .sum::<f64>()
+    };
+    let (both, one, other) = (
+        product(|pair| pair.0, |pair| pair.1, (first, second)),
+        product(|pair| pair.0, |pair| pair.0, (first, first)),
+        product(|pair| pair.1, |pair| pair.1, (second, second)),
+    );
+    if one > 0.0 && other > 0.0 {
+        both / (one * other).sqrt()
+    } else {
+        0.0
+    }
 }
 
 fn difference(pairs: &[(f64, f64)], confidence: f64) -> Difference {

@@ -5,7 +5,7 @@ use super::layout::{Count, Layout};
 use super::length;
 use super::machine::Machine;
 use super::plan::Plan;
-use super::record::{BLOCK, Part, quantile};
+use super::record::{BLOCK, Part};
 
 /// Number in system of each class and number at each station, over the slices.
 fn state(machine: &Machine) -> Vec<Vec<f64>> {
@@ -110,11 +110,6 @@ impl Sample {
     /// Mean response time of a class, not a number where nothing was completed. [s]
     pub fn response_time(&self, class: usize) -> f64 {
         self.total(Layout::class(class, Count::ResponseTime)) / self.completed(class)
-    }
-
-    /// Percentile of the response time of a class. [s]
-    pub fn percentile(&self, class: usize, share: f64) -> f64 {
-        quantile(&self.part.histograms[class], share).unwrap_or(f64::NAN)
     }
 
     /// Utilization of a station.

@@ -30,8 +30,9 @@ impl Over<'_> {
                 "station {name} failed 0 times: its failures are in no figure; allow more events"
             ),
             met => format!(
-                "station {name} failed {met} times: the figures rest on so few failures, and may be off by more than \
-                 their intervals; allow more events"
+                "station {name} failed {}: the figures rest on so few failures, and may be off by more than \
+                 their intervals; allow more events",
+                if met == 1 { "once".to_owned() } else { format!("{met} times") }
             ),
         });
         told.collect()
