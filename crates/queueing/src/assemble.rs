@@ -43,12 +43,7 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     let checks = checks(network, &classes, &stations, &bounds);
     let mut warnings = solution.warnings.clone();
     let approximate_within = stated::response_error(network, solution);
-    warnings.extend(approximate_within.map(|error| {
-        format!(
-            "approximate within {:.0} % of a mean response time: the largest error of networks of this kind that were simulated",
-            100.0 * error
-        )
-    }));
+    warnings.extend(approximate_within.map(warning_of));
     warnings.extend(checks.warnings());
     Answer {
         schema: "towtank/solve/1",
@@ -61,6 +56,20 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
         bounds,
         checks,
         warnings,
+    }
+}
+
+/// Says how far off an approximation may be: an error of 100 % of the simulated value and more bounds nothing below.
+fn warning_of(error: f64) -> String {
+    let percent = 100.0 * error;
+    if error < 1.0 {
+        format!(
+            "approximate within {percent:.0} % of a mean response time: the largest error of networks of this kind that were simulated"
+        )
+    } else {
+        format!(
+            "a mean response time may be many times too small or too large: networks of this kind were off by up to {percent:.0} % of the simulated one; simulate this network"
+        )
     }
 }
 
