@@ -48,7 +48,7 @@ DISTURBANCES = {
 # The same in the words of commands without a results folder.
 _DISTURBED = re.compile(
     r"start lag is |the generator's |the load generator stood still|(?:throughput|response time) (?:changes|steps) by "
-    r"|the mean response time rests on|machine_busy|machine_unsteady"
+    r"|the mean response time rests on|machine_busy|machine_unsteady|not_repeatable"
 )
 # Who listens at the address of the pages, where no command of the page starts anything there.
 SHOP = "python examples/shop/server.py 8080"
