@@ -195,9 +195,20 @@ class RemoteHost:
         if owner is not None:
             self._said(["chown", f"{owner}:{owner}", str(path)])
 
-    def write(self, path: Path | str, text: str) -> None:
-        """Write a small file there."""
+    def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
+        """Make a new folder there that only its owner, and processes of a group, can enter."""
+        self._said(["mkdir", "-m", "700", "--", str(path)])
+        if group is not None:
+            self._said(["chgrp", "--", group, str(path)])
+            self._said(["chmod", "710", "--", str(path)])
+
+    def write(self, path: Path | str, text: str, group: str | None = None) -> None:
+        """Write a small file there that only its owner, and processes of a group, can read; a link is replaced."""
+        self._said(["rm", "-f", "--", str(path)])
         self._reached().write(str(path), text.encode())
+        if group is not None:
+            self._said(["chgrp", "--", group, str(path)])
+            self._said(["chmod", "640", "--", str(path)])
 
     def read(self, path: Path | str) -> str | None:
         """Read a small file there."""
