@@ -119,8 +119,7 @@ def test_a_database_comes_back_with_what_it_held(tmp_path: Path) -> None:
         return answer.output.strip()
 
     with build_system(load_system(path), tmp_path, tmp_path / "logs") as system:
-        settings = system.up().settings["database"]
-        dsn = f"postgresql://towtank@127.0.0.1:{settings['port']}/towtank"
+        (dsn,) = system.up().addresses["database"]
         ask("CREATE TABLE kept AS SELECT generate_series(1, 100) AS number")
         system.signal("database", "kill")
         system.start("database")
