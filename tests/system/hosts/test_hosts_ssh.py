@@ -122,7 +122,7 @@ def test_a_folder_that_somebody_else_made_is_not_taken(ssh: SshServer, tmp_path:
     host = remote(ssh)
     host.folder.mkdir()
     try:
-        with pytest.raises(TargetError, match="`mkdir` failed: .*exists"):
+        with pytest.raises(TargetError, match=r"`mkdir` failed: .*exists"):
             host.prepare(Room(tmp_path))
     finally:
         host.tear_down()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from towtank.errors import TargetError
-from towtank.system.identity import identity
+from towtank.system.identity import identity, is_own_folder, noted_identity
 from towtank.system.service import PlainService
 from towtank.system.services.sql_script import filled_script
 
@@ -193,11 +193,10 @@ class PrivateDatabase(PlainService):
 
     def _sweep(self) -> None:
         """Remove the folders of instances whose conductor was killed; their servers ended with it."""
-        for folder in Path(tempfile.gettempdir()).glob(f"{self.prefix}*"):
-            with suppress(OSError, ValueError):
-                pid, start = map(int, (folder / _OWNER).read_text().split())
-                if identity(pid) != (pid, start):
-                    shutil.rmtree(folder, ignore_errors=True)
+        for folder in filter(is_own_folder, Path(tempfile.gettempdir()).glob(f"{self.prefix}*")):
+            owner = noted_identity(folder / _OWNER)
+            if owner is not None and identity(owner[0]) != owner:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _has_account(name: str) -> bool:
