@@ -11,6 +11,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     ModelWrapValidatorHandler,
     PlainSerializer,
     ValidationError,
@@ -128,4 +129,6 @@ DataRate = Annotated[
 PositiveRate = Annotated[Rate, AfterValidator(_positive)]
 Share = Annotated[float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")]
 Name = Annotated[str, AfterValidator(_name)]
+# What needs no quotes in a statement, an address or a file of options.
+Word = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.~-]+$")]
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]

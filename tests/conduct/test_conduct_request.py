@@ -8,6 +8,7 @@ from towtank.conduct.provenance import keep_files
 from towtank.conduct.request import StudyRequest, new_folder, recorded_request
 from towtank.errors import StudyError
 from towtank.results.folder import ResultsFolder
+from towtank.study import load_study
 
 STUDY = """
 schema: towtank/study/1
@@ -57,7 +58,8 @@ def test_request_is_read_back_with_all_its_changes(study: Path, tmp_path: Path) 
     again = recorded_request(results.path, None)
     assert Path(again.study) == study / "study.yaml"
     assert again.load().describe() == loaded.describe()
-    assert again.allowed == ("example.test",)
+    assert again.allowed == (), "results from somebody else bring no leave of their own"
+    assert recorded_request(results.path, None, ("example.test",)).allowed == ("example.test",)
 
 
 def test_changed_study_is_taken_from_its_copies(study: Path, tmp_path: Path) -> None:
@@ -72,6 +74,40 @@ def test_files_that_have_gone_are_taken_from_their_copies(study: Path, tmp_path:
     results = recorded(StudyRequest(str(study)), tmp_path / "results")
     (study / "system.yaml").unlink()
     assert recorded_request(results.path, None).load().system.name == "tiny"
+
+
+OUTSIDE = "203.0.113.9"
+HEAD = "schema: towtank/system/1\nname: tiny\n"
+HERE = "hosts: {here: {provider: local}}\nservices:\n  content: {kind: content_server, host: here, settings: {"
+EXISTING = "services: {content: {kind: existing, address: 'http://127.0.0.1:80', "
+SYSTEMS = {
+    "existing": f"services: {{content: {{kind: existing, address: 'http://{OUTSIDE}:80'}}}}",
+    "ssh": f"hosts: {{far: {{provider: ssh, address: {OUTSIDE}}}}}\n"
+    "services: {content: {kind: null_server, host: far}}",
+    "metrics of a host": f"hosts: {{far: {{provider: existing, metrics: 'http://{OUTSIDE}:9100/metrics'}}}}\n"
+    + EXISTING
+    + "host: far}}",
+    "database": HERE + f"database: 'postgresql://user@{OUTSIDE}/content'}}}}",
+    "directory": HERE + f"ldap: 'ldap://{OUTSIDE}:389'}}}}",
+    "page of a service": EXISTING + f"observe: {{prometheus: 'http://{OUTSIDE}:9100/metrics'}}}}}}",
+}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_no_address_of_a_system_is_left_out_of_the_check(study: Path, system: str) -> None:
+    (study / "system.yaml").write_text(f"{HEAD}{SYSTEMS[system]}\n")
+    with pytest.raises(StudyError, match=f"--i-may-load {OUTSIDE}"):
+        StudyRequest(str(study)).load()
+    asked = StudyRequest(str(study), allowed=(OUTSIDE,))
+    assert asked._check_targets(load_study(study / "study.yaml"))[OUTSIDE] == [OUTSIDE]
+
+
+def test_leave_is_asked_for_again_where_results_are_gone_on_with(study: Path, tmp_path: Path) -> None:
+    (study / "system.yaml").write_text(SYSTEM.replace("127.0.0.1", OUTSIDE))
+    results = recorded(StudyRequest(str(study), allowed=(OUTSIDE,)), tmp_path / "results")
+    with pytest.raises(StudyError, match=f"--i-may-load {OUTSIDE}"):
+        recorded_request(results.path, None).load()
+    assert recorded_request(results.path, None, (OUTSIDE,)).load().numbers == {OUTSIDE: [OUTSIDE]}
 
 
 def test_results_without_a_request_are_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from towtank.study import load_study
 from towtank.system.build import build_system
 from towtank.system.model import load_system
 from towtank.system.services.directory_users import users
-from towtank.system.services.openldap import ADMINISTRATOR, ADMINISTRATOR_PASSWORD
+from towtank.system.services.openldap import ADMINISTRATOR
 from towtank.system.services.private_server import find_program
 from towtank.system.system import Endpoints
 from towtank.workload import compile_workload, load_workload
@@ -36,8 +36,10 @@ schema: towtank/system/1
 name: directory
 hosts: {here: {provider: local}}
 services:
-  people: {kind: openldap, host: here, population: {users: 20, seed: 3}, settings: {size_limit: 5, sync: false}}
+  people: {kind: openldap, host: here, population: {users: 20, seed: 3}, password: ADMINISTRATORS,
+    settings: {size_limit: 5, sync: false}}
 """
+ADMINISTRATORS = "administers.it"
 
 
 class Monitor:
@@ -172,7 +174,7 @@ REFUSED = {
 @pytest.fixture
 def directory(bench: Bench) -> Iterator[Endpoints]:
     """A small directory."""
-    (bench.folder / "system.yaml").write_text(SYSTEM)
+    (bench.folder / "system.yaml").write_text(SYSTEM.replace("ADMINISTRATORS", ADMINISTRATORS))
     with build_system(load_system(bench.folder / "system.yaml"), bench.folder, bench.folder / "logs") as system:
         yield system.up()
 
@@ -195,7 +197,7 @@ def plan_of(bench: Bench, directory: Endpoints, users: int) -> dict[str, Any]:
 def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -> None:
     password = next(users(1, seed=3)).password
     text = STEPS.replace("lists: []\n", "").replace("ADMINISTRATOR", ADMINISTRATOR)
-    text = text.replace("PASSWORD", ADMINISTRATOR_PASSWORD).replace("RIGHT", password)
+    text = text.replace("PASSWORD", ADMINISTRATORS).replace("RIGHT", password)
     (bench.folder / "workload.yaml").write_text(text)
     plan = plan_of(bench, directory, users=2)
     with closing(Monitor(directory.scrapers[0])) as monitor:

@@ -61,10 +61,19 @@ def asks_postgresql(address: str) -> Ask:
 
 def asks_mariadb(address: str) -> Ask:
     parts = urlsplit(address)
-    where = {"host": parts.hostname, "port": parts.port, "user": parts.username, "database": parts.path.lstrip("/")}
+    where = {
+        "host": parts.hostname,
+        "port": parts.port,
+        "user": parts.username,
+        "password": parts.password,
+        "database": parts.path.lstrip("/"),
+    }
 
     def ask(query: str) -> int:
-        with closing(pymysql.connect(**where)) as database, database.cursor() as cursor:
+        with (
+            closing(pymysql.connect(**where)) as database,
+            database.cursor() as cursor,
+        ):
             cursor.execute(query)
             return int(cursor.fetchone()[0])
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import http.client
 import os
+import stat
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from towtank.observe.command_socket import ask_once
 from towtank.observe.redis import ask
+from towtank.observe.scraper import ScrapeError
 from towtank.system.services.directory_users import PEOPLE, users
+from towtank.system.services.openldap import ADMINISTRATOR
+
+_NOBODY = 65534
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,10 @@ class ServiceCase:
         Settings that are refused when the file is read, and words of the fault.
     grows : str
         A counter among what is observed that `use` makes grow.
+    intrude : callable, optional
+        Asserts that another user of the machine is refused, where the service holds data or takes commands.
+    account : str
+        User that the server runs as where Towtank is root and the machine has that user; empty if it has none.
     """
 
     kind: str
@@ -46,6 +60,8 @@ class ServiceCase:
     expected: Any
     wrong: dict[str, str]
     grows: str
+    intrude: Callable[[Any], None] | None = None
+    account: str = ""
 
 
 def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
@@ -84,22 +100,94 @@ def nginx_workers(gateway: Any) -> tuple[int, bool]:
 def haproxy_info(gateway: Any) -> tuple[str, str]:
     """Limit and threads of the running process."""
     told = dict(
-        line.split(": ", 1) for line in ask_once(gateway.status_address, "show info").splitlines() if ": " in line
+        line.split(": ", 1) for line in ask_once(str(gateway.commands), "show info").splitlines() if ": " in line
     )
     return told["Maxconn"], told["Nbthread"]
 
 
 def sets_and_gets(store: Any) -> None:
     """What is set is got."""
-    assert ask(store.address, "SET", "key", "a value") == "OK"
-    assert ask(store.address, "GET", "key") == "a value"
-    assert ask(store.address, "GET", "another") is None
+    secret = store._password
+    assert ask(store.address, "SET", "key", "a value", password=secret) == "OK"
+    assert ask(store.address, "GET", "key", password=secret) == "a value"
+    assert ask(store.address, "GET", "another", password=secret) is None
 
 
 def redis_info(store: Any) -> tuple[str, str]:
     """Bound of memory and policy, from the running process."""
-    told = dict(line.split(":", 1) for line in (ask(store.address, "INFO", "memory") or "").splitlines() if ":" in line)
+    text = ask(store.address, "INFO", "memory", password=store._password) or ""
+    told = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     return told["maxmemory"], told["maxmemory_policy"]
+
+
+def as_another_user(work: Callable[[], object]) -> object:
+    """What work gives, or the error that it ends with, in a process without rights; as we are if we are not root."""
+    if os.geteuid() != 0:
+        pytest.skip("only root becomes another user")
+    with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=_become_nobody) as pool:
+        return pool.submit(work).exception()
+
+
+def _become_nobody() -> None:
+    os.setgroups([])
+    os.setgid(_NOBODY)
+    os.setuid(_NOBODY)
+
+
+def is_closed_to_strangers(store: Any) -> None:
+    """Redis answers nothing without its secret, and nobody leaves it by its commands."""
+    for words in (("PING",), ("GET", "key")):
+        with pytest.raises(ScrapeError, match="NOAUTH"):
+            ask(store.address, *words)
+    with pytest.raises(ScrapeError, match="WRONGPASS"):
+        ask(store.address, "PING", password="towtank")
+    for words in (("CONFIG", "SET", "dir", "/tmp"), ("MODULE", "LOAD", "/tmp/x.so"), ("REPLICAOF", "127.0.0.1", "1")):
+        with pytest.raises(ScrapeError, match="unknown command"):
+            ask(store.address, *words, password=store._password)
+
+
+def takes_commands_of_its_owner_alone(gateway: Any) -> None:
+    """HAProxy's command socket is not there for others, and on no port."""
+    socket_path = str(gateway.commands)
+    assert stat.S_IMODE(gateway.commands.stat().st_mode) == 0o600
+    assert isinstance(as_another_user(partial(ask_once, socket_path, "show info")), ScrapeError)
+
+
+def has_no_known_administrator(directory: Any) -> None:
+    """The administrator of slapd has no password that others know."""
+    import ldap3  # noqa: PLC0415 - only where slapd is tested
+
+    server = ldap3.Server(directory.url, get_info=ldap3.NONE)
+    for word in ("towtank", "secret", "admin"):
+        guess = ldap3.Connection(server, ADMINISTRATOR, word)
+        assert not guess.bind()
+        guess.unbind()
+    stranger = ldap3.Connection(server, auto_bind=True)
+    assert not stranger.add(f"cn=planted,{PEOPLE}", "person", {"sn": "planted"})
+    stranger.unbind()
+    right = ldap3.Connection(server, ADMINISTRATOR, directory._password)
+    assert right.bind()
+    right.unbind()
+
+
+def asks_strangers_for_a_secret(database: Any) -> None:
+    """PostgreSQL lets in nobody without a secret."""
+    from towtank.system.services.postgresql import program  # noqa: PLC0415
+
+    for user in ("towtank", "postgres"):
+        where = database.dsn.rpartition("@")[2].partition("/")[0]
+        command = [str(program("psql")), "-wXc", "SELECT 1", f"postgresql://{user}@{where}/postgres"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (said.returncode != 0, "no password supplied" in said.stderr) == (True, True)
+
+
+def denies_strangers(database: Any) -> None:
+    """MariaDB lets in nobody without a secret."""
+    import pymysql  # noqa: PLC0415 - only where MariaDB is tested
+
+    for user in ("towtank", "root", ""):
+        with pytest.raises(pymysql.OperationalError, match="denied"):
+            pymysql.connect(host="127.0.0.1", port=database._port, user=user, password="")
 
 
 def finds_a_user(directory: Any) -> None:
@@ -207,6 +295,8 @@ CASES = (
         ("123", "2"),
         {"threads: 65": "must be at most 64", "max_connections: many": "must be a whole number"},
         _MEMBER,
+        takes_commands_of_its_owner_alone,
+        "haproxy",
     ),
     ServiceCase(
         "redis",
@@ -217,6 +307,8 @@ CASES = (
         ("10485760", "allkeys-lru"),
         {"eviction: lru": "must be", "max_memory: 10": "with its unit"},
         'redis_calls_total{command="get"}',
+        is_closed_to_strangers,
+        "redis",
     ),
     ServiceCase(
         "openldap",
@@ -227,6 +319,8 @@ CASES = (
         (4, 8 * 2**20),
         {"threads: 1": "must be at least 2", "indexes: [phone]": "must be", "idle_timeout: 1500 ms": "whole seconds"},
         'openldap_completed_total{operation="search"}',
+        has_no_known_administrator,
+        "openldap",
     ),
     ServiceCase(
         "postgresql",
@@ -242,6 +336,8 @@ CASES = (
             "more: {port: 5}": "which Towtank sets itself",
         },
         "pg_stat_database_rows_inserted_total",
+        asks_strangers_for_a_secret,
+        "postgres",
     ),
     ServiceCase(
         "mariadb",
@@ -261,5 +357,7 @@ CASES = (
             "more: {max_connections: 10}": "write it beside `more`",
         },
         "mariadb_rows_inserted_total",
+        denies_strangers,
+        "mysql",
     ),
 )

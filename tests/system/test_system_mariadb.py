@@ -1,8 +1,11 @@
 """A private MariaDB: what its settings become, who is let in, what is said where it cannot be."""
 
+import stat
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pymysql
 import pytest
@@ -57,6 +60,58 @@ def test_only_its_user_is_let_in_and_a_page_size_is_that_of_its_files(tmp_path: 
                 pymysql.connect(host="127.0.0.1", port=port, user=user, password=password)
         folder = database.folder
     assert not folder.exists()
+
+
+@needs_server
+@pytest.mark.timeout(300)
+def test_nobody_gets_in_without_the_secret_of_the_run(tmp_path: Path) -> None:
+    database, other = service(), service()
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        (address,) = system.up().addresses["database"]
+        parts = urlsplit(address)
+        assert len(parts.password or "") >= 32
+        assert urlsplit(other.dsn).password != parts.password
+        for password in ("", "towtank", parts.password[::-1] if parts.password else ""):
+            with pytest.raises(pymysql.OperationalError, match="Access denied"):
+                pymysql.connect(host="127.0.0.1", port=parts.port or 0, user="towtank", password=password)
+        options = database.folder / "client.cnf"
+        assert stat.S_IMODE(options.stat().st_mode) & 0o007 == 0
+        assert stat.S_IMODE(database.folder.stat().st_mode) & 0o007 == 0
+
+
+@needs_server
+@pytest.mark.timeout(300)
+def test_no_statement_leads_out_of_the_database(tmp_path: Path) -> None:
+    database = service()
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        parts = urlsplit(system.up().addresses["database"][0])
+        login = {"user": parts.username, "password": parts.password, "port": parts.port}
+        with closing(pymysql.connect(host="127.0.0.1", **login)) as connection, connection.cursor() as cursor:
+            for statement in (
+                f"SELECT 1 INTO OUTFILE '{database.sockets}/out'",
+                "SET GLOBAL general_log = 1",
+                "SHUTDOWN",
+                "CREATE USER another@'%'",
+                "GRANT FILE ON *.* TO towtank@'%'",
+                "UPDATE mysql.global_priv SET Priv = '{}'",
+                "INSTALL SONAME 'x'",
+                "CREATE FUNCTION f RETURNS STRING SONAME 'x.so'",
+            ):
+                with pytest.raises(pymysql.MySQLError, match=r"denied"):
+                    cursor.execute(statement)
+            cursor.execute("CREATE DATABASE towtank_more")
+            cursor.execute("SELECT count(*) FROM performance_schema.threads")
+
+
+@needs_server
+@pytest.mark.timeout(300)
+def test_a_population_runs_no_command(tmp_path: Path) -> None:
+    for number, command in enumerate((r"\! touch", "system touch")):
+        seen = tmp_path / f"seen-{number}"
+        (tmp_path / "commands.sql").write_text(f"create table a (n int);\n{command} {seen}\n")
+        with pytest.raises(TargetError, match="its population could not be made"):
+            System([service(population={"script": str(tmp_path / "commands.sql")})], tmp_path, tmp_path / "logs").up()
+        assert not seen.exists()
 
 
 @needs_server

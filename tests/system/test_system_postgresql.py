@@ -1,16 +1,23 @@
 """A private PostgreSQL: comes up beside others, takes queries, leaves nothing behind."""
 
+import hmac
+import os
+import stat
 import subprocess
 import tempfile
+from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from canaries import Arguments, canary, found_in, search
 
 from towtank.errors import TargetError
 from towtank.system import model
 from towtank.system.postgresql_model import PostgresqlSettings
-from towtank.system.services.postgresql import INSTALL_HINT, Postgresql, program
+from towtank.system.services.postgresql import INSTALL_HINT, Postgresql, program, scram_verifier
+from towtank.system.sql_models import SqlPopulation
 from towtank.system.system import System
 
 needs_server = pytest.mark.skipif(program("postgres") is None, reason=f"PostgreSQL is not installed: {INSTALL_HINT}")
@@ -42,6 +49,101 @@ def test_private_instance_comes_up_with_its_settings_and_leaves_nothing(tmp_path
         assert endpoints.addresses == {"database": [database.dsn]}
         assert endpoints.tiers["database"]["kind"] == "postgresql"
     assert not folder.parent.exists()
+
+
+def refused(dsn: str, query: str = "SELECT 1") -> str:
+    """What psql says where a query is refused."""
+    command = [str(program("psql")), "-wAt", dsn, "-c", query]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode != 0, said.stdout
+    return said.stderr
+
+
+@needs_server
+def test_nobody_gets_in_without_the_secret_of_the_run(tmp_path: Path) -> None:
+    database, other = service(), service()
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        system.up()
+        parts = urlsplit(database.dsn)
+        password = parts.password or ""
+        assert len(password) >= 32
+        assert urlsplit(other.dsn).password != password
+        place = f"127.0.0.1:{parts.port}"
+        for login in ("towtank", "postgres"):
+            assert "no password supplied" in refused(f"postgresql://{login}@{place}/postgres")
+            assert "authentication failed" in refused(f"postgresql://{login}:{password[::-1]}@{place}/postgres")
+        assert "authentication failed" in refused(f"postgresql://postgres:{password}@{place}/postgres")
+        sockets = f"postgresql:///postgres?host={database.sockets}&port={parts.port}"
+        for login in ("towtank", "postgres"):
+            assert "no password supplied" in refused(f"{sockets}&user={login}")
+        assert "trust" not in database._rules.read_text()
+
+
+@needs_server
+def test_no_statement_of_a_study_leads_out_of_the_database(tmp_path: Path) -> None:
+    database = service()
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        system.up()
+        ask(database.dsn, "CREATE TABLE t (line text)")
+        for statement in (
+            "COPY t FROM PROGRAM 'id'",
+            "COPY t TO '/tmp/towtank-out'",
+            "SELECT pg_read_file('/etc/passwd')",
+            "ALTER SYSTEM SET archive_command = 'id'",
+            "CREATE FUNCTION f() RETURNS int AS '/tmp/x.so' LANGUAGE c",
+        ):
+            said = refused(database.dsn, statement)
+            assert "permission denied" in said or "must be superuser" in said, said
+        assert ask(database.dsn, "SELECT count(*) FROM pg_stat_statements WHERE query LIKE 'CREATE TABLE t%'") == "1"
+
+
+@needs_server
+def test_what_root_writes_for_the_server_cannot_be_planted(tmp_path: Path) -> None:
+    database = service()
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        system.up()
+        folder = database.folder.stat()
+        assert folder.st_uid == os.geteuid()
+        assert stat.S_IMODE(folder.st_mode) in (0o700, 0o710)
+        for file in (database._rules, database._beginning):
+            assert stat.S_IMODE(file.stat().st_mode) & 0o027 == 0, "others read nothing, its group writes nothing"
+        assert not (database.folder / "superuser").exists()
+
+
+@needs_server
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the client as another user")
+def test_the_client_of_a_population_runs_as_the_user_of_the_server(tmp_path: Path) -> None:
+    (tmp_path / "population.sql").write_text("\\set who `id -un`\nCREATE TABLE ran_as AS SELECT :'who' AS who;\n")
+    population = SqlPopulation(script=str(tmp_path / "population.sql"))
+    part = model.Postgresql(kind="postgresql", host="here", population=population)
+    database = Postgresql("database", part, Path())
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        system.up()
+        assert ask(database.dsn, "SELECT who FROM ran_as") == "postgres"
+
+
+@needs_server
+def test_its_secrets_are_no_arguments_and_in_no_log(tmp_path: Path) -> None:
+    database = service(more={"log_statement": "all"})
+    database._password, database._superuser_password = canary("user"), canary("superuser")
+    with Arguments().watching() as arguments, System([database], tmp_path / "data", tmp_path / "logs") as system:
+        system.up()
+        assert ask(database.dsn, "SELECT 1") == "1"
+        assert found_in(repr(system.status())) == []
+    assert "psql" in " ".join(arguments.seen)
+    mine = [str(program("psql")), "-At"]
+    assert [text for text in arguments.found.values() if not text.startswith(" ".join(mine))] == []
+    assert search(tmp_path / "logs").open == {}
+
+
+def test_a_verifier_is_that_of_the_standard() -> None:
+    # RFC 7677, section 3: the server's signature of the exchange, made with the key that the verifier holds.
+    first = "n=user,r=rOprNGfwEbeRWgbNEkqO"
+    nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+    exchange = f"{first},r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r={nonce}"
+    key = scram_verifier("pencil", b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")).rpartition(":")[2]
+    signature = hmac.digest(b64decode(key), exchange.encode(), "sha256")
+    assert b64encode(signature) == b"6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
 @needs_server

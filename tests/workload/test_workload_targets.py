@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,10 @@ def test_own_addresses_may_be_loaded(names: None, address: str) -> None:
         "[::ffff:8.8.8.8]:80",
         "http://outside.test/",
         "both.test:80",
+        "http://169.254.169.254/latest/meta-data/",
+        "169.254.170.2:80",
+        "[fd00:ec2::254]:80",
+        "[::ffff:169.254.169.254]:80",
     ],
 )
 def test_other_addresses_need_leave(names: None, address: str) -> None:
@@ -102,3 +107,27 @@ def test_unknown_name_is_a_target_that_cannot_be_reached(names: None) -> None:
 def test_what_is_no_address_is_refused(names: None, address: str) -> None:
     with pytest.raises(StudyError, match="must "):
         check_targets([address])
+
+
+def planned(*addresses: str) -> dict[str, Any]:
+    return {"schema": "towtank/plan/1", "targets": [{"name": "web", "host": "shop.test:80", "addresses": [*addresses]}]}
+
+
+def test_a_plan_holds_the_numbers_that_were_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["10.0.0.1", "203.0.113.9"])
+    monkeypatch.setattr(module.socket, "getaddrinfo", lambda host, port, **_: [(2, 1, 6, "", (next(answers), port))])
+    numbers = check_targets(["http://shop.test/"])
+    plan = module.pinned(planned("shop.test:80", "SHOP.test:81", "unix:/run/shop"), numbers)
+    assert plan["targets"][0]["addresses"] == ["10.0.0.1:80", "10.0.0.1:81", "unix:/run/shop"]
+    assert plan["targets"][0]["host"] == "shop.test:80"
+
+
+@pytest.mark.parametrize("address", ["other.test:80", "203.0.113.9:80", "169.254.169.254:80"])
+def test_a_plan_with_an_address_that_was_not_checked_is_refused(address: str) -> None:
+    with pytest.raises(TargetError, match="must be an address that was checked before the first run"):
+        module.pinned(planned(address), {"shop.test": ["10.0.0.1"]})
+
+
+def test_numbers_that_were_allowed_and_own_ones_stay_in_a_plan() -> None:
+    plan = module.pinned(planned("203.0.113.9:80", "127.0.0.1:81", "[::1]:82"), {"shop.test": ["203.0.113.9"]})
+    assert plan["targets"][0]["addresses"] == ["203.0.113.9:80", "127.0.0.1:81", "[::1]:82"]

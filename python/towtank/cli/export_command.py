@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE, Given
+from towtank.cli.options import COMMAND_LINE, Given, MaySend
 from towtank.errors import ExitStatus, Fault, StudyError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def command(
     header: Annotated[
         list[str] | None, typer.Option(help="With --endpoint: header, 'Name: value'; repeatable.")
     ] = None,
+    i_may_send: MaySend = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
     """Write results in a form that other tools read."""
@@ -42,7 +43,7 @@ def command(
 
     given = Given()
     given.one_of("--to", to, FORMATS)
-    options = Options(endpoint, given.headers(header), os.environ.get("GITHUB_STEP_SUMMARY"))
+    options = Options(endpoint, given.headers(header), os.environ.get("GITHUB_STEP_SUMMARY"), tuple(i_may_send or ()))
     if out is not None and not out.strip():
         given.fault("--out", "must name a file or a folder, got '' instead")
     if json and out == "-":

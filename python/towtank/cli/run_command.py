@@ -50,7 +50,7 @@ def command(
         raise StudyError.at(COMMAND_LINE, message, where="--preset")
     preset = QUICK if quick else preset
     if resume is not None:
-        request = recorded_request(resume, study)
+        request = recorded_request(resume, study, tuple(i_may_load or ()))
     elif study is not None:
         request = StudyRequest(study, preset, repetitions, seed, tuple(set_ or ()), tuple(i_may_load or ()))
     else:

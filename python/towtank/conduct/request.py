@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ class StudyRequest:
         from towtank.study import load_study, study_path  # noqa: PLC0415 - reading YAML needs no start-up time
 
         study = load_study(study_path(self.study), self.preset, changes=self._changes())
-        self._check_targets(study)
+        study = replace(study, numbers=self._check_targets(study))
         self._check_hosts(study)
         return study
 
@@ -75,14 +75,12 @@ class StudyRequest:
             changes["seed"] = str(self.seed)
         return changes
 
-    def _check_targets(self, study: Study) -> None:
+    def _check_targets(self, study: Study) -> dict[str, list[str]]:
+        """Look at every address that the system of any run names; their numbers by host."""
         from towtank.workload.targets import check_targets  # noqa: PLC0415
 
-        addresses: list[str] = []
-        for spec in study.design():
-            for service in spec.system.services.values():
-                addresses += getattr(service, "address", [])
-        check_targets(dict.fromkeys(addresses), self.allowed)
+        addresses = [address for spec in study.design() for address in spec.system.addresses]
+        return check_targets(dict.fromkeys(addresses), self.allowed)
 
     def _check_hosts(self, study: Study) -> None:
         """Say what this machine lacks for the hosts of any run, before the first one."""
@@ -105,7 +103,7 @@ class StudyRequest:
         }
 
 
-def recorded_request(folder: Path, named: str | None) -> StudyRequest:
+def recorded_request(folder: Path, named: str | None, allowed: tuple[str, ...] = ()) -> StudyRequest:
     """How the study of a results folder was asked for, with the files it was made from.
 
     The files are taken from where they were, unless they have changed or gone: then their copies in the results.
@@ -116,6 +114,8 @@ def recorded_request(folder: Path, named: str | None) -> StudyRequest:
         The results folder.
     named : str or None
         Study given on the command line; it must not be given, as the results know theirs.
+    allowed : tuple of str
+        Hosts that may be loaded: said anew, as the results may be somebody else's.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def recorded_request(folder: Path, named: str | None) -> StudyRequest:
         command.get("repetitions"),
         command.get("seed"),
         results.changes,
-        tuple(command.get("allowed", ())),
+        allowed,
     )
 
 

@@ -17,6 +17,7 @@ from towtank.study.precise import SteadyUntil
 from towtank.study.settle import settle_document
 from towtank.system.build import build_system
 from towtank.system.system import Endpoints, System
+from towtank.workload.targets import pinned
 
 if TYPE_CHECKING:
     from towtank.conduct.steering import Steering, Tell
@@ -47,7 +48,9 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
     asked, cpus = spec.study.study.read_back, list(pinning.generator)
     return ReadBack(
         {kind: tuple(one.absent) for kind, one in kinds.items()},
-        lambda kind, keys, out, up: spec.read_back_plan(kind, keys, out, up.addresses, up.exports, cpus=cpus),
+        lambda kind, keys, out, up: pinned(
+            spec.read_back_plan(kind, keys, out, up.addresses, up.exports, cpus=cpus), spec.study.numbers
+        ),
         asked.at_most,
         asked.sample,
         spec.seed,
@@ -90,7 +93,9 @@ def _system(spec: RunSpec, logs: Path, pinning: Pinning, stop: StopRequest, disp
 
 def _plan(spec: RunSpec, run: RunFolder, endpoints: Endpoints, pinning: Pinning) -> dict[str, Any]:
     cpus = list(pinning.generator)
-    return spec.plan(run.engine.absolute(), endpoints.addresses, endpoints.exports, max(1, len(cpus)), cpus)
+    threads = max(1, len(cpus))
+    plan = spec.plan(run.engine.absolute(), endpoints.addresses, endpoints.exports, threads, cpus)
+    return pinned(plan, spec.study.numbers)
 
 
 def _observation(run: RunFolder, endpoints: Endpoints) -> AbstractContextManager[Observing]:

@@ -17,7 +17,7 @@ def ask_once(address: str, command: str) -> str:
     Parameters
     ----------
     address : str
-        `host:port`.
+        `host:port`, or the path of a Unix socket.
     command : str
         The line, without its end.
 
@@ -26,11 +26,10 @@ def ask_once(address: str, command: str) -> str:
     ScrapeError
         If there is no whole answer within a second.
     """
-    host, _, port = address.rpartition(":")
     deadline = time.monotonic() + TIMEOUT_S
     parts: list[bytes] = []
     try:
-        with socket.create_connection((host, int(port)), TIMEOUT_S) as connection:
+        with _connected(address) as connection:
             connection.sendall(command.encode() + b"\n")
             while part := connection.recv(65536):
                 parts.append(part)
@@ -39,3 +38,17 @@ def ask_once(address: str, command: str) -> str:
     except OSError as error:
         raise ScrapeError(f"{address}: {type(error).__name__}: {error}") from error
     return b"".join(parts).decode("utf-8", "replace")
+
+
+def _connected(address: str) -> socket.socket:
+    if not address.startswith("/"):
+        host, _, port = address.rpartition(":")
+        return socket.create_connection((host, int(port)), TIMEOUT_S)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(TIMEOUT_S)
+        connection.connect(address)
+    except OSError:
+        connection.close()
+        raise
+    return connection

@@ -102,7 +102,7 @@ class HaproxyScraper:
     service : str
         Name of the service.
     address : str
-        Address of the socket, `host:port`.
+        Address of the socket, a path or `host:port`.
     """
 
     source = "haproxy"

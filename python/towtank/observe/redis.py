@@ -70,10 +70,16 @@ def _number(name: str, text: str) -> float:
 class RedisConnection:
     """Sends commands in the form of https://redis.io/docs/latest/develop/reference/protocol-spec/ (RESP 2)."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, password: str | None = None) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), _TIMEOUT_S)
         self._stream = self._socket.makefile("rb")
+        if password is not None:
+            try:
+                self.ask("AUTH", password)
+            except BaseException:
+                self.close()
+                raise
 
     def ask(self, *words: str) -> str | None:
         """Send one command; None where the answer is that there is nothing.
@@ -104,8 +110,8 @@ class RedisConnection:
         self._socket.close()
 
 
-def ask(address: str, *words: str) -> str | None:
-    """Ask one thing over a connection of its own.
+def ask(address: str, *words: str, password: str | None = None) -> str | None:
+    """Ask one thing over a connection of its own, after logging in where there is a password.
 
     Raises
     ------
@@ -113,7 +119,7 @@ def ask(address: str, *words: str) -> str | None:
         If there is no answer, or an error.
     """
     try:
-        connection = RedisConnection(address)
+        connection = RedisConnection(address, password)
         try:
             return connection.ask(*words)
         finally:
@@ -131,20 +137,22 @@ class RedisScraper:
         Name of the service.
     address : str
         Where it listens, `host:port`.
+    password : str, optional
+        Where it asks for one.
     """
 
     source = "redis"
     kind = "redis"
 
-    def __init__(self, service: str, address: str) -> None:
-        self.service, self._address = service, address
+    def __init__(self, service: str, address: str, password: str | None = None) -> None:
+        self.service, self._address, self._password = service, address, password
         self._connection: RedisConnection | None = None
 
     def scrape(self) -> dict[str, float]:
         """Ask for everything."""
         try:
             if self._connection is None:
-                self._connection = RedisConnection(self._address)
+                self._connection = RedisConnection(self._address, self._password)
             return parse(self._connection.ask("INFO", "all") or "")
         except ScrapeError:
             self.close()

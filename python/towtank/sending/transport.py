@@ -5,12 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.pinned import PinnedConnection
 from towtank.secrets import basic_authorization
 from towtank.sending.receiver import Receiver
 
@@ -46,22 +46,6 @@ class Answer:
     message: str = ""
 
 
-class _Connection(http.client.HTTPConnection):
-    """A connection to an address that was found before the run; host and certificate are those of the URL."""
-
-    def __init__(self, receiver: Receiver) -> None:
-        url = receiver.url
-        super().__init__(str(url.hostname), url.port or (443 if url.scheme == "https" else 80), timeout=_TIMEOUT_S)
-        self._address = receiver.address
-        self._context = ssl.create_default_context() if url.scheme == "https" else None
-        self.default_port = 443 if self._context else 80  # left out of the header Host
-
-    def connect(self) -> None:
-        plain = socket.create_connection((self._address, self.port), self.timeout)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock = self._context.wrap_socket(plain, server_hostname=self.host) if self._context else plain
-
-
 class Transport:
     """Posts bodies to a receiver, over one connection as long as it lasts.
 
@@ -76,7 +60,7 @@ class Transport:
         url = receiver.url
         self._headers = {"User-Agent": "towtank", **basic_authorization(url), **dict(headers), **dict(receiver.headers)}
         self._path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-        self._connection = _Connection(receiver)
+        self._connection = PinnedConnection(url, receiver.address, _TIMEOUT_S)
 
     def post(self, content: bytes) -> Answer:
         """Send one body; whatever happens is an answer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -49,6 +50,8 @@ class Study:
         What the trace says, where the load follows one.
     carried : Carried or None
         The limit that levels are shares of, once the pilot run found it.
+    numbers : mapping of str to list of str
+        Numbers of the hosts that its systems name, as they were checked before the first run.
     """
 
     study: StudyFile
@@ -61,6 +64,7 @@ class Study:
     system_document: Document = field(repr=False)
     curve: Curve | None = field(default=None, repr=False)
     carried: Carried | None = None
+    numbers: Mapping[str, list[str]] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:

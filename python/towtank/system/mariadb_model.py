@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from towtank.fields import Duration, FileModel, Name, Size
+from towtank.fields import Duration, FileModel, Name, Size, Word
 from towtank.system.postgresql_model import Switch
 from towtank.system.service_model import Port, Service, service_kind
 from towtank.system.sql_models import SqlPopulation
@@ -39,8 +39,6 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-# What needs no quotes in a statement, an address or a file of options.
-Password = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.~-]+$")]
 Identifier = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
@@ -135,8 +133,8 @@ class Mariadb(Service):
     host: Name = Field(description="Name of the host it runs on.")
     port: Port = Field(0, description="Where it listens; 0 takes any free port.")
     disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
-    user: Identifier = Field("towtank", description="Who may do everything; users of the load are it.")
-    password: Password | None = Field(None, description="Its password; none by default, as nobody else gets there.")
+    user: Identifier = Field("towtank", description="Who owns the database; users of the load are it.")
+    password: Word | None = Field(None, description="Its password; one made for each run by default.")
     database: Identifier = Field("towtank", description="The database that is made.")
     settings: MariadbSettings = Field(default_factory=MariadbSettings, description="What can be tuned.")
     population: SqlPopulation | None = Field(None, description="What it holds before a run.")

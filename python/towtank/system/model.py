@@ -134,6 +134,12 @@ class ContentServer(NodesService):
         """As set."""
         return self.settings.nodes
 
+    @property
+    def outside(self) -> list[str]:
+        """Its database and its directory, where these are addresses."""
+        given = (self.settings.database, self.settings.ldap)
+        return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
+
 
 @service_kind("existing")
 class Existing(Service):
@@ -159,6 +165,11 @@ class Existing(Service):
     def starts(self) -> bool:
         """It runs already."""
         return False
+
+    @property
+    def outside(self) -> list[str]:
+        """Where it is."""
+        return [*super().outside, *self.address]
 
     @model_validator(mode="after")
     def _one_scheme(self) -> Existing:
@@ -394,6 +405,17 @@ class SystemFile(FileModel):
     def is_secure(self, target: Target) -> bool:
         """Whether TLS is spoken with a target."""
         return bool(getattr(self.services.get(target.all_services[0]), "is_secure", False))
+
+    @property
+    def addresses(self) -> list[str]:
+        """Every address outside of what Towtank starts that something is sent to: loaded, asked or looked at."""
+        hosts = [
+            address
+            for host in self.hosts.values()
+            for address in (getattr(host, "address", None), getattr(host, "metrics", None))
+            if address is not None
+        ]
+        return hosts + [address for service in self.services.values() for address in service.outside]
 
     def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
         """What the plan says of targets beyond their addresses, by name; files are found from `folder`."""

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from towtank.system.identity import identity
+from towtank.system.identity import identity, is_own_folder
 
 # The name tells whose it is, so that no folder is ever without an owner.
 _NAME = re.compile(r"towtank-(?:system|drive)-(\d+)-(\d+)-.+")
@@ -31,5 +31,5 @@ def sweep_scratch() -> None:
     """Remove the folders of processes that are gone."""
     for folder in Path(tempfile.gettempdir()).glob("towtank-*"):
         match = _NAME.fullmatch(folder.name)
-        if match and identity(int(match[1])) != (int(match[1]), int(match[2])):
+        if match and is_own_folder(folder) and identity(int(match[1])) != (int(match[1]), int(match[2])):
             shutil.rmtree(folder, ignore_errors=True)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, Word, one_or_more
 from towtank.system.service_model import Port, Service, service_kind
 
 Members = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])]
@@ -204,6 +204,7 @@ class Redis(Service):
     kind: Literal["redis"]
     host: Name = Field(description="Name of the host it runs on.")
     port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    password: Word | None = Field(None, description="`requirepass`; one made for each run by default.")
     settings: RedisSettings = Field(default_factory=RedisSettings, description="What can be tuned.")
 
 
@@ -244,5 +245,8 @@ class Openldap(Service):
     kind: Literal["openldap"]
     host: Name = Field(description="Name of the host it runs on.")
     port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    password: Word | None = Field(
+        None, description="Of `cn=admin,dc=example,dc=org`; one made for each run by default."
+    )
     settings: OpenldapSettings = Field(default_factory=OpenldapSettings, description="What can be tuned.")
     population: DirectoryPopulation = Field(default_factory=DirectoryPopulation, description="What it holds.")

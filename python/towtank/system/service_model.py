@@ -57,6 +57,11 @@ class Service(FileModel):
     observe: Observe | None = Field(None, description="What else is watched: pages of metrics of exporters.")
 
     @property
+    def outside(self) -> list[str]:
+        """Addresses of servers that Towtank does not start."""
+        return [] if self.observe is None else list(self.observe.prometheus)
+
+    @property
     def spoken(self) -> str | None:
         """What virtual users can speak with it."""
         return "http" if self.serves_http else self.driven_by

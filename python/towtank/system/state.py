@@ -65,8 +65,9 @@ class SystemState:
 
 
 def states(root: Path | None = None) -> list[SystemState]:
-    """All state files, by name."""
-    return [SystemState(path) for path in sorted(up_folder(root).glob("*.json"))]
+    """All state files of this user, by name: those of others say what root would have to end."""
+    found = sorted(up_folder(root).glob("*.json"))
+    return [SystemState(path) for path in found if path.lstat().st_uid == os.geteuid()]
 
 
 def remember(pid: int) -> dict[str, int]:

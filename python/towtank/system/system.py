@@ -21,6 +21,7 @@ from typing import IO, Any, Self, TypeVar
 
 from towtank.engine import binary
 from towtank.errors import EngineError, TargetError
+from towtank.secrets import make_private_folder
 from towtank.system.hosts.group import Hosts
 from towtank.system.hosts.host import Enterable, Host, Room
 from towtank.system.process import Check, Entry, Note, Process, no_check, no_note
@@ -204,6 +205,8 @@ class System:
             self._take_data()
             self._hosts.watch()
             self._scratch = make_scratch()
+            # Servers that do not run as root go through it to folders that are theirs; nobody lists it.
+            self._scratch.chmod(0o711)
             self._hosts.prepare(Room(self._scratch, self._folders_to_see(), self._check, tuple(self._cpus or ())))
             for service in self._services:
                 self._bring_up(service)
@@ -234,7 +237,7 @@ class System:
     def _place(self, service: Service) -> Place:
         assert self._scratch is not None
         scratch = self._scratch / service.name
-        scratch.mkdir(exist_ok=True)
+        make_private_folder(scratch)
         return Place(self._data / service.name, scratch, self._logs, self._cpus, self._check, self._note, service.host)
 
     def _bring_up(self, service: Service) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from towtank.errors import Fault, StudyError, TargetError
@@ -26,16 +27,18 @@ _OWN = [
         "fe80::/10",
     )
 ]
+# Link-local and private numbers at which clouds answer with the secrets of a machine: they are nobody's to load.
+_METADATA = [ipaddress.ip_network(network) for network in ("169.254.169.0/24", "169.254.170.0/24", "fd00:ec2::/32")]
 
 COMMAND_LINE = "<command line>"
 
 
 def is_own(address: str) -> bool:
-    """Tell whether a numeric address is in a loopback, private or link-local network."""
+    """Tell whether a numeric address is in a loopback, private or link-local network, and not a cloud's own."""
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
         number = number.ipv4_mapped
-    return any(number in network for network in _OWN)
+    return any(number in network for network in _OWN) and not any(number in network for network in _METADATA)
 
 
 def host_and_port(address: str) -> tuple[str, int]:
@@ -137,6 +140,49 @@ def check_targets(
         hint = f"{rule}; if you may, add {options}" if refused else None
         raise StudyError(faults, hint=hint)
     return resolved
+
+
+def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Put the numbers that were checked in place of names in a plan, so that no other is loaded.
+
+    Parameters
+    ----------
+    plan : dict
+        A plan of the engine. What a target is called in requests and certificates stays.
+    numbers : mapping of str to sequence of str
+        What `check_targets` gave.
+
+    Raises
+    ------
+    TargetError
+        If an address is neither in a loopback, private or link-local network nor among those that were checked.
+    """
+    targets = [
+        {**target, "addresses": [_pinned(address, numbers) for address in target["addresses"]]}
+        for target in plan["targets"]
+    ]
+    return {**plan, "targets": targets}
+
+
+def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> str:
+    if address.startswith("unix:"):
+        return address
+    host, port = host_and_port(address)
+    if host in numbers:
+        number = min(numbers[host], key=lambda each: ":" in each)
+    elif _is_number(host) and (is_own(host) or any(host in checked for checked in numbers.values())):
+        number = host
+    else:
+        raise TargetError(f"{host}: must be an address that was checked before the first run, got another one")
+    return f"[{number}]:{port}" if ":" in number else f"{number}:{port}"
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _resolve(host: str, port: int) -> list[str]:

@@ -20,6 +20,7 @@ from synthetic_runs import WALL_NS
 from towtank.errors import TargetError
 from towtank.results.exports import otlp_sending
 from towtank.results.exports.otlp_points import buckets
+from towtank.workload import targets
 
 Json = dict[str, Any]
 DELTA = 1
@@ -282,3 +283,24 @@ def test_options_of_sending_need_each_other(towtank, results, tmp_path):
     answer = towtank("export", results, "--to", "otlp", "--endpoint", "http://localhost", "--out", "-")
     assert answer.status == 2
     assert not Path(results / "exports").exists()
+
+
+def test_endpoint_outside_of_private_networks_needs_leave(towtank, results):
+    sent = ("export", results, "--to", "otlp", "--run", "r004", "--endpoint", "http://203.0.113.9:4318")
+    answer = towtank(*sent)
+    assert answer.status == 2
+    assert "add --i-may-send 203.0.113.9" in answer.err
+    assert otlp_sending.place("http://203.0.113.9:4318", ["203.0.113.9"]) == "203.0.113.9"
+
+
+def test_what_is_sent_goes_to_the_number_that_was_checked(towtank, results, receiver, monkeypatch):
+    url = receiver.url.replace("127.0.0.1", "collector.test")
+    real = targets.socket.getaddrinfo
+    answers = iter(["127.0.0.1", "203.0.113.9"])
+
+    def find(host, port, *more, **options):
+        return real(next(answers) if host == "collector.test" else host, port, *more, **options)
+
+    monkeypatch.setattr(targets.socket, "getaddrinfo", find)
+    assert towtank("export", results, "--to", "otlp", "--run", "r004", "--endpoint", url).status == 0
+    assert receiver.requests

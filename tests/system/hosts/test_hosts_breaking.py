@@ -119,12 +119,20 @@ def test_a_database_comes_back_with_what_it_held(tmp_path: Path) -> None:
         return answer.output.strip()
 
     with build_system(load_system(path), tmp_path, tmp_path / "logs") as system:
-        settings = system.up().settings["database"]
-        dsn = f"postgresql://towtank@127.0.0.1:{settings['port']}/towtank"
+        (dsn,) = system.up().addresses["database"]
         ask("CREATE TABLE kept AS SELECT generate_series(1, 100) AS number")
         system.signal("database", "kill")
         system.start("database")
         assert ask("SELECT count(*) FROM kept") == "100"
+
+
+def test_a_disk_is_not_filled_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / ".towtank-filled").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(TargetError, match="somebody else's"):
+        fill_disk(tmp_path / "disk", None, None)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_a_cable_is_pulled_and_put_back(virtual: Callable[..., VirtualHost]) -> None:

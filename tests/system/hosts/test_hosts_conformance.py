@@ -1,6 +1,7 @@
 """What every host that starts services must do alike, whatever its provider."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -91,6 +92,54 @@ def test_files_are_written_read_copied_and_removed(host: Host, tmp_path: Path) -
     host.remove(folder)
     host.remove(folder)
     assert host.execute(["test", "-e", str(folder)]).status != 0
+
+
+def modes(host: Host, *paths: Path) -> list[str]:
+    return [host.execute(["stat", "-c", "%a", str(path)]).output.strip() for path in paths]
+
+
+def test_private_folders_and_files_are_for_their_owner_alone(host: Host, tmp_path: Path) -> None:
+    folder = host.temporary / f"private-{tmp_path.name}"
+    host.make_private_folder(folder)
+    host.write(folder / "secret", "first")
+    host.write(folder / "secret", "second")
+    assert modes(host, folder, folder / "secret") == ["700", "600"]
+    assert host.read(folder / "secret") == "second"
+    with pytest.raises(TargetError):
+        host.make_private_folder(folder)
+    host.remove(folder)
+
+
+def test_nothing_is_written_or_made_through_a_link(host: Host, tmp_path: Path) -> None:
+    folder = host.temporary / f"links-{tmp_path.name}"
+    host.make_private_folder(folder)
+    host.write(folder / "kept", "as it was")
+    host.execute(["ln", "-s", "kept", str(folder / "file")])
+    host.execute(["ln", "-s", "nowhere", str(folder / "folder")])
+    host.write(folder / "file", "another")
+    assert (host.read(folder / "kept"), host.read(folder / "file")) == ("as it was", "another")
+    with pytest.raises(TargetError):
+        host.make_private_folder(folder / "folder")
+    assert host.execute(["test", "-e", str(folder / "nowhere")]).status != 0
+    host.remove(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to other groups")
+def test_processes_of_a_group_read_what_is_written_for_it(host: Host, tmp_path: Path) -> None:
+    folder = host.temporary / f"group-{tmp_path.name}"
+    host.make_private_folder(folder, "daemon")
+    host.write(folder / "shared", "for them", "daemon")
+    assert modes(host, folder, folder / "shared") == ["710", "640"]
+
+    def read(group: str) -> int:
+        """Status of a reader from a group."""
+        reader = ["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", "--"]
+        return host.execute([*reader, "cat", str(folder / "shared")]).status
+
+    assert (read("daemon"), read("nogroup")) == (0, 1)
+    with pytest.raises(TargetError):
+        host.make_private_folder(folder / "other", "no-such-group")
+    host.remove(folder)
 
 
 def test_what_listens_on_a_host_is_reached_from_here_and_its_port_is_taken(host: Host, tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ def test_its_data_lies_on_the_disk_of_its_host(tmp_path: Path, monkeypatch: pyte
         endpoints = system.up()
         (address,) = endpoints.addresses["database"]
         parts = urlsplit(address)
-        where = {"host": parts.hostname, "port": parts.port, "user": parts.username, "database": "towtank"}
+        where = {"host": parts.hostname, "port": parts.port, "database": "towtank"}
+        where |= {"user": parts.username, "password": parts.password}
         with closing(pymysql.connect(**where)) as connection, connection.cursor() as cursor:
             cursor.execute("select sum(n), @@hostname from t")
             assert cursor.fetchone() == (3, "data")

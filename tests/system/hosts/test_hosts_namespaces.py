@@ -54,6 +54,29 @@ def test_name_files_and_network_are_its_own(virtual: Make, tmp_path: Path) -> No
     assert [line.split(":")[0].strip() for line in devices.splitlines()[2:]] == ["lo", DEVICE]
 
 
+def test_nobody_else_gets_into_the_folders_of_a_host(virtual: Make) -> None:
+    host = virtual(disks={"data": {"size": "32 MiB"}})
+    for folder in (host._site.folder, host._site.images):
+        assert folder.stat().st_mode & 0o077 == 0
+    # Services on the host that do not run as root do all the same.
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+    for folder in (host.temporary, host.disk("data")):
+        assert said(host, *user, "sh", "-c", f"echo mine >{folder}/file && cat {folder}/file") == "mine"
+
+
+def test_a_folder_that_is_there_already_is_not_taken(room: Room) -> None:
+    site = Site(["web"], Network(), 1500)
+    host = VirtualHost("web", NamespacesHost(provider="namespaces"), site, Network())
+    requires(host)
+    site.folder.mkdir()
+    try:
+        with pytest.raises(TargetError, match="cannot be made: File exists"):
+            host.prepare(room)
+    finally:
+        host.tear_down()
+        site.finish()
+
+
 def test_network_of_this_machine_is_as_before_but_for_one_device(virtual: Make) -> None:
     def seen() -> list[str]:
         shown = subprocess.run(["ip", "-brief", "address"], capture_output=True, text=True, check=True).stdout

@@ -118,6 +118,30 @@ def test_what_is_missing_is_told_before_anything_starts(ssh: SshServer, monkeypa
     ]
 
 
+def test_a_folder_that_somebody_else_made_is_not_taken(ssh: SshServer, tmp_path: Path) -> None:
+    host = remote(ssh)
+    host.folder.mkdir()
+    try:
+        with pytest.raises(TargetError, match=r"`mkdir` failed: .*exists"):
+            host.prepare(Room(tmp_path))
+    finally:
+        host.tear_down()
+    assert list(host.folder.iterdir()) == [], "nothing is copied into it, and nothing of it removed"
+    host.folder.rmdir()
+
+
+def test_its_name_is_told_only_once_the_folder_is_its_own(ssh: SshServer, tmp_path: Path) -> None:
+    host = remote(ssh)
+    try:
+        host.prepare(Room(tmp_path))
+        named = next(command for command in ssh.commands if host.folder.name in command)
+        assert "mkdir -m 700" in named
+        assert host.folder.stat().st_mode & 0o077 == 0o011
+        assert (host.folder / "pids").stat().st_mode & 0o077 == 0
+    finally:
+        host.tear_down()
+
+
 def test_an_unknown_host_key_is_refused(ssh: SshServer, tmp_path: Path) -> None:
     (tmp_path / "none").write_text("")
     host = remote(ssh, known_hosts=str(tmp_path / "none"))

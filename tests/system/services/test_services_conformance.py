@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pwd
 import signal
 import socket
+import stat
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from waiting import until
 
 from towtank.errors import StudyError, TargetError
 from towtank.system.model import load_system
+from towtank.system.services.private_server import server_account
 
 
 def processes_of(mark: Path) -> list[int]:
@@ -102,3 +105,23 @@ def test_what_it_tells_of_itself_counts_what_was_done(bench: Bench) -> None:
         assert until(lambda: seen() > before)
         scraper.close()
         assert scraper.kind == bench.case.kind
+
+
+def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
+    if bench.case.intrude is None:
+        pytest.skip("it answers whoever reaches it: that is what it is measured for")
+    with bench.make() as system:
+        system.up()
+        bench.case.intrude(bench.service())
+        folder = bench.service().folder
+        assert [str(path) for path in (folder, *folder.iterdir()) if stat.S_IMODE(path.stat().st_mode) & 0o007] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
+def test_it_does_not_run_as_root(bench: Bench) -> None:
+    if not bench.case.account or server_account([bench.case.account]) is None:
+        pytest.skip(f"this machine has no user {bench.case.account!r}")
+    with bench.make() as system:
+        system.up()
+        wanted = pwd.getpwnam(bench.case.account).pw_uid
+        assert Path(f"/proc/{server_of(bench)}").stat().st_uid == wanted

@@ -22,6 +22,8 @@ class Options:
         Where metrics are sent to.
     headers : tuple of (str, str)
         Sent along with them.
+    allowed : tuple of str
+        Hosts outside of loopback and private networks that may be sent to.
     step_summary : str or None
         File that a GitHub job shows on its page, from `$GITHUB_STEP_SUMMARY`.
     """
@@ -29,6 +31,7 @@ class Options:
     endpoint: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     step_summary: str | None = None
+    allowed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

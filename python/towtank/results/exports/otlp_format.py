@@ -59,7 +59,9 @@ def _deliver(paths: Sequence[Path], options: Options) -> Mapping[str, object]:
     if options.endpoint is None:
         return {}
     with paths[0].open("rb") as stream:
-        sent = otlp_sending.send((line.rstrip(b"\n") for line in stream), options.endpoint, options.headers)
+        sent = otlp_sending.send(
+            (line.rstrip(b"\n") for line in stream), options.endpoint, options.headers, allowed=options.allowed
+        )
     return {"endpoint": otlp_sending.address(options.endpoint), "requests_sent": sent}
 
 

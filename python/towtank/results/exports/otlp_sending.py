@@ -11,7 +11,9 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from towtank.errors import Fault, TargetError
+from towtank.pinned import PinnedConnection
 from towtank.results.exports.format import COMMAND_LINE, Options
+from towtank.workload.targets import check_targets, host_and_port
 
 _PATH = "/v1/metrics"
 _TIMEOUT_S = 30.0
@@ -59,8 +61,27 @@ def address(endpoint: str) -> str:
     return base if base.endswith(_PATH) else base + _PATH
 
 
+def place(endpoint: str, allowed: Iterable[str] = ()) -> str:
+    """Number of the host of an endpoint that may be sent to; IPv4 where there is one.
+
+    Raises
+    ------
+    StudyError
+        If it lies outside of loopback and private networks and is not allowed.
+    TargetError
+        If its name cannot be found.
+    """
+    numbers = check_targets([endpoint], allowed, where="--endpoint", permit="--i-may-send")
+    return min(numbers[host_and_port(endpoint)[0]], key=lambda each: ":" in each)
+
+
 def send(
-    bodies: Iterable[bytes], endpoint: str, headers: Headers = (), pause: Callable[[float], None] = time.sleep
+    bodies: Iterable[bytes],
+    endpoint: str,
+    headers: Headers = (),
+    pause: Callable[[float], None] = time.sleep,
+    *,
+    allowed: Iterable[str] = (),
 ) -> int:
     """Send every body as a request, one after the other.
 
@@ -74,6 +95,8 @@ def send(
         Sent with every request.
     pause : callable, optional
         Waits for some seconds before a request is repeated.
+    allowed : iterable of str, optional
+        Hosts outside of loopback and private networks that may be sent to.
 
     Returns
     -------
@@ -82,14 +105,17 @@ def send(
 
     Raises
     ------
+    StudyError
+        If the endpoint lies outside of loopback and private networks and is not allowed; nothing is sent.
     TargetError
         If the endpoint cannot be reached or refuses anything; what was sent before has arrived.
     """
     url = urlsplit(address(endpoint))
+    number = place(endpoint, allowed)
     sent = 0
     for body in bodies:
         try:
-            _send_one(url, body, headers, pause)
+            _send_one(url, number, body, headers, pause)
         except (OSError, http.client.HTTPException) as error:
             raise TargetError(
                 f"{url.geturl()} could not be reached: {error or type(error).__name__}",
@@ -99,9 +125,9 @@ def send(
     return sent
 
 
-def _send_one(url: SplitResult, body: bytes, headers: Headers, pause: Callable[[float], None]) -> None:
+def _send_one(url: SplitResult, number: str, body: bytes, headers: Headers, pause: Callable[[float], None]) -> None:
     for pause_s in (*_PAUSES_S, None):
-        status, after, answer = _post(url, body, headers)
+        status, after, answer = _post(url, number, body, headers)
         if status in _REPEATABLE and pause_s is not None:
             pause(min(_PAUSE_AT_MOST_S, float(after)) if after.isdecimal() else pause_s)
             continue
@@ -111,9 +137,8 @@ def _send_one(url: SplitResult, body: bytes, headers: Headers, pause: Callable[[
         return
 
 
-def _post(url: SplitResult, body: bytes, headers: Headers) -> tuple[int, str, bytes]:
-    kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-    connection = kind(str(url.hostname), url.port, timeout=_TIMEOUT_S)
+def _post(url: SplitResult, number: str, body: bytes, headers: Headers) -> tuple[int, str, bytes]:
+    connection = PinnedConnection(url, number, _TIMEOUT_S)
     try:
         fields = {"Content-Type": "application/json", "User-Agent": "towtank", **dict(headers)}
         connection.request("POST", url.path, body, fields)

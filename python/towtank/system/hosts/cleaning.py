@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from towtank.system.hosts import cgroups
-from towtank.system.identity import identity
+from towtank.system.identity import identity, is_own_folder, noted_identity
 from towtank.system.scratch import sweep_scratch
 
 PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
@@ -39,7 +39,8 @@ def folders(prefix: str) -> list[Path]:
 
 def prefixes() -> list[str]:
     """Prefixes of all systems of which anything is left, those that are up included."""
-    found = {path.name for place in (Path(tempfile.gettempdir()), IMAGES) for path in place.glob("towtank-*")}
+    places = (Path(tempfile.gettempdir()), IMAGES)
+    found = {path.name for place in places for path in place.glob("towtank-*") if is_own_folder(path)}
     found |= {path.name for path in Path("/sys/class/net").glob("towtank-*")}
     found |= {folder.name for folder in _groups("towtank-*")}
     found |= {match[0] for text in _backing_files().values() if (match := PREFIX.search(text))}
@@ -51,10 +52,9 @@ def prefixes() -> list[str]:
 
 def is_owned(prefix: str) -> bool:
     """Whether the conductor of a system lives, or the janitor that cleans up after it."""
-    with suppress(OSError, ValueError):
-        pid, start = map(int, (folders(prefix)[0] / OWNER).read_text().split())
-        if identity(pid) == (pid, start):
-            return True
+    owner = noted_identity(folders(prefix)[0] / OWNER)
+    if owner is not None and identity(owner[0]) == owner:
+        return True
     wanted = [JANITOR.encode(), prefix.encode()]
     return any(set(wanted) <= set(_bytes(process / "cmdline").split(b"\0")) for process in _processes())
 
@@ -69,7 +69,7 @@ def leftovers(prefix: str) -> list[str]:
         *(f"loop device {device}" for device in _loops(prefix)),
         *(f"limits of device {device}" for device in _throttled(prefix) & cgroups.throttled_devices(trees)),
         *(f"control group {folder}" for folder in _groups(prefix)),
-        *(f"folder {folder}" for folder in folders(prefix) if folder.exists()),
+        *(f"folder {folder}" for folder in folders(prefix) if is_own_folder(folder)),
     ]
 
 
@@ -84,7 +84,7 @@ def clean(prefix: str) -> list[str]:
     for folder in _groups(prefix):
         cgroups.kill(folder)
         cgroups.remove(folder)
-    for folder in reversed(folders(prefix)):
+    for folder in filter(is_own_folder, reversed(folders(prefix))):
         shutil.rmtree(folder, ignore_errors=True)
     return leftovers(prefix)
 
@@ -123,7 +123,8 @@ def remember_throttled(folder: Path, device: str) -> None:
 
 
 def _throttled(prefix: str) -> set[str]:
-    text = _bytes(folders(prefix)[0] / "throttled").decode()
+    folder = folders(prefix)[0]
+    text = _bytes(folder / "throttled").decode() if is_own_folder(folder) else ""
     return {line for line in text.splitlines() if re.fullmatch(r"\d+:\d+", line)}
 
 

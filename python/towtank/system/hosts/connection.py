@@ -19,6 +19,7 @@ from typing import IO, Any, TypeVar
 import asyncssh
 
 from towtank.errors import TargetError
+from towtank.secrets import PRIVATE_MODE
 from towtank.system.hosts.host import Answer
 
 T = TypeVar("T")
@@ -179,11 +180,12 @@ class Connection:
         return RemoteCommand(process)
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file."""
+        """Write a new file that only its owner can read."""
         self._await(self._write(path, content), _FILES_WITHIN_S)
 
     async def _write(self, path: str, content: bytes) -> None:
-        async with self._client.start_sftp_client() as files, files.open(path, "wb") as stream:
+        private = asyncssh.SFTPAttrs(permissions=PRIVATE_MODE)
+        async with self._client.start_sftp_client() as files, files.open(path, "xb", private) as stream:
             await stream.write(content)
 
     def put(self, source: Path, target: str) -> None:

@@ -68,7 +68,11 @@ class ExistingHost:
         """Refused."""
         self._refuse(f"making {path} on")
 
-    def write(self, path: Path | str, text: str) -> None:  # noqa: ARG002
+    def make_private_folder(self, path: Path | str, group: str | None = None) -> None:  # noqa: ARG002
+        """Refused."""
+        self._refuse(f"making {path} on")
+
+    def write(self, path: Path | str, text: str, group: str | None = None) -> None:  # noqa: ARG002
         """Refused."""
         self._refuse(f"writing {path} on")
 

@@ -45,7 +45,10 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     """
     folder = point / _FOLDER
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(0o700, exist_ok=True)
+        # Everybody may write on the disk.
+        if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+            raise TargetError(f"the disk at {point} cannot be filled: {_FOLDER} on it is somebody else's")
         if leave_files is not None:
             _take_files(folder, leave_files)
         if leave_bytes is not None:

@@ -149,8 +149,17 @@ class Host(Protocol):
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
         """Make a folder, with its parents; `owner` is a user of the host."""
 
-    def write(self, path: Path | str, text: str) -> None:
-        """Write a small file."""
+    def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
+        """Make a new folder that only its owner, and processes of a group, can enter.
+
+        Raises
+        ------
+        TargetError
+            If the path exists already, whatever it is.
+        """
+
+    def write(self, path: Path | str, text: str, group: str | None = None) -> None:
+        """Write a small file that only its owner, and processes of a group, can read; a link is replaced."""
 
     def read(self, path: Path | str) -> str | None:
         """Read a small file; None where it cannot be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import shutil
 import subprocess
@@ -13,11 +14,14 @@ from typing import Any
 
 from towtank.engine import binary
 from towtank.errors import TargetError
+from towtank.secrets import PRIVATE_FOLDER_MODE, PRIVATE_MODE
 from towtank.system import ports
 from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
 from towtank.system.process import Process, ProcessSpec, ServiceProcess
 
 ADDRESS = "127.0.0.1"
+# What processes of a group may do: go through a folder without listing it, and read a file.
+_GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
 
 
 class SharedFiles:
@@ -42,9 +46,27 @@ class SharedFiles:
         if owner is not None:
             shutil.chown(seen, owner, owner)
 
-    def write(self, path: Path | str, text: str) -> None:
-        """Write a small file."""
-        self.outside(path).write_text(text, "utf-8")
+    def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
+        """Make a new folder that only its owner, and processes of a group, can enter."""
+        seen = self.outside(path)
+        try:
+            seen.mkdir(PRIVATE_FOLDER_MODE)
+            if group is not None:
+                shutil.chown(seen, group=group)
+                seen.chmod(_GROUP_FOLDER_MODE)
+        except (OSError, LookupError) as error:
+            raise TargetError(f"{path} cannot be made: {getattr(error, 'strerror', None) or error}") from error
+
+    def write(self, path: Path | str, text: str, group: str | None = None) -> None:
+        """Write a small file that only its owner, and processes of a group, can read; a link is replaced."""
+        seen = self.outside(path)
+        seen.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(seen, flags, PRIVATE_MODE), "w", encoding="utf-8") as stream:
+            if group is not None:
+                os.fchown(stream.fileno(), -1, grp.getgrnam(group).gr_gid)
+                os.fchmod(stream.fileno(), _GROUP_MODE)
+            stream.write(text)
 
     def read(self, path: Path | str) -> str | None:
         """Read a small file; None where it cannot be read."""

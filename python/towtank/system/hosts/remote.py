@@ -130,13 +130,19 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
-        # Before anything is made there; its words tell `towtank doctor --clean` of that machine that this is in use.
+        # The folder first, and only if it is new: its name can be read from then on, and others must not be in it.
+        self._said(["mkdir", "-p", "--", part.folder])
+        self.make_private_folder(self.folder)
+        # Before anything else is made; its words tell `towtank doctor --clean` of that machine that this is in use.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
-        self._said(["mkdir", "-p", str(self.folder / "pids"), str(self.folder / "tmp")])
+        for name in ("pids", "tmp"):
+            self.make_private_folder(self.folder / name)
         room.check()
         self._connection.put(binary(), str(self.engine()))
-        self._said(["chmod", "755", str(self.folder), str(self.engine())])
+        # Servers there that do not run as root go through to folders that are theirs.
+        self._said(["chmod", "711", str(self.folder), str(self.temporary)])
+        self._said(["chmod", "755", str(self.engine())])
         self._facts = {
             "engine": self._said([str(self.engine()), "--version"]),
             "kernel": self._said(["uname", "-sr"]),
@@ -195,9 +201,20 @@ class RemoteHost:
         if owner is not None:
             self._said(["chown", f"{owner}:{owner}", str(path)])
 
-    def write(self, path: Path | str, text: str) -> None:
-        """Write a small file there."""
+    def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
+        """Make a new folder there that only its owner, and processes of a group, can enter."""
+        self._said(["mkdir", "-m", "700", "--", str(path)])
+        if group is not None:
+            self._said(["chgrp", "--", group, str(path)])
+            self._said(["chmod", "710", "--", str(path)])
+
+    def write(self, path: Path | str, text: str, group: str | None = None) -> None:
+        """Write a small file there that only its owner, and processes of a group, can read; a link is replaced."""
+        self._said(["rm", "-f", "--", str(path)])
         self._reached().write(str(path), text.encode())
+        if group is not None:
+            self._said(["chgrp", "--", group, str(path)])
+            self._said(["chmod", "640", "--", str(path)])
 
     def read(self, path: Path | str) -> str | None:
         """Read a small file there."""

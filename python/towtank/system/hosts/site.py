@@ -120,9 +120,13 @@ class Site:
         if self._users > 1:
             return
         self.watch()
-        self.folder.mkdir(mode=0o755)
+        try:
+            # The temporary folders of hosts, in which everybody on them may write, are below: nobody else gets there.
+            self.folder.mkdir(mode=0o700)
+            self.images.mkdir(mode=0o700)
+        except OSError as error:
+            raise TargetError(f"{error.filename} cannot be made: {error.strerror}") from error
         (self.folder / cleaning.OWNER).write_text(" ".join(map(str, identity(os.getpid()) or ())))
-        self.images.mkdir(mode=0o755)
         self._choose_subnet()
         self._write_names()
         script = _CARD if self.link == "macvlan" else _BRIDGE

@@ -25,6 +25,7 @@ class Haproxy(PrivateGateway):
     program: ClassVar[str] = "haproxy"
     title: ClassVar[str] = "HAProxy"
     install: ClassVar[str] = "apt-get install haproxy"
+    accounts: ClassVar[tuple[str, ...]] = ("haproxy",)
 
     def __init__(self, name: str, part: server_models.Haproxy, base: Path) -> None:  # noqa: ARG002
         super().__init__(name, part)
@@ -40,7 +41,10 @@ class Haproxy(PrivateGateway):
             "global",
             f"  maxconn {given.max_connections}",
             f"  nbthread {given.threads}",
-            f"  stats socket ipv4@{self.status_address} level operator",
+            # It lets its user do more than look: for nobody else.
+            f"  stats socket {self.commands} mode 600 level operator",
+            # Its listeners are opened before.
+            *([] if self._account is None else [f"  user {self._account}", f"  group {self._account}"]),
             "  log stderr format raw local0 notice",
             "defaults",
             "  mode http",
@@ -65,16 +69,21 @@ class Haproxy(PrivateGateway):
         ]
         self.write("haproxy.cfg", "\n".join(lines) + "\n")
 
+    @property
+    def commands(self) -> Path:
+        """Its command socket."""
+        return self.folder / "commands"
+
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One process, in the foreground."""
         return [ProcessSpec(self.name, [self.path, "-db", "-f", str(self.folder / "haproxy.cfg")], grace_s=3.0)]
 
     def ready(self) -> str | None:
         """Ready when it takes requests and commands."""
-        return refuses_connection(self.address) or refuses_connection(self.status_address)
+        return refuses_connection(self.address) or (None if self.commands.is_socket() else "it takes no commands yet")
 
     def scrapers(self) -> list[Any]:
         """Its counts, over the command socket."""
         from towtank.observe.haproxy import HaproxyScraper  # noqa: PLC0415 - only where something is observed
 
-        return [HaproxyScraper(self.name, self.status_address)]
+        return [HaproxyScraper(self.name, str(self.commands))]

@@ -24,8 +24,12 @@ _INSTALL_WITHIN_S = 300.0
 # It writes what is dirty back before it ends.
 _STOP_WITHIN_S = 10.0
 _VERSION = re.compile(r"Ver (\S+)")
-# Runs a script that is too long for a command line: program, options, database, script.
-_RUN_SCRIPT = 'exec "$1" --defaults-file="$2" --batch "$3" <"$4"'
+# Runs a script that is too long for a command line: script, client and its options. In binary mode the client takes no
+# commands of its own, such as `system`.
+_RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
+# Rights beyond databases: to look at all that goes on. More would lead out of the server: who may write into the
+# database `mysql` gives himself every right, that to files of the server's user included.
+_EVERYWHERE = "PROCESS, RELOAD, SHOW DATABASES"
 
 
 def program(name: str) -> Path | None:
@@ -51,26 +55,29 @@ class Mariadb(PrivateDatabase):
         return f'PATH="$PATH:/usr/sbin:/usr/local/sbin"; command -v {name}'
 
     def _load(self, script: Path) -> list[str]:
-        return ["sh", "-c", _RUN_SCRIPT, "sh", self._path("mariadb"), self._client, self._part.database, str(script)]
+        client = self._as_server("mariadb", *self._client_options, self._part.database)
+        return ["sh", "-c", _RUN_SCRIPT, "sh", str(script), *client]
 
     @property
-    def _client(self) -> str:
-        """File of options that its own client is started with: a password has no place on a command line."""
-        return str(self.folder / "client.cnf")
+    def _client_options(self) -> list[str]:
+        """A file, as a password has no place on a command line."""
+        return [f"--defaults-file={self.folder / 'client.cnf'}"]
+
+    def __init__(self, name: str, part: Any, base: Path) -> None:
+        super().__init__(name, part, base)
+        self._password = part.password or self._password
 
     @property
     def dsn(self) -> str:
         """How clients connect."""
         part = self._part
-        entry = part.user if part.password is None else f"{part.user}:{part.password}"
-        return f"mysql://{entry}@{self.host.address}:{self._port}/{part.database}"
+        return f"mysql://{part.user}:{self._password}@{self.host.address}:{self._port}/{part.database}"
 
     def prepare(self, place: Place) -> None:
         """Make the data folder with `mariadb-install-db`, and what is read when the server starts."""
         self._make_folder()
-        self.host.make_folder(self.folder / "tmp", self.account if self._is_root else None)
-        self.host.write(self.folder / "client.cnf", self._client_options())
-        self.host.write(self.folder / "begin.sql", self._first_statements())
+        self.host.write(self.folder / "client.cnf", self._client_text(), self._group)
+        self.host.write(self.folder / "begin.sql", self._first_statements(), self._group)
         given = self._configuration()
         options = [
             "--no-defaults",
@@ -85,24 +92,26 @@ class Mariadb(PrivateDatabase):
         command = self._as_server("mariadb-install-db", *options)
         place.run(ProcessSpec(f"{self.name}-install-db", command), limit_s=_INSTALL_WITHIN_S)
 
-    def _client_options(self) -> str:
-        part = self._part
-        lines = ["[client]", f"host={self.host.address}", f"port={self._port}", "protocol=tcp", f"user={part.user}"]
-        if part.password is not None:
-            lines.append(f"password={part.password}")
+    def _client_text(self) -> str:
+        lines = ["[client]", f"host={self.host.address}", f"port={self._port}", "protocol=tcp"]
+        lines += [f"user={self._part.user}", f"password={self._password}"]
         return "\n".join([*lines, "skip-ssl", "default-character-set=utf8mb4"]) + "\n"
 
     def _first_statements(self) -> str:
         """What the server does at each start before it listens, a line for each; the same again changes nothing."""
         part = self._part
-        proof = "" if part.password is None else f" IDENTIFIED BY '{part.password}'"
+        who, own = f"`{part.user}`@`%`", part.database.replace("_", r"\_")
         return (
             f"CREATE DATABASE IF NOT EXISTS `{part.database}` CHARACTER SET utf8mb4;\n"
             # Those that it is made with have no passwords.
             "DELETE FROM mysql.global_priv WHERE User IN ('', 'root');\n"
             "FLUSH PRIVILEGES;\n"
-            f"CREATE OR REPLACE USER `{part.user}`@`%`{proof};\n"
-            f"GRANT ALL PRIVILEGES ON *.* TO `{part.user}`@`%` WITH GRANT OPTION;\n"
+            f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self._password}';\n"
+            f"GRANT {_EVERYWHERE} ON *.* TO {who};\n"
+            f"GRANT SELECT ON performance_schema.* TO {who};\n"
+            # An underscore stands for any letter in a grant.
+            f"GRANT ALL PRIVILEGES ON `{own}`.* TO {who};\n"
+            f"GRANT ALL PRIVILEGES ON `{own}\\_%`.* TO {who};\n"
         )
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
@@ -112,7 +121,7 @@ class Mariadb(PrivateDatabase):
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
 
     def _configuration(self) -> dict[str, str | int]:
-        socket = self.folder / "socket"
+        socket = self.sockets / "socket"
         return {
             **self._part.settings.configuration(),
             "bind_address": self.host.address,
@@ -120,8 +129,8 @@ class Mariadb(PrivateDatabase):
             # Without a name it has none, as where the kernel would not take one as long.
             "socket": str(socket) if self._fits_socket(socket) else "",
             "datadir": str(self.data),
-            "pid_file": str(self.folder / "pid"),
-            "tmpdir": str(self.folder / "tmp"),
+            "pid_file": str(self.sockets / "pid"),
+            "tmpdir": str(self.sockets),
             "init_file": str(self.folder / "begin.sql"),
             "skip_name_resolve": "ON",
         }
@@ -132,8 +141,8 @@ class Mariadb(PrivateDatabase):
 
     def ready(self) -> str | None:
         """Ready when it answers in its database."""
-        command = [self._path("mariadb"), f"--defaults-file={self._client}", "-e", "SELECT 1", self._part.database]
-        answer = self.host.execute(command)
+        options = [*self._client_options, "-e", "SELECT 1", self._part.database]
+        answer = self.host.execute(self._as_server("mariadb", *options))
         if answer.status != 0:
             return f"it does not answer yet: {answer.output.strip()}"
         self._populate()

@@ -29,17 +29,20 @@ class Nginx(PrivateFileGateway):
     program: ClassVar[str] = "nginx"
     title: ClassVar[str] = "nginx"
     install: ClassVar[str] = "apt-get install nginx-light"
+    accounts: ClassVar[tuple[str, ...]] = ("www-data", "nginx", "http")
 
     def __init__(self, name: str, part: server_models.Nginx, base: Path) -> None:
         super().__init__(name, part, base)
         self._settings = part.settings
+        if self._files is not None:
+            self._account = None
 
     def configure(self, place: Place) -> None:
         """Write `nginx.conf`."""
         super().configure(place)
         given = self._settings
-        # As root it stays root: the scratch folder is closed to other users.
-        user = ["user root;"] if os.geteuid() == 0 else []
+        # Files that it serves may be root's alone: then it stays root.
+        user = [f"user {self._account or 'root'};"] if os.geteuid() == 0 else []
         lines = [
             "daemon off;",
             *user,

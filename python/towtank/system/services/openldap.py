@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +20,6 @@ _SCHEMAS = ("core", "cosine", "inetorgperson")
 _SCHEMA_PLACES = (Path("/etc/ldap/schema"), Path("/etc/openldap/schema"))
 _MODULE_PLACES = (Path("/usr/lib/ldap"), Path("/usr/lib64/openldap"), Path("/usr/lib/openldap"))
 ADMINISTRATOR = f"cn=admin,{SUFFIX}"
-ADMINISTRATOR_PASSWORD = "towtank"
-"""Of a private instance on loopback that holds made-up users: no secret."""
 _POPULATE_WITHIN_S = 600.0
 _DATABASE = "data.mdb"
 _COMPLETE = "complete"
@@ -35,11 +34,13 @@ class Openldap(PrivateServer):
     program: ClassVar[str] = "slapd"
     title: ClassVar[str] = "OpenLDAP"
     install: ClassVar[str] = "apt-get install slapd ldap-utils"
+    accounts: ClassVar[tuple[str, ...]] = ("openldap",)
 
     def __init__(self, name: str, part: server_models.Openldap, base: Path) -> None:  # noqa: ARG002
         super().__init__(name, part.port)
         self._part, self._settings, self._population = part, part.settings, part.population
         self._users: Path | None = None
+        self._password = part.password or secrets.token_hex(16)
 
     def missing(self) -> str | None:
         """The server, and the program that fills it."""
@@ -55,7 +56,8 @@ class Openldap(PrivateServer):
 
     def configure(self, place: Place) -> None:
         """Write `slapd.conf`, and fill the database."""
-        (self.folder / "db").mkdir()
+        self.make_own_folder("db")
+        self.make_own_folder("run")
         self.write("slapd.conf", "\n".join(self._configuration()) + "\n")
         self._populate(place)
 
@@ -64,8 +66,8 @@ class Openldap(PrivateServer):
         indexes = ["index objectClass eq", *(f"index {name} eq" for name in given.indexes)]
         return [
             *(f"include {_place(_SCHEMA_PLACES) / f'{name}.schema'}" for name in _SCHEMAS),
-            f"pidfile {self.folder / 'slapd.pid'}",
-            f"argsfile {self.folder / 'slapd.args'}",
+            f"pidfile {self.folder / 'run' / 'slapd.pid'}",
+            f"argsfile {self.folder / 'run' / 'slapd.args'}",
             f"modulepath {_place(_MODULE_PLACES)}",
             "moduleload back_mdb",
             "moduleload back_monitor",
@@ -79,7 +81,7 @@ class Openldap(PrivateServer):
             "database mdb",
             f'suffix "{SUFFIX}"',
             f'rootdn "{ADMINISTRATOR}"',
-            f"rootpw {ADMINISTRATOR_PASSWORD}",
+            f"rootpw {self._password}",
             f"directory {self.folder / 'db'}",
             f"maxsize {given.max_size}",
             *([] if given.sync else ["dbnosync"]),
@@ -98,6 +100,9 @@ class Openldap(PrivateServer):
             shutil.copy2(self.folder / "db" / _DATABASE, kept / _DATABASE)
             (kept / _COMPLETE).touch()
         shutil.copy2(kept / _DATABASE, self.folder / "db" / _DATABASE)
+        if self._account is not None:
+            for file in (self.folder / "db").iterdir():
+                shutil.chown(file, self._account, self._account)
 
     def _fill(self, place: Place) -> None:
         count, seed = self._population.users, self._population.seed
@@ -123,6 +128,8 @@ class Openldap(PrivateServer):
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """The server; a debug level, though it is none, keeps it in the foreground."""
         command = [self.path, "-d", "none", "-f", str(self.folder / "slapd.conf"), "-h", f"{self.url}/"]
+        # It changes its user itself, after it has begun to listen.
+        command += [] if self._account is None else ["-u", self._account, "-g", self._account]
         return [ProcessSpec(self.name, command, grace_s=5.0, open_files=_OPEN_FILES)]
 
     def ready(self) -> str | None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import secrets
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -14,12 +18,18 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
+# Who makes the database and the user of the load, which is no superuser: no statement of a study runs a program.
+_SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
 # Debian keeps the server's programs off the path, one folder per version.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
 _STATEMENTS = "pg_stat_statements"
+# Without a file of the user's, up to the first error.
+_QUIETLY = ("-qX", "-v", "ON_ERROR_STOP=1")
+# Rounds of PostgreSQL's own verifiers (scram-common.h).
+_SCRAM_ROUNDS = 4096
 
 
 def program(name: str) -> Path | None:
@@ -37,6 +47,16 @@ def _version_of(path: Path) -> float:
         return 0.0
 
 
+def scram_verifier(password: str, salt: bytes | None = None) -> str:
+    """Compute what a server keeps of a password that is plain ASCII: RFC 5802, section 3, in the form of RFC 5803."""
+    salt = secrets.token_bytes(16) if salt is None else salt
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _SCRAM_ROUNDS)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    kept, key, other = (base64.b64encode(each).decode() for each in (salt, stored, server))
+    return f"SCRAM-SHA-256${_SCRAM_ROUNDS}:{kept}${key}:{other}"
+
+
 class Postgresql(PrivateDatabase):
     """One private instance."""
 
@@ -45,7 +65,7 @@ class Postgresql(PrivateDatabase):
     install: ClassVar[str] = INSTALL_HINT
     prefix: ClassVar[str] = "towtank-postgresql-"
     account: ClassVar[str] = "postgres"
-    programs: ClassVar[tuple[str, ...]] = ("initdb", "postgres", "pg_isready", "pg_ctl", "createdb")
+    programs: ClassVar[tuple[str, ...]] = ("initdb", "postgres", "pg_isready", "pg_ctl", "psql")
 
     def _program(self, name: str) -> Path | None:
         return program(name)
@@ -54,26 +74,68 @@ class Postgresql(PrivateDatabase):
         # The newest of Debian's versions, else one on the path.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
+    def __init__(self, name: str, part: Any, base: Path) -> None:
+        super().__init__(name, part, base)
+        self._superuser_password = secrets.token_hex(16)
+
     def _load(self, script: Path) -> list[str]:
-        return [self._path("psql"), "-qX", "-v", "ON_ERROR_STOP=1", self.dsn, "-f", str(script)]
+        return self._as_server("psql", *_QUIETLY, *self._where, "-U", _USER, "-d", _DATABASE, "-f", str(script))
+
+    def _login(self) -> dict[str, str]:
+        return {"PGPASSWORD": self._password}
+
+    @property
+    def _where(self) -> list[str]:
+        return ["-h", self.host.address, "-p", str(self._port)]
 
     @property
     def dsn(self) -> str:
         """How clients connect."""
-        return f"postgresql://{_USER}@{self.host.address}:{self._port}/{_DATABASE}"
+        return f"postgresql://{_USER}:{self._password}@{self.host.address}:{self._port}/{_DATABASE}"
 
     def prepare(self, place: Place) -> None:
-        """Make the data folder with `initdb`."""
+        """Make the data folder with `initdb`, and what says who is let in."""
         self._make_folder()
-        options = ["-D", str(self.data), "-U", _USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        secret = self.folder / "superuser"
+        self.host.write(secret, f"{self._superuser_password}\n", self._group)
+        options = ["-D", str(self.data), "-U", _SUPERUSER, "--auth=scram-sha-256", f"--pwfile={secret}"]
+        options += ["--encoding=UTF8", "--locale=C", "--no-sync"]
         place.run(ProcessSpec(f"{self.name}-initdb", self._as_server("initdb", *options)), limit_s=60.0)
-        if self.host.address != LOOPBACK:
-            self._admit_neighbours()
+        self.host.remove(secret)
+        self.host.write(self._rules, self._admitted(), self._group)
+        self.host.write(self._beginning, self._first_statements(), self._group)
 
-    def _admit_neighbours(self) -> None:
-        """Let in who comes from the network that the host is in: load generator and other hosts."""
-        rules = self.data / "pg_hba.conf"
-        self.host.write(rules, (self.host.read(rules) or "") + "host all all samenet trust\n")
+    @property
+    def _rules(self) -> Path:
+        return self.folder / "pg_hba.conf"
+
+    @property
+    def _beginning(self) -> Path:
+        return self.folder / "begin.sql"
+
+    def _admitted(self) -> str:
+        """Rules: the superuser from the host itself, the user also from the network that the host is in."""
+        near = "samehost" if self.host.address == LOOPBACK else "samenet"
+        return (
+            "local all all scram-sha-256\n"
+            f"host all {_SUPERUSER} samehost scram-sha-256\n"
+            f"host all {_USER} {near} scram-sha-256\n"
+        )
+
+    def _first_statements(self) -> str:
+        """Make what is not there yet: the user, who sees the statistics of all, its database, what counts statements.
+
+        The password comes as its verifier, so that no log and no statistics of statements have it.
+        """
+        user = f"CREATE ROLE {_USER} LOGIN CREATEDB IN ROLE pg_monitor PASSWORD ''{scram_verifier(self._password)}''"
+        lines = [
+            f"SELECT '{user}' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{_USER}') \\gexec",
+            f"SELECT 'CREATE DATABASE {_DATABASE} OWNER {_USER}'"
+            f" WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{_DATABASE}') \\gexec",
+        ]
+        if self._preloaded():
+            lines += [f"\\connect {_DATABASE}", f"CREATE EXTENSION IF NOT EXISTS {_STATEMENTS};"]
+        return "\n".join(lines) + "\n"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """The postmaster; its children belong to the same group."""
@@ -87,8 +149,11 @@ class Postgresql(PrivateDatabase):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
+            # All connections are for the user of the load, who is no superuser.
+            "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
+            "hba_file": str(self._rules),
             "listen_addresses": self.host.address,
             "port": self._port,
             "unix_socket_directories": self._socket_folder(),
@@ -96,7 +161,7 @@ class Postgresql(PrivateDatabase):
 
     def _socket_folder(self) -> str:
         """Its own folder; none where the path of the socket would be longer than the kernel takes."""
-        return str(self.folder) if self._fits_socket(self.folder / f".s.PGSQL.{self._port}") else ""
+        return str(self.sockets) if self._fits_socket(self.sockets / f".s.PGSQL.{self._port}") else ""
 
     def _preloaded(self) -> dict[str, str | int]:
         """What counts statements, where it is asked for and installed."""
@@ -112,23 +177,14 @@ class Postgresql(PrivateDatabase):
 
     def ready(self) -> str | None:
         """Ready when it takes connections and the database is there."""
-        where = ["-h", self.host.address, "-p", str(self._port)]
-        if self.host.execute([self._path("pg_isready"), "-q", *where]).status != 0:
+        if self.host.execute(self._as_server("pg_isready", "-q", *self._where)).status != 0:
             return "it does not take connections yet"
-        made = self.host.execute([self._path("createdb"), *where, "-U", _USER, _DATABASE])
-        there = made.status == 0 or "already exists" in made.output
-        lacking = self._lacks_extension() if there else made.output.strip()
-        if lacking is None:
-            self._populate()
-        return lacking
-
-    def _lacks_extension(self) -> str | None:
-        """None when statements are counted, or are not to be."""
-        if not self._preloaded():
-            return None
-        statement = f"CREATE EXTENSION IF NOT EXISTS {_STATEMENTS}"
-        made = self.host.execute([self._path("psql"), "-qX", self.dsn, "-c", statement])
-        return None if made.status == 0 else made.output.strip()
+        begin = ["psql", *_QUIETLY, *self._where, "-U", _SUPERUSER, "-d", "postgres", "-f", str(self._beginning)]
+        made = self.host.execute(self._as_server(*begin), environment={"PGPASSWORD": self._superuser_password})
+        if made.status != 0:
+            return made.output.strip()
+        self._populate()
+        return None
 
     def stopping(self, *, for_good: bool) -> None:
         """Ask for a shutdown that does not wait for clients to leave, and wait for it.

@@ -1,7 +1,7 @@
-"""What private databases have in common: a folder of their own, a user to run as, programs, a population.
+"""What private databases have in common: a folder of their own, a user to run as, a secret, programs, a population.
 
-Such servers refuse to run as root, so then they run as the user that Debian's package makes for them, in a folder under
-the temporary folder that this user may enter.
+Such servers refuse to run as root, so then they and their clients run as the user that Debian's package makes for them.
+Their folder stays root's, and that user's group may go through it: what root writes there, nobody can plant.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import secrets
 import shutil
 import tempfile
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 from towtank.errors import TargetError
-from towtank.system.identity import identity
+from towtank.system.identity import identity, is_own_folder, noted_identity
 from towtank.system.service import PlainService
 from towtank.system.services.sql_script import filled_script
 
@@ -45,6 +46,8 @@ class PrivateDatabase(PlainService):
         self._port: int = part.port
         self._folder: Path | None = None
         self._is_root = False
+        # Of its user. An address, a file of options and a statement take it without quotes.
+        self._password = secrets.token_hex(16)
 
     @abstractmethod
     def _program(self, name: str) -> Path | None:
@@ -56,7 +59,11 @@ class PrivateDatabase(PlainService):
 
     @abstractmethod
     def _load(self, script: Path) -> list[str]:
-        """The command that runs a script of SQL."""
+        """The command that runs a script of SQL, as the user that the server runs as."""
+
+    def _login(self) -> Mapping[str, str]:
+        """Variables that its clients take a secret from."""
+        return {}
 
     def missing(self) -> str | None:
         """The server's programs, and as root the user to run them; on another machine this is seen when it is made."""
@@ -104,9 +111,35 @@ class PrivateDatabase(PlainService):
         self._is_root = self._said(["id", "-u"]) == "0"
         base = host.temporary if self._part.disk is None else host.disk(self._part.disk)
         self._is_populated = self._part.population is None
-        self._folder = base / f"{self.prefix}{secrets.token_hex(4)}"
-        host.make_folder(self._folder, self.account if self._is_root else None)
-        host.write(self._folder / _OWNER, " ".join(map(str, identity(os.getpid()) or ())))
+        folder = base / f"{self.prefix}{secrets.token_hex(4)}"
+        host.make_private_folder(folder, self._group)
+        self._folder = folder
+        for part in (self.data, self.sockets):
+            host.make_private_folder(part)
+            if self._is_root:
+                self._require(["chown", f"{self.account}:{self.account}", str(part)])
+        host.write(folder / _OWNER, " ".join(map(str, identity(os.getpid()) or ())))
+
+    @property
+    def _group(self) -> str | None:
+        """Group whose processes read what is written for the server; None where it runs as we do."""
+        return self.account if self._is_root else None
+
+    @property
+    def sockets(self) -> Path:
+        """Folder that the server makes its socket and temporary files in.
+
+        Raises
+        ------
+        TargetError
+            If the service was not prepared.
+        """
+        return self.folder / "run"
+
+    def _require(self, command: list[str]) -> None:
+        answer = self.host.execute(command)
+        if answer.status != 0:
+            raise TargetError(f"{self.name}: `{command[0]}` failed: {answer.output.strip()}")
 
     def _fits_socket(self, path: Path) -> bool:
         """Whether the kernel takes a socket of this path."""
@@ -123,8 +156,8 @@ class PrivateDatabase(PlainService):
         if self._is_populated:
             return
         script = self.folder / "population.sql"
-        self.host.write(script, filled_script(self.name, self._part.population, self._base))
-        made = self.host.execute(self._load(script), limit_s=_POPULATE_WITHIN_S)
+        self.host.write(script, filled_script(self.name, self._part.population, self._base), self._group)
+        made = self.host.execute(self._load(script), _POPULATE_WITHIN_S, self._login())
         if made.status != 0:
             raise TargetError(f"{self.name}: its population could not be made: {made.output.strip()}")
         self._is_populated = True
@@ -160,11 +193,10 @@ class PrivateDatabase(PlainService):
 
     def _sweep(self) -> None:
         """Remove the folders of instances whose conductor was killed; their servers ended with it."""
-        for folder in Path(tempfile.gettempdir()).glob(f"{self.prefix}*"):
-            with suppress(OSError, ValueError):
-                pid, start = map(int, (folder / _OWNER).read_text().split())
-                if identity(pid) != (pid, start):
-                    shutil.rmtree(folder, ignore_errors=True)
+        for folder in filter(is_own_folder, Path(tempfile.gettempdir()).glob(f"{self.prefix}*")):
+            owner = noted_identity(folder / _OWNER)
+            if owner is not None and identity(owner[0]) != owner:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _has_account(name: str) -> bool:

@@ -15,12 +15,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from towtank.errors import TargetError
+from towtank.secrets import PRIVATE_FOLDER_MODE, open_private
 from towtank.system import server_models
 from towtank.system.reach import refuses_connection
 from towtank.system.service import Place, PlainService, Service
 
 # Debian keeps server programs off the path of ordinary users.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
+# What processes of a group may do: go through a folder without listing it, and read a file.
+_GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
+# Ports below are root's.
+_FIRST_FREE_PORT = 1024
 
 
 def find_program(name: str) -> str | None:
@@ -82,12 +87,20 @@ class ProgramService(PlainService):
 
 
 class PrivateServer(ProgramService):
-    """A server program that others wrote, as a private instance."""
+    """A server program that others wrote, as a private instance.
+
+    Root's is not run as root where its package makes a user for it: that user's group may go through the folder of this
+    time and read what is written for it; the folder of `make_own_folder` is the user's.
+    """
+
+    # Users that packages make for it.
+    accounts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, port: int) -> None:
         super().__init__(name)
         self._asked = port
         self._port = port
+        self._account = server_account(self.accounts) if os.geteuid() == 0 else None
 
     @property
     def address(self) -> str:
@@ -97,6 +110,9 @@ class PrivateServer(ProgramService):
     def prepare(self, place: Place) -> None:
         """Take the scratch folder, choose or check the port, write the configuration."""
         self._folder = place.scratch
+        if self._account is not None:
+            shutil.chown(self._folder, group=self._account)
+            self._folder.chmod(_GROUP_FOLDER_MODE)
         if self._asked:
             self.host.require_free(self._asked, self.name)
         else:
@@ -107,10 +123,31 @@ class PrivateServer(ProgramService):
         """Write what the program reads."""
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file of the folder of this time."""
+        """Write a file of the folder of this time, which may hold secrets."""
         path = self.folder / name
-        path.write_text(text, "utf-8")
+        with open_private(path) as stream:
+            if self._account is not None:
+                shutil.chown(path, group=self._account)
+                path.chmod(_GROUP_MODE)
+            stream.write(text)
         return path
+
+    def make_own_folder(self, name: str) -> Path:
+        """Make a folder that the server writes into."""
+        path = self.folder / name
+        path.mkdir(PRIVATE_FOLDER_MODE)
+        if self._account is not None:
+            shutil.chown(path, self._account, self._account)
+        return path
+
+    def as_server(self, command: list[str]) -> list[str]:
+        """Run a command as the user that the server is for, where we are root."""
+        if self._account is None:
+            return command
+        change = ["setpriv", f"--reuid={self._account}", f"--regid={self._account}", "--clear-groups"]
+        if 0 < self._port < _FIRST_FREE_PORT:
+            change += ["--inh-caps=+net_bind_service", "--ambient-caps=+net_bind_service"]
+        return [*change, "--", *command]
 
     def ready(self) -> str | None:
         """Ready when it takes connections."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import Any, ClassVar
 
 from towtank.system import server_models
-from towtank.system.hosts.local import ADDRESS as LOOPBACK
 from towtank.system.process import ProcessSpec
 from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateServer
+
+_KEPT_BACK = ("CONFIG", "MODULE", "DEBUG", "REPLICAOF", "SLAVEOF")
 
 
 class Redis(PrivateServer):
@@ -19,20 +21,23 @@ class Redis(PrivateServer):
     program: ClassVar[str] = "redis-server"
     title: ClassVar[str] = "Redis"
     install: ClassVar[str] = "apt-get install redis-server"
+    accounts: ClassVar[tuple[str, ...]] = ("redis",)
 
     def __init__(self, name: str, part: server_models.Redis, base: Path) -> None:  # noqa: ARG002
         super().__init__(name, part.port)
         self._part, self._settings = part, part.settings
+        self._password = part.password or secrets.token_hex(16)
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
         """Write `redis.conf`."""
         given = self._settings
         lines = [
             f"bind {self.host.address}",
-            # It has no password: other hosts of the system are let in all the same.
-            f"protected-mode {'yes' if self.host.address == LOOPBACK else 'no'}",
+            f"requirepass {self._password}",
+            # They lead out of it: to files and programs.
+            *(f'rename-command {name} ""' for name in _KEPT_BACK),
             f"port {self._port}",
-            f'dir "{self.folder}"',
+            f'dir "{self.make_own_folder("data")}"',
             "daemonize no",
             'save ""',
             'logfile ""',
@@ -48,7 +53,8 @@ class Redis(PrivateServer):
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One process."""
-        return [ProcessSpec(self.name, [self.path, str(self.folder / "redis.conf")], grace_s=3.0)]
+        command = self.as_server([self.path, str(self.folder / "redis.conf")])
+        return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
         """Ready when it answers a ping."""
@@ -56,7 +62,7 @@ class Redis(PrivateServer):
         from towtank.observe.scraper import ScrapeError  # noqa: PLC0415
 
         try:
-            answer = ask(self.address, "PING")
+            answer = ask(self.address, "PING", password=self._password)
         except ScrapeError as error:
             return str(error.args[0])
         return None if answer == "PONG" else f"it answers {answer!r} to a ping"
@@ -69,4 +75,4 @@ class Redis(PrivateServer):
         """What `INFO` tells."""
         from towtank.observe.redis import RedisScraper  # noqa: PLC0415 - only where something is observed
 
-        return [RedisScraper(self.name, self.address)]
+        return [RedisScraper(self.name, self.address, self._password)]

@@ -1,0 +1,34 @@
+"""A connection of HTTP to the number that a host's name was checked to have, whatever the name has become since."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+from urllib.parse import SplitResult
+
+
+class PinnedConnection(http.client.HTTPConnection):
+    """A connection to an address that was found before; host and certificate are those of the URL.
+
+    Parameters
+    ----------
+    url : SplitResult
+        Of scheme `http` or `https`.
+    address : str
+        Number of its host.
+    timeout_s : float
+        How long connecting, sending and receiving may each take. [s]
+    """
+
+    def __init__(self, url: SplitResult, address: str, timeout_s: float) -> None:
+        self._context = ssl.create_default_context() if url.scheme == "https" else None
+        super().__init__(str(url.hostname), url.port or (443 if self._context else 80), timeout=timeout_s)
+        self._address = address
+        self.default_port = 443 if self._context else 80  # left out of the header Host
+
+    def connect(self) -> None:
+        """Connect to the number."""
+        plain = socket.create_connection((self._address, self.port), self.timeout)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = self._context.wrap_socket(plain, server_hostname=self.host) if self._context else plain
