@@ -1,14 +1,10 @@
-"""An archive is a whole document after every exchange, also on a full disk and after a kill."""
+"""An archive is a whole document after every exchange, also on a full disk."""
 
 from __future__ import annotations
 
 import json
 import os
 import resource
-import signal
-import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,17 +19,6 @@ from towtank.record.exchange import Exchange
 
 # Larger than any buffer of a stream.
 LONG = "x" * 300_000
-KILLED = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[2])
-from pathlib import Path
-from test_record_archive import LONG, exchange
-from towtank.record.archive import Archive
-archive = Archive(Path(sys.argv[1]))
-print("ready", flush=True)
-while True:
-    archive.add(exchange(LONG))
-"""
 
 
 @dataclass
@@ -82,21 +67,6 @@ def test_what_was_recorded_before_the_disk_was_full_is_whole(tmp_path: Path, roo
         archive.close()
     assert entries(tmp_path / "a.har") == ["one", LONG]
     assert archive.count == 2
-
-
-def test_a_killed_recording_is_whole_and_its_owners_alone(tmp_path: Path) -> None:
-    path = tmp_path / "a.har"
-    command = [sys.executable, "-c", KILLED, str(path), str(Path(__file__).parent)]
-    recording = subprocess.Popen(command, stdout=subprocess.PIPE)
-    assert recording.stdout is not None
-    assert recording.stdout.readline() == b"ready\n"
-    while path.stat().st_size < 20 * len(LONG):
-        assert recording.poll() is None
-    recording.send_signal(signal.SIGKILL)
-    recording.wait()
-    recording.stdout.close()
-    assert set(entries(path)) == {LONG}
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_what_is_no_file_is_not_taken(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The HTTP Archive that a recording is kept in while it is made: a whole file after every exchange.
 
 Entry n stands in line n, so that notes about line n are notes about request n. Each entry is written in place of the
-end of the document together with a new end, in one call: a recording that is killed loses nothing but the exchange in
-progress. Where the disk is full, the old end is put back.
+end of the document together with a new end, in one call; where the disk is full, the old end is put back. A kill in the
+very middle of that call leaves a document that is cut off in its last entry.
 """
 
 from __future__ import annotations
