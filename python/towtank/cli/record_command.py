@@ -193,7 +193,9 @@ def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
 
 
 def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    from towtank.terminal import visible  # noqa: PLC0415
+
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 def _teller(*, quiet: bool) -> Callable[[str], None]:
