@@ -290,7 +290,7 @@ class _Builder:
         if depth > DEPTH_AT_MOST:
             raise self._error(event, f"must be nested at most {DEPTH_AT_MOST} deep")
         if isinstance(event, AliasEvent):
-            return self._alias(event, path)
+            return self._alias(event, path, depth)
         anchor = event.anchor if isinstance(event, NodeEvent) else None
         if anchor is not None:
             self.anchors[anchor] = None  # in the making: an alias to it from inside would be endless
@@ -324,22 +324,26 @@ class _Builder:
         mapping.value[key] = node
         mapping.keys[key] = place
 
-    def _alias(self, event: AliasEvent, path: Path_) -> Node:
+    def _alias(self, event: AliasEvent, path: Path_, depth: int) -> Node:
         target = self.anchors.get(event.anchor, "unknown")
         if isinstance(target, str):
             raise self._error(event, f"must be the alias of an anchor given before, got *{event.anchor}")
         if target is None:
             raise self._error(event, f"must not contain itself, got *{event.anchor} inside &{event.anchor}")
-        return self._expand(event, target, path)
+        return self._expand(event, target, path, depth)
 
-    def _expand(self, event: Event, target: Node, path: Path_) -> Node:
-        """Copy an anchored value; every copied value counts, so that a bomb meets the bound."""
+    def _expand(self, event: Event, target: Node, path: Path_, depth: int) -> Node:
+        """Copy an anchored value; every copied value counts, and its depth, so that a bomb meets the bounds."""
+        if depth > DEPTH_AT_MOST:
+            raise self._error(event, f"must be nested at most {DEPTH_AT_MOST} deep with aliases written out")
         node = self._make(event, target.value, path)
         node.line, node.column, node.keys = target.line, target.column, target.keys
         if isinstance(target.value, dict):
-            node.value = {key: self._expand(event, child, (*path, key)) for key, child in target.value.items()}
+            node.value = {
+                key: self._expand(event, child, (*path, key), depth + 1) for key, child in target.value.items()
+            }
         elif isinstance(target.value, list):
-            node.value = [self._expand(event, child, (*path, i)) for i, child in enumerate(target.value)]
+            node.value = [self._expand(event, child, (*path, i), depth + 1) for i, child in enumerate(target.value)]
         return node
 
     def _text(self, event: ScalarEvent) -> str:

@@ -136,7 +136,10 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Run("towtank record proxy", (Line("towtank record proxy", more="--listen 127.0.0.1:8899", serves=True),)),
         Run("chromium", (Line("chromium", shown="a window of a browser; tests/record drives one without"),)),
         Texts("shop.example: the client ended"),
-        Run("towtank record browser", (Line("towtank record browser", more="--think 1s", needs="chromium"),)),
+        Run(
+            "towtank record browser",
+            (Line("towtank record browser", more="--think 1s --no-sandbox", needs="chromium"),),
+        ),
         Snippet("schema: towtank/browser-script/1", kind="browser-script"),
     ),
     "docs/guides/size-a-system.md": (

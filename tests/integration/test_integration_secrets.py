@@ -7,6 +7,7 @@ import json
 import stat
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from canaries import Arguments, Found, canary, found_in, listening, search
@@ -265,7 +266,7 @@ def test_an_endpoint_with_a_login_is_refused_without_showing_it(bench: Bench) ->
     assert found_in(ended.stdout + ended.stderr) == []
 
 
-# A server of ours that checks its logins, and an existing server that gets a password although it needs none.
+# Two servers of ours that check their logins, one of which the content server is given as an address.
 DATABASES = """
 schema: towtank/system/1
 name: stores
@@ -305,6 +306,14 @@ load: {kind: closed, stages: {ramp_up: 100 ms, settle: 100 ms, steady: 1 s}}
 """
 
 
+def with_password(address: str, password: str) -> str:
+    """Give the user of a PostgreSQL another password; the address with it."""
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"ALTER ROLE towtank PASSWORD '{password}'")
+    return address.replace(f":{urlsplit(address).password}@", f":{password}@")
+
+
 @pytest.mark.skipif(
     not all(map(find_program, ("mariadbd", "postgres"))),
     reason="needs databases: apt-get install mariadb-server postgresql",
@@ -316,7 +325,7 @@ def test_logins_of_databases_are_in_no_arguments(bench: Bench, arguments: Argume
     with arguments.watching():
         said = run(bench, "system", "up", "stores.yaml", "--quiet")
         state = json.loads((bench.folder / "state" / "up" / "stores.json").read_text())
-        held = state["addresses"]["held"][0].replace("@", f":{canary('held')}@")
+        held = with_password(state["addresses"]["held"][0], canary("held"))
         (bench.folder / "system.yaml").write_text(CONTENT % held)
         said += run(bench, "run", "study.yaml", "--out", bench.results, "--no-report")
         (bench.folder / "workload.yaml").write_text(STATEMENTS % (canary("first"), canary("second")))
@@ -326,7 +335,7 @@ def test_logins_of_databases_are_in_no_arguments(bench: Bench, arguments: Argume
         said += run(bench, "system", "status") + run(bench, "system", "down", "stores.yaml")
     assert found_in(said) == []
     assert "shop answers at mysql://***@127.0.0.1:" in said
-    assert "held answers at postgresql://" in said
+    assert "held answers at postgresql://***@127.0.0.1:" in said
     assert arguments.found == {}
     assert any("content_server serve" in text for text in arguments.seen)
     assert_kept_private(search(bench.results, PRIVATE), "files/system.yaml")

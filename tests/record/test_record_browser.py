@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 from pathlib import Path
@@ -19,6 +20,8 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 pytestmark = [pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
+# As root Chromium has none.
+SANDBOX = ["--no-sandbox"] if os.geteuid() == 0 else []
 SCRIPT = """schema: towtank/browser-script/1
 steps:
   - open: {url}/
@@ -39,7 +42,7 @@ def write_script(bench: Bench, site: Site, text: str = SCRIPT) -> Path:
 def test_a_scripted_session_runs_again(bench: Bench, site: Site) -> None:
     write_script(bench, site)
     options = ["--think", "0 s", "--out", "shop.yaml", "--keep-passwords", "--har", "shop.har"]
-    ended = bench.towtank("record", "browser", "--script", "steps.yaml", *options)
+    ended = bench.towtank("record", "browser", *SANDBOX, "--script", "steps.yaml", *options)
     assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
     assert site.refused == []
     session = yamlfile.load(bench.folder / "shop.yaml").data["transactions"]["session"]
@@ -64,7 +67,7 @@ def test_a_scripted_session_runs_again(bench: Bench, site: Site) -> None:
 
 def test_pages_over_tls_and_the_think_time_between_them(bench: Bench, secure_site: Site) -> None:
     urls = [f"{secure_site.url}/", f"{secure_site.url}/login"]
-    ended = bench.towtank("record", "browser", *urls, "--think", "2 s", "--insecure", "--json", "--quiet")
+    ended = bench.towtank("record", "browser", *SANDBOX, *urls, "--think", "2 s", "--insecure", "--json", "--quiet")
     document = json.loads(ended.stdout)
     assert (ended.returncode, document["how"]) == (0, "browser")
     assert document["targets"] == {"target_127_0_0_1": secure_site.url}
@@ -77,7 +80,7 @@ def test_a_page_that_cannot_be_reached(bench: Bench) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))  # bound and not listening: nobody answers, and nobody else can take it
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
-        ended = bench.towtank("record", "browser", url, "--out", "w.yaml")
+        ended = bench.towtank("record", "browser", *SANDBOX, url, "--out", "w.yaml")
     assert ended.returncode == 6
     assert f"{url} cannot be opened: the server could not be reached: Connection refused" in ended.stderr
     assert list(bench.scratch.iterdir()) == []
@@ -86,7 +89,7 @@ def test_a_page_that_cannot_be_reached(bench: Bench) -> None:
 
 def test_an_element_that_is_not_there(bench: Bench, site: Site) -> None:
     path = write_script(bench, site, 'schema: towtank/browser-script/1\nsteps:\n- open: {url}/\n- click: "#nothing"\n')
-    ended = bench.towtank("record", "browser", "--script", path.name, "--har", "kept.har")
+    ended = bench.towtank("record", "browser", *SANDBOX, "--script", path.name, "--har", "kept.har")
     assert ended.returncode == 2
     fault = (
         "steps.yaml:4:10: steps[1].click: must be an element to click, got '#nothing', which is not there after 10 s"
@@ -98,13 +101,13 @@ def test_an_element_that_is_not_there(bench: Bench, site: Site) -> None:
 
 def test_a_selector_that_is_none(bench: Bench, site: Site) -> None:
     path = write_script(bench, site, 'schema: towtank/browser-script/1\nsteps:\n- open: {url}/\n- click: "a[[["\n')
-    ended = bench.towtank("record", "browser", "--script", path.name)
+    ended = bench.towtank("record", "browser", *SANDBOX, "--script", path.name)
     assert ended.returncode == 2
     assert "steps.yaml:4:10: steps[1].click: must be a CSS selector, got 'a[[[' instead" in ended.stderr
 
 
 def test_nothing_stays_behind_when_it_is_killed(bench: Bench, site: Site) -> None:
-    process = bench.start("record", "browser", f"{site.url}/", f"{site.url}/login", "--think", "60 s")
+    process = bench.start("record", "browser", *SANDBOX, f"{site.url}/", f"{site.url}/login", "--think", "60 s")
     until(lambda: "GET /logo.png" in site.asked)
     assert bench.left()
     process.kill()
@@ -114,7 +117,7 @@ def test_nothing_stays_behind_when_it_is_killed(bench: Bench, site: Site) -> Non
 
 def test_ctrl_c_gives_the_workload_so_far(bench: Bench, site: Site) -> None:
     urls = [f"{site.url}/", f"{site.url}/login"]
-    process = bench.start("record", "browser", *urls, "--think", "60 s", "--out", "so-far.yaml")
+    process = bench.start("record", "browser", *SANDBOX, *urls, "--think", "60 s", "--out", "so-far.yaml")
     until(lambda: "GET /logo.png" in site.asked)
     ended = bench.stop(process)
     assert ended.returncode == 5

@@ -214,3 +214,26 @@ def test_without_chromium_it_is_said_what_installs_it(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert run(["record", "browser", f"{site.url}/"]) == 6
     assert "needs Chromium, and none is installed\n\nhint: apt-get install chromium" in capsys.readouterr().err
+
+
+def test_root_gives_up_the_sandbox_by_name_only(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from towtank.cli.app import run  # noqa: PLC0415
+    from towtank.record.chromium import Chromium  # noqa: PLC0415
+
+    stub = tmp_path / "chromium"
+    stub.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >{tmp_path}/arguments\n')
+    stub.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert run(["record", "browser", f"{site.url}/"]) == 6
+    assert "Chromium has no sandbox as root" in capsys.readouterr().err
+    assert not (tmp_path / "arguments").exists(), "it is not started"
+    for sandbox, user in ((False, 0), (True, 1000)):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        with Chromium.start("127.0.0.1:1", "pin", sandbox=sandbox):
+            until((tmp_path / "arguments").exists)
+            until(lambda: "about:blank" in (tmp_path / "arguments").read_text())
+        assert ("--no-sandbox" in (tmp_path / "arguments").read_text()) is not sandbox
+        (tmp_path / "arguments").unlink()

@@ -18,12 +18,28 @@ from waiting import until
 
 from towtank.record.authority import Authority
 from towtank.record.bodies import KEPT_AT_MOST
+from towtank.record.proxy import tunnel_end
+from towtank.record.relay import Origin
 
 Start = Callable[..., Running]
 
 
 def client(proxy: Running, **options: Any) -> httpx.Client:
     return httpx.Client(proxy=proxy.url, timeout=30, **options)
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["h:000080" + "0" * 5000, "127.0.0.1:000080999999", "h:0", "h:65536", "h:99999", "h:٨٠", "h:", ":80", "h"],
+)
+def test_a_tunnel_to_what_is_no_port_is_none(target: str) -> None:
+    assert tunnel_end(target) is None
+
+
+def test_a_tunnel_to_a_port_names_its_server() -> None:
+    assert [tunnel_end(f"H.example:{port}") for port in ("1", "65535", "00443")] == [
+        Origin("https", "h.example", port) for port in (1, 65535, 443)
+    ]
 
 
 def header(side: dict[str, Any], name: str) -> str:

@@ -110,16 +110,38 @@ def test_what_root_writes_for_the_server_cannot_be_planted(tmp_path: Path) -> No
         assert not (database.folder / "superuser").exists()
 
 
+def populated(folder: Path, script: str) -> Postgresql:
+    (folder / "population.sql").write_text(script)
+    population = SqlPopulation(script=str(folder / "population.sql"))
+    return Postgresql("database", model.Postgresql(kind="postgresql", host="here", population=population), Path())
+
+
 @needs_server
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the client as another user")
-def test_the_client_of_a_population_runs_as_the_user_of_the_server(tmp_path: Path) -> None:
-    (tmp_path / "population.sql").write_text("\\set who `id -un`\nCREATE TABLE ran_as AS SELECT :'who' AS who;\n")
-    population = SqlPopulation(script=str(tmp_path / "population.sql"))
-    part = model.Postgresql(kind="postgresql", host="here", population=population)
-    database = Postgresql("database", part, Path())
+@pytest.mark.parametrize("command", ["\\! touch {seen}", "\\set a `touch {seen}`", "\\o | touch {seen}", "\\i {seen}"])
+def test_a_population_runs_no_command(tmp_path: Path, command: str) -> None:
+    seen = tmp_path / "seen"
+    database = populated(tmp_path, f"CREATE TABLE a (n int);\n{command.format(seen=seen)}\n")
+    with pytest.raises(TargetError, match="backslash commands are restricted"):
+        System([database], tmp_path / "data", tmp_path / "logs").up()
+    assert not seen.exists()
+
+
+@needs_server
+def test_a_population_brings_its_rows(tmp_path: Path) -> None:
+    rows = "".join(f"{number}\t\\N\n" for number in range(3))
+    database = populated(tmp_path, f"CREATE TABLE a (n int, t text);\nCOPY a FROM STDIN;\n{rows}\\.\nSELECT 1;\n")
     with System([database], tmp_path / "data", tmp_path / "logs") as system:
         system.up()
-        assert ask(database.dsn, "SELECT who FROM ran_as") == "postgres"
+        assert ask(database.dsn, "SELECT sum(n), count(t) FROM a") == "3|0"
+
+
+@needs_server
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs clients as another user")
+def test_clients_run_as_the_user_of_the_server(tmp_path: Path) -> None:
+    database = service()
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        system.up()
+        assert database._load(Path("population.sql"))[:2] == ["setpriv", "--reuid=postgres"]
 
 
 @needs_server

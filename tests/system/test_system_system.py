@@ -96,6 +96,26 @@ def test_services_come_up_in_order_and_go_down_in_reverse(make: Any, journal: li
     assert refuses_connection(endpoints.addresses["content"][0])
 
 
+@pytest.mark.parametrize("step", ["stopping", "stopped"])
+def test_a_service_that_fails_to_go_leaves_nothing_of_the_others_up(make: Any, journal: list[str], step: str) -> None:
+    first, second, third = (Small(name, journal) for name in ("first", "second", "third"))
+    system = make(first, second, third)
+    system.up()
+    scratch, processes = system._scratch, [process for _, process in system._processes]
+
+    def fails(**_: Any) -> None:
+        raise OSError("no room")
+
+    setattr(second, step, fails)
+    with pytest.raises(OSError, match="no room"):
+        system.down()
+    assert [process.status() is None for process in processes] == [False] * 3
+    assert {"stopped first", "stopped third"} <= set(journal)
+    assert not scratch.exists()
+    assert system._lock is None
+    system.down()
+
+
 def test_what_is_stopped_to_be_started_again_is_told_so(make: Any, journal: list[str]) -> None:
     system = make(Small("database", journal))
     system.up()

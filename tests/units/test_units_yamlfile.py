@@ -54,6 +54,15 @@ def test_every_key_and_value_has_its_place(tmp_path: Path) -> None:
     assert yamlfile.where(inner.path) == "b[0].c.d"
 
 
+def test_aliases_in_aliases_are_not_deeper_than_what_is_written_out(tmp_path: Path) -> None:
+    path = tmp_path / "deep.yaml"
+    lines = [f"a0: &a0 {'[' * 40}1{']' * 40}"]
+    lines += [f"a{step}: &a{step} {'[' * 40}*a{step - 1}{']' * 40}" for step in range(1, 30)]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(StudyError, match=r"2:[0-9]+: must be nested at most 50 deep with aliases written out"):
+        yamlfile.load(path)
+
+
 def test_aliases_are_copies_with_the_place_of_their_anchor(tmp_path: Path) -> None:
     document = read(tmp_path, "a: &x {k: [1, 2]}\nb: *x\n")
     assert document.data == {"a": {"k": [1, 2]}, "b": {"k": [1, 2]}}

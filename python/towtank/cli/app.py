@@ -72,7 +72,9 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return ExitStatus.STOPPED
     except TowtankError as error:
-        print("\n".join([*error.failed_parts, str(error)]), file=sys.stderr)
+        from towtank.terminal import visible  # noqa: PLC0415
+
+        print(visible("\n".join([*error.failed_parts, str(error)])), file=sys.stderr)
         return ExitStatus.INTERNAL if error.failed_parts else error.exit_status
     except OSError as error:
         return _no_access(error) or _internal_fault()

@@ -69,16 +69,18 @@ def tell_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_SH
     """
     import sys  # noqa: PLC0415
 
+    from towtank.terminal import visible  # noqa: PLC0415
     from towtank.workload.importers.writing import note_lines  # noqa: PLC0415
 
     draft = imported.draft
     for note in draft.notes.sorted():
         for line in note_lines(draft.source, note, places):
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
     for line in draft.findings.get("summary", []):
-        print(line, file=sys.stderr)
+        print(visible(line), file=sys.stderr)
     if out is not None:
         goals = {name: address.removeprefix("http://") for name, address in draft.targets.items()}
         named = [f"--address {name}={goals[name] if addresses else 'HOST:PORT'}" for name in goals]
         targets = " ".join(named or ["--address HOST:PORT"])
-        print(f"{out}: {len(draft.transactions)} transactions. Try: towtank drive {out} {targets}", file=sys.stderr)
+        line = f"{out}: {len(draft.transactions)} transactions. Try: towtank drive {out} {targets}"
+        print(visible(line), file=sys.stderr)

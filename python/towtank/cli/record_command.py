@@ -101,6 +101,9 @@ def browser(
     force: _Force = False,
     har: _Har = None,
     only: _Only = None,
+    no_sandbox: Annotated[
+        bool, typer.Option("--no-sandbox", help="Let pages run without Chromium's sandbox, as root must.")
+    ] = False,
     keep_passwords: _Passwords = False,
     insecure: _Insecure = False,
     cacert: _Authorities = None,
@@ -121,7 +124,7 @@ def browser(
     if bool(url) == (script is not None):
         given.fault("URL", f"must be given, or else --script, got {'both' if url else 'neither'}")
     given.refuse_faults()
-    session = Session(_actions(url or [], script), think_s, timeout_s)
+    session = Session(_actions(url or [], script), think_s, timeout_s, sandbox=not no_sandbox)
     with StopRequest() as stop, archive_at(har, _note) as archive:
         hosts = frozenset(host.lower() for host in only or ())
         recorder = Recorder(archive, hosts, _teller(quiet=quiet), own_pages=True)
@@ -190,7 +193,9 @@ def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
 
 
 def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    from towtank.terminal import visible  # noqa: PLC0415
+
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 def _teller(*, quiet: bool) -> Callable[[str], None]:

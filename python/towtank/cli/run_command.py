@@ -39,7 +39,7 @@ def command(
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Whether the report is written.")] = True,
 ) -> int:
-    """Run a study, write its report."""
+    """Run a study, write its report. A study starts programs: read one of somebody else before you run it."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.display import display_for  # noqa: PLC0415
     from towtank.conduct.request import StudyRequest, new_folder, recorded_request  # noqa: PLC0415

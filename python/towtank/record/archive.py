@@ -1,7 +1,8 @@
 """The HTTP Archive that a recording is kept in while it is made: a whole file after every exchange.
 
-Entry n stands in line n, so that notes about line n are notes about request n. The end of the document is written after
-every entry and written over by the next one: a recording that is killed loses nothing but the exchange in progress.
+Entry n stands in line n, so that notes about line n are notes about request n. Each entry is written in place of the
+end of the document together with a new end, in one call; where the disk is full, the old end is put back. A kill in the
+very middle of that call leaves a document that is cut off in its last entry.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from typing import Any
 
 from towtank import __version__
 from towtank.errors import StudyError
+from towtank.files import other_kind
 from towtank.record.exchange import Exchange
 
 # A recording has secrets in it: nobody but its owner may read the file.
 _MODE = 0o600
 # The importer reads files up to a gigabyte; a recording that comes there has been forgotten. [byte]
 BYTES_AT_MOST = 900_000_000
+# More than the end of a document has: its pages.
+_LOOKED_AT = 1 << 26
 
 
 class Archive:
@@ -54,15 +58,22 @@ class Archive:
         self.failed = 0
         self._pages: list[dict[str, Any]] = []
         try:
+            if (kind := other_kind(path)) is not None:
+                raise StudyError.at(path, f"must be a file, got {kind} instead")
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
             os.fchmod(file, _MODE)
-            self._stream = os.fdopen(file, "r+b")
         except OSError as error:
             message = f"must be a file that can be written, got: {error.strerror}"
             raise StudyError.at(path, message) from None
+        self._file = file
+        self._is_open = True
+        self._end = 0
         creator = json.dumps({"name": "towtank", "version": __version__})
-        self._end = self._stream.write(f'{{"log":{{"version":"1.2","creator":{creator},"entries":['.encode())
-        self._finish()
+        try:
+            self._put(f'{{"log":{{"version":"1.2","creator":{creator},"entries":['.encode())
+        except OSError as error:
+            self.close()
+            raise StudyError.at(path, f"must be a file that can be written, got: {error.strerror}") from None
 
     def page(self, title: str, started: str) -> str:
         """Begin a page, and give its name."""
@@ -77,24 +88,45 @@ class Archive:
             self.fault = self.fault or f"the recording has {BYTES_AT_MOST // 10**6} MB, more is not taken"
             return
         try:
-            self._stream.seek(self._end)
-            written = self._stream.write((b",\n" if self.count else b"") + text)
-            self._finish()
+            self._put((b",\n" if self.count else b"") + text)
         except OSError as error:
             self.fault = f"{self.path} cannot be written any longer: {error.strerror}"
             return
-        self._end += written
         self.count += 1
         self.failed += bool(exchange.error)
         self.hosts[exchange.host] = self.hosts.get(exchange.host, 0) + 1
 
-    def _finish(self) -> None:
-        """Write the end of the document behind the last entry."""
+    def _put(self, more: bytes) -> None:
+        """Write a part and the end of the document in place of its end.
+
+        Raises
+        ------
+        OSError
+            If there is no room; the document is as before.
+        """
         pages = json.dumps(self._pages, separators=(",", ":"))
-        self._stream.write(f'],"pages":{pages}}}}}\n'.encode())
-        self._stream.truncate()
-        self._stream.flush()
+        whole = more + f'],"pages":{pages}}}}}\n'.encode()
+        before = os.pread(self._file, _LOOKED_AT, self._end)
+        try:
+            written = _write(self._file, whole, self._end)
+        except OSError:
+            # Its room is still there.
+            os.ftruncate(self._file, self._end + len(before))
+            _write(self._file, before, self._end)
+            raise
+        os.ftruncate(self._file, self._end + written)
+        self._end += len(more)
 
     def close(self) -> None:
         """Close the file; it is whole already."""
-        self._stream.close()
+        if self._is_open:
+            self._is_open = False
+            os.close(self._file)
+
+
+def _write(file: int, content: bytes, place: int) -> int:
+    """Write all of a text; the system may take it in parts, of which the last fails where the disk is full."""
+    written = 0
+    while written < len(content):
+        written += os.pwrite(file, memoryview(content)[written:], place + written)
+    return written

@@ -111,7 +111,7 @@ class Chromium:
     errors: int
 
     @classmethod
-    def start(cls, proxy: str, pin: str) -> Self:
+    def start(cls, proxy: str, pin: str, *, sandbox: bool = True) -> Self:
         """Start it behind a proxy.
 
         Parameters
@@ -120,7 +120,17 @@ class Chromium:
             As `127.0.0.1:8899`; everything goes through it, loopback too.
         pin : str
             SHA-256 of the key whose certificates are trusted, in base64.
+        sandbox : bool, default True
+            Whether pages are kept apart from this user; as root, and in many containers, they cannot be.
+
+        Raises
+        ------
+        TargetError
+            If none is installed, or root wants a sandbox.
         """
+        if sandbox and os.geteuid() == 0:
+            hint = "record as another user, or with --no-sandbox if you trust the pages and all that they load"
+            raise TargetError("Chromium has no sandbox as root: a page that breaks out of it would be root", hint=hint)
         browser = find_chromium()
         long = len(tempfile.gettempdir()) > _TEMPORARY_AT_MOST
         folder = Path(tempfile.mkdtemp(prefix="towtank-chromium-", dir="/tmp" if long else None))
@@ -132,8 +142,7 @@ class Chromium:
             f"--proxy-server=http://{proxy}",
             "--proxy-bypass-list=<-loopback>",
             f"--ignore-certificate-errors-spki-list={pin}",
-            # As root, and in many containers, it has no sandbox to go into.
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),
+            *([] if sandbox else ["--no-sandbox"]),
         ]
         command = ["/bin/sh", "-c", _SHELL, "sh", str(folder), browser, *flags, "about:blank"]
         told, says = _high_pipe(), _high_pipe()

@@ -88,7 +88,7 @@ class Devtools:
         try:
             while True:
                 self._take(json.loads((await reader.readuntil(b"\0"))[:-1]))
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):  # no JSON is a ValueError
             words = self._browser.last_words()
             self._gone = "the browser ended" + (f": {words}" if words else "")
             for answer in self._answers.values():

@@ -7,6 +7,7 @@ a certificate of its own authority; where it has none, or a host is not to be re
 from __future__ import annotations
 
 import ipaddress
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -178,6 +179,10 @@ async def _first_bytes(client: Peer) -> bytes:
     return b""
 
 
+# Digits that Python takes for others are left out; more of them are no port.
+_PORT = re.compile("[0-9]{1,5}")
+
+
 def tunnel_end(target: str) -> Origin | None:
     """Server of a CONNECT request; None where it names none.
 
@@ -188,7 +193,7 @@ def tunnel_end(target: str) -> Origin | None:
     """
     host, _, port = target.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
+    if not host or not _PORT.fullmatch(port) or not 0 < int(port) < 65536:
         return None
     return Origin("https", host.lower(), int(port))
 

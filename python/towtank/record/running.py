@@ -35,11 +35,14 @@ class Session:
         Pause between pages. [s]
     timeout_s : float
         How long a page may take. [s]
+    sandbox : bool
+        Whether Chromium keeps pages apart from the user.
     """
 
     actions: list[Action]
     think_s: float
     timeout_s: float
+    sandbox: bool = True
 
 
 def record_proxy(proxy: Proxy, started: Callable[[], None], stopped: Stopped, for_s: float | None) -> None:
@@ -84,7 +87,7 @@ def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
 
     async def run() -> None:
         async with listening(proxy) as (host, port):
-            with Chromium.start(f"{host}:{port}", pin) as browser:
+            with Chromium.start(f"{host}:{port}", pin, sandbox=session.sandbox) as browser:
                 async with Devtools(browser) as devtools:
                     browsing = Browsing(devtools, proxy.recorder, session.think_s, session.timeout_s)
                     await _unless_stopped(browsing, session.actions, stopped)

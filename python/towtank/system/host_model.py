@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank import yamlfile
@@ -134,6 +144,17 @@ class NamespacesHost(FileModel):
         return self
 
 
+_VARIABLE = re.compile(r"TOWTANK_[A-Za-z0-9_]+")
+_VARIABLE_SCHEMA = {"type": "string", "pattern": f"^{_VARIABLE.pattern}$"}
+
+
+def _variable(value: str) -> str:
+    """Check the name of a variable that a system file may have read: it is sent to a machine that the file names."""
+    if not _VARIABLE.fullmatch(value):
+        raise ValueError(f"must be the name of a variable that begins with TOWTANK_, got {value!r} instead")
+    return value
+
+
 class SshHost(FileModel):
     """A machine that is reached by SSH: files are copied to it, processes are started on it."""
 
@@ -144,8 +165,8 @@ class SshHost(FileModel):
     key: str | None = Field(
         None, min_length=1, description="File of the private key, relative to the system file; else agent and defaults."
     )
-    password_from: str | None = Field(
-        None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Environment variable that holds the password."
+    password_from: Annotated[str, AfterValidator(_variable), WithJsonSchema(_VARIABLE_SCHEMA)] | None = Field(
+        None, description="Environment variable that holds the password; its name begins with `TOWTANK_`."
     )
     known_hosts: str | None = Field(
         None, min_length=1, description="File of known host keys, relative to the system file; `~/.ssh/known_hosts`."

@@ -17,6 +17,51 @@ from towtank.system.sql_models import SqlPopulation
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MANAGED = ("bind_address", "port", "socket", "datadir", "pid_file", "tmpdir", "init_file", "skip_name_resolve", "user")
+# They run programs, load libraries, read and write files where the study says, or let in others: a study must not.
+_LEAD_OUT = frozenset(
+    [
+        "plugin_dir",
+        "plugin_load",
+        "plugin_load_add",
+        "plugin_maturity",
+        "general_log_file",
+        "slow_query_log_file",
+        "log_error",
+        "log_basename",
+        "log_bin",
+        "log_bin_index",
+        "relay_log",
+        "relay_log_index",
+        "secure_file_priv",
+        "init_connect",
+        "init_slave",
+        "init_rpl_role",
+        "basedir",
+        "character_sets_dir",
+        "lc_messages_dir",
+        "chroot",
+        "local_infile",
+        "grant_tables",
+        "networking",
+        "ssl_ca",
+        "ssl_capath",
+        "ssl_cert",
+        "ssl_key",
+        "ssl_crl",
+        "ssl_crlpath",
+        "defaults_file",
+        "defaults_extra_file",
+        "innodb_data_home_dir",
+        "innodb_log_group_home_dir",
+        "innodb_undo_directory",
+        "innodb_tmpdir",
+        "slave_load_tmpdir",
+        "aria_log_dir_path",
+    ]
+)
+_FAMILIES_OUT = ("wsrep_", "plugin_", "feedback", "server_audit")
+# The server takes any option behind these, and any beginning that only one option has.
+_BEFORE = re.compile(r"^(?:(?:loose|skip|enable|disable|maximum|autoset)_)+")
 _PAGES = (4096, 8192, 16384, 32768, 65536)
 # A session prepares each of its statements, and a server refuses more than 16382 of all sessions by default.
 _PREPARED_STATEMENTS = 1048576
@@ -32,8 +77,11 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
     for name in values:
         if not _SETTING.fullmatch(name):
             raise ValueError(f"must have names of system variables, with underscores, got {name!r} instead")
-        if name in _MANAGED:
+        plain = _BEFORE.sub("", name)
+        if name in _MANAGED or plain in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
+        if plain.startswith(_FAMILIES_OUT) or any(out.startswith(plain) for out in (*_LEAD_OUT, *_MANAGED)):
+            raise ValueError(f"must not have {name}, which leads out of the server, to files, programs or other users")
         if name in MariadbSettings.model_fields:
             raise ValueError(f"must not have {name}, which is a setting of its own; write it beside `more`")
     return values

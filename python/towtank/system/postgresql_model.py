@@ -27,6 +27,39 @@ _UNITS = {
 }
 _WRITTEN = (("GB", 2**30), ("MB", 2**20), ("kB", 2**10))
 _MANAGED = ("listen_addresses", "port", "unix_socket_directories", "data_directory", "shared_preload_libraries")
+# They run programs, load libraries, or read and write files where the study says: a study must not.
+_LEAD_OUT = frozenset(
+    [
+        "archive_command",
+        "archive_library",
+        "restore_command",
+        "archive_cleanup_command",
+        "recovery_end_command",
+        "ssl_passphrase_command",
+        "session_preload_libraries",
+        "local_preload_libraries",
+        "dynamic_library_path",
+        "extension_control_path",
+        "jit_provider",
+        "config_file",
+        "hba_file",
+        "ident_file",
+        "external_pid_file",
+        "log_directory",
+        "log_filename",
+        "stats_temp_directory",
+        "promote_trigger_file",
+        "krb_server_keyfile",
+        "ssl_cert_file",
+        "ssl_key_file",
+        "ssl_ca_file",
+        "ssl_crl_file",
+        "ssl_crl_dir",
+        "ssl_dh_params_file",
+        "unix_socket_group",
+        "unix_socket_permissions",
+    ]
+)
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})?")
 
 
@@ -97,8 +130,11 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
     for name in values:
         if not _SETTING.fullmatch(name):
             raise ValueError(f"must have names of settings as in postgresql.conf, got {name!r} instead")
-        if name in _MANAGED:
+        # PostgreSQL takes names in any case.
+        if name.lower() in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
+        if name.lower() in _LEAD_OUT:
+            raise ValueError(f"must not have {name}, which leads out of the server, to files or programs")
         if name in PostgresqlSettings.model_fields:
             raise ValueError(f"must not have {name}, which is a setting of its own; write it beside `more`")
     return values

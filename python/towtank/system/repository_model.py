@@ -16,6 +16,13 @@ _MANAGED = re.compile(
     r"-Xmx|-Xms|-Xmn|-Xlog|-Dtowtank|-Djava\.io\.tmpdir|-XX:[+-](Use\w+GC\b|UsePerfData)"
     r"|-XX:(ParallelGCThreads|ActiveProcessorCount)="
 )
+# They run programs, load code, open ports, or read and write files where the study says: a study must not.
+_LEAD_OUT = re.compile(
+    r"-Xrun|-Xdebug|-Xbootclasspath|-Xloggc|-Xshare|-XX:On|-XX:(?:Flags|VMOptionsFile|HeapDumpPath|ErrorFile|LogFile"
+    r"|SharedArchiveFile|ArchiveClassesAtExit|AOT\w*|StartFlightRecording|FlightRecorderOptions|PerfDataSaveFile"
+    r"|CompileCommandFile|ReplayDataFile|CompilerDirectivesFile|SharedClassListFile)\b|-XX:\+ManagementServer"
+    r"|-Dcom\.sun\.management|-Djava\.(?:class|library|security|rmi|system)|-Djdk\.module"
+)
 _LEAST_HEAP_BYTES = 64 * 2**20
 
 
@@ -23,6 +30,8 @@ def _option(value: str) -> str:
     """Check one option of the JVM; whether there is such an option, the JVM itself says when it is started."""
     if not value.startswith(("-X", "-D")) or any(sign.isspace() for sign in value):
         raise ValueError(f"must be an option of the JVM as -XX:MaxGCPauseMillis=50, got {value!r} instead")
+    if _LEAD_OUT.match(value):
+        raise ValueError(f"must be an option that leads to no files, programs or ports, got {value!r}")
     if _MANAGED.match(value):
         raise ValueError(
             f"must be an option that has no setting of its own and that Towtank does not set, got {value!r}"

@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -408,24 +408,29 @@ class System:
         }
 
     def down(self) -> None:
-        """Take everything down, last started first; does nothing when it is down already."""
-        for service in reversed(self._prepared):
-            own = [process for owner, process in self._processes if owner is service]
-            if any(process.status() is None for process in own):
-                service.stopping(for_good=True)
-            for process in reversed(own):
-                process.stop()
-            service.stopped()
-        self._processes.clear()
-        self._prepared.clear()
-        # While the hosts are still watched over: whatever of this is not done, the janitor does.
+        """Take everything down, last started first; does nothing when it is down already.
+
+        What fails of one service leaves nothing of the others up; its error is raised at the end.
+        """
+        with ExitStack() as steps:  # does the last one first, whatever becomes of the others
+            steps.callback(self._unlock)
+            steps.callback(self._hosts.tear_down)
+            # While the hosts are still watched over: whatever of this is not done, the janitor does.
+            steps.callback(self._remove_scratch)
+            for service in self._prepared:
+                own = [process for owner, process in self._processes if owner is service]
+                steps.callback(service.stopped)
+                for process in own:
+                    steps.callback(process.stop)
+                if any(process.status() is None for process in own):
+                    steps.callback(service.stopping, for_good=True)
+            self._processes.clear()
+            self._prepared.clear()
+
+    def _remove_scratch(self) -> None:
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None
-        try:
-            self._hosts.tear_down()
-        finally:
-            self._unlock()
 
     def _unlock(self) -> None:
         """Let others have the data folder."""

@@ -50,6 +50,28 @@ def _fall_back(error: UnicodeError) -> tuple[str | bytes, int]:
 codecs.register_error(FALLBACK, _fall_back)
 
 
+# Characters that steer a terminal, change the direction of text, or end a line.
+_STEERING = ("Cc", "Cf", "Zl", "Zp")
+
+
+def visible(text: str) -> str:
+    r"""Write characters that steer a terminal as escapes, in lines that have words of somebody else.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b]0;title\x07 größer\u202e"))
+    a\x1b]0;title\x07 größer\u202e
+    """
+    return "".join(
+        _escaped(each) if unicodedata.category(each) in _STEERING and each not in "\n\t" else each for each in text
+    )
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
 def is_unicode(stream: TextIO) -> bool:
     """Whether a stream can encode every character."""
     return (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")

@@ -17,6 +17,7 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "execute": (["true"],),
     "outside": ("/etc",),
     "make_folder": ("/srv",),
+    "make_private_folder": ("/srv",),
     "write": ("/srv/file", ""),
     "read": ("/srv/file",),
     "put": (Path("file"), "/srv/file"),

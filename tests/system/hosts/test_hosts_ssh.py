@@ -85,12 +85,12 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
 def test_secrets_are_on_no_command_line_and_in_no_fact(
     ssh: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FAR_PASSWORD", "opens")
+    monkeypatch.setenv("TOWTANK_FAR", "opens")
     keys = {name: value for name, value in ssh.keys.items() if name != "key"}
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     server = SshServer(keys, ssh.commands)
-    host = remote(server, password_from="FAR_PASSWORD")
+    host = remote(server, password_from="TOWTANK_FAR")
     assert host.lacks() == []
     try:
         host.prepare(Room(tmp_path))
@@ -109,10 +109,10 @@ def test_secrets_are_on_no_command_line_and_in_no_fact(
 
 
 def test_what_is_missing_is_told_before_anything_starts(ssh: SshServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_PASSWORD", raising=False)
-    host = remote(ssh, key="/no/key", known_hosts="/no/hosts", password_from="NO_PASSWORD")
+    monkeypatch.delenv("TOWTANK_NONE", raising=False)
+    host = remote(ssh, key="/no/key", known_hosts="/no/hosts", password_from="TOWTANK_NONE")
     assert host.lacks() == [
-        "hosts.far.password_from: must name a variable of the environment, NO_PASSWORD is not set",
+        "hosts.far.password_from: must name a variable of the environment, TOWTANK_NONE is not set",
         "hosts.far.key: must be a file, /no/key is not there",
         "hosts.far.known_hosts: must be a file, /no/hosts is not there",
     ]

@@ -81,6 +81,7 @@ WRONG = {
     "jvm: {collector: shenandoah}": "jvm.collector: must be g1, parallel, serial or z",
     "jvm: {options: ['-Xmx2g']}": "must be an option that has no setting of its own",
     "jvm: {options: ['-XX:+UseZGC']}": "must be an option that has no setting of its own",
+    "jvm: {options: ['-XX:OnError=id']}": "must be an option that leads to no files, programs or ports",
     "jvm: {options: [verbose]}": "must be an option of the JVM as -XX:MaxGCPauseMillis=50, got 'verbose' instead",
     "jvm: {heep: 1 GiB}": "did you mean 'heap'",
     "sync_delay: 0 s": "must have a sync_delay of at least 1 ms",

@@ -112,16 +112,19 @@ def stack(text: str) -> list[str]:
 
 
 def test_settings_stand_in_the_volume_files() -> None:
-    servers = {"store-1": ("198.18.0.10", 1), "store-2": ("198.18.0.11", 2)}
+    servers = {"store-1": ("198.18.0.10", 1, "first-secret"), "store-2": ("198.18.0.11", 2, "second-secret")}
     plain = mount_text(GlusterfsMountSettings(), servers)
     remote = ["remote-store-1-0", "store-1-0", "remote-store-2-0", "store-2-0"]
     assert stack(plain) == [*remote, "spread", "behind", "cache", "attributes", "asked"]
     bare = mount_text(GlusterfsMountSettings.model_validate(NOTHING), servers)
     assert stack(bare) == [*remote, "spread", "asked"]
-    server = server_text(GlusterfsServerSettings.model_validate(TUNED), "/data", "198.18.0.10", 9)
+    server = server_text(GlusterfsServerSettings.model_validate(TUNED), "/data", "198.18.0.10", 9, "its-secret")
     assert stack(server)[:4] == ["posix-0", "locks-0", "cache-0", "part-0"]
     for line in ("option o-direct on", "option cache-size 8388608", "option inode-lru-limit 77", "listen-port 9"):
         assert line in server
+    assert "auth.addr" not in server, "an address alone lets nobody in"
+    assert server.count("its-secret") == 1
+    assert (plain.count("first-secret"), plain.count("second-secret")) == (1, 1)
     assert "option flush-behind off" in plain, "what is closed is with the servers"
 
 
@@ -130,7 +133,9 @@ def test_settings_stand_in_the_volume_files() -> None:
 )
 def test_copies_are_read_from_each_server_or_from_the_first(reads: str, first: list[str]) -> None:
     settings = GlusterfsMountSettings.model_validate({"copies": 2, "reads": reads})
-    text = mount_text(settings, {"store-1": ("198.18.0.10", 1), "store-2": ("198.18.0.11", 2)})
+    text = mount_text(
+        settings, {"store-1": ("198.18.0.10", 1, "first-secret"), "store-2": ("198.18.0.11", 2, "second-secret")}
+    )
     assert [line.split()[2] for line in text.splitlines() if "read-subvolume" in line] == first
     assert "subvolumes store-1-0 store-2-1" in text
     assert "subvolumes store-2-0 store-1-1" in text

@@ -172,6 +172,23 @@ def test_what_one_host_has_closed_another_reads_at_once(shared: Shared, writer: 
         assert reading.result() == "[]"
 
 
+def test_a_client_without_the_secret_of_the_run_is_refused(shared: Shared, tmp_path: Path) -> None:
+    host, servers = shared.host(1), shared.mount._servers
+    right = (shared.mount.folder / "mount.vol").read_text()
+    wrong = right
+    for server in servers:
+        wrong = wrong.replace(server.secret, "towtank")  # type: ignore[attr-defined]
+    without = "\n".join(line for line in right.splitlines() if "username" not in line and "password" not in line)
+    for text in (wrong, without):
+        assert text != right
+        host.write("/tmp/strange.vol", text)
+        host.make_folder("/tmp/strange")
+        command = ["timeout", "-s", "KILL", "30", "glusterfs", "-N", "-f", "/tmp/strange.vol", "-l", "/dev/stdout"]
+        said = host.execute([*command, "/tmp/strange"], LIMIT_S)
+        assert "SETVOLUME on remote-host failed" in said.output
+        assert host.execute(["sh", "-c", "grep -c strange /proc/self/mounts"]).output.strip() == "0"
+
+
 def test_what_was_changed_in_place_is_seen_when_it_is_asked_again(shared: Shared) -> None:
     path = shared.path("changed")
     shared.python(1, WRITE, path, "before")

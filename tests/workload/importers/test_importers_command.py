@@ -174,3 +174,23 @@ def test_any_broken_example_ends_in_a_fault_or_a_workload(
         status = run(["import", form, str(path)])
         printed = capsys.readouterr()
         assert status in {0, 2}, printed.err
+
+
+def test_names_of_a_stranger_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    steering = "\x1b]52;c;aGk=\x07\u202e"
+    plan = tmp_path / "plan.jmx"
+    sampler = "<HTTPSamplerProxy testname='x'><stringProp name='HTTPSampler.path'>/x</stringProp></HTTPSamplerProxy>"
+    odd = "<stringProp name='filename'>\u202e&#x85;.csv</stringProp>"
+    data = f"<CSVDataSet testname='a\u202e'>{odd}</CSVDataSet><hashTree/>"
+    group = f"<ThreadGroup testname='G'/><hashTree>{data}{sampler}<hashTree/></hashTree>"
+    whole = f"<hashTree><TestPlan testname='P'/><hashTree>{group}</hashTree></hashTree>"
+    plan.write_text(f"<jmeterTestPlan>{whole}</jmeterTestPlan>", encoding="utf-8")
+    script = tmp_path / "script.js"
+    script.write_text(f"import http from 'k6/http';\nexport default function () {{ http.get(open('{steering}')); }}\n")
+    log = tmp_path / "access.log"
+    log.write_text(f'h - - [01/Jan/2026:00:00:00 +0000] "GET /{steering} HTTP/1.1" 200 1\n' * 3)
+    for form, file in (("jmx", plan), ("k6", script), ("accesslog", log)):
+        said = towtank("import", form, str(file), "--out", str(tmp_path / f"{form}.yaml"))
+        assert not set(said.stderr) & {"\x1b", "\x07", "\u202e", "\x85"}, (form, said.stderr)
+    said = towtank("import", "jmx", str(plan), "--out", str(tmp_path / "again.yaml"))
+    assert "\\u202e" in said.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+from towtank.secrets import open_private
 from towtank.system import storage_models
 from towtank.system.service import Service
 from towtank.system.services.glusterfs_server import GlusterfsServer, quiet
@@ -32,8 +33,9 @@ class GlusterfsMount(MountService):
 
     def configure(self) -> None:
         """Write the volume file."""
-        addresses = {server.name: (server.host.address, server.port) for server in self._bricks}
-        (self.folder / "mount.vol").write_text(mount_text(self._part.settings, addresses), "utf-8")
+        addresses = {server.name: (server.host.address, server.port, server.secret) for server in self._bricks}
+        with open_private(self.folder / "mount.vol") as stream:
+            stream.write(mount_text(self._part.settings, addresses))
 
     def program_of(self, process: str, point: Path) -> list[str]:
         """One `glusterfs`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ class GlusterfsServer(PrivateServer):
     def __init__(self, name: str, part: storage_models.GlusterfsServer, base: Path) -> None:  # noqa: ARG002
         super().__init__(name, part.port)
         self._part = part
+        self.secret = secrets.token_hex(16)
 
     def missing(self) -> str | None:
         """The program, and the right to keep what it knows of files in attributes of root."""
@@ -44,7 +46,8 @@ class GlusterfsServer(PrivateServer):
             folder = self.folder / "files"
         for part in range(PARTS):
             self.host.make_folder(folder / folder_name(part))
-        self.write("server.vol", server_text(self._part.settings, str(folder), self.host.address, self._port))
+        text = server_text(self._part.settings, str(folder), self.host.address, self._port, self.secret)
+        self.write("server.vol", text)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One process, in the foreground."""

@@ -14,6 +14,7 @@ _COUNTED = {"latency-measurement": True, "count-fop-hits": True}
 CACHE = "cache"
 ATTRIBUTES = "attributes"
 _MIB = 2**20
+_USER = "towtank"
 
 
 def volume(name: str, kind: str, options: Mapping[str, object], below: Sequence[str] = ()) -> str:
@@ -44,8 +45,8 @@ def folder_name(part: int) -> str:
     return f"part-{part}"
 
 
-def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int) -> str:
-    """The stack of a server: folders, locks, a cache where wanted, threads, the network."""
+def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int, secret: str) -> str:
+    """The stack of a server: folders, locks, a cache where wanted, threads, the network with who is let in."""
     texts, tops = [], []
     for part in range(PARTS):
         name = folder_name(part)
@@ -64,13 +65,15 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
         "transport.socket.bind-address": address,
         "transport.socket.listen-port": port,
         "inode-lru-limit": settings.inode_limit,
-        **{f"auth.addr.{name}.allow": "*" for name in tops},
+        # Addresses of clients are not looked at where there are logins only.
+        **{f"auth.login.{name}.allow": _USER for name in tops},
+        f"auth.login.{_USER}.password": secret,
     }
     texts.append(volume("server", "protocol/server", options, tops))
     return "\n".join(texts)
 
 
-def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str, int]]) -> str:
+def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str, int, str]]) -> str:
     """The stack of a mount.
 
     Parameters
@@ -78,14 +81,14 @@ def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str
     settings : GlusterfsMountSettings
         What is wanted.
     servers : mapping of str to tuple
-        Address and port of each server by its name, in their order.
+        Address, port and secret of each server by its name, in their order.
     """
     texts = []
-    for name, (address, port) in servers.items():
+    for name, where in servers.items():
         for part in range(settings.copies):
             # What goes to a server is counted on its way: the client's own counts begin again whenever they are read.
             remote = f"remote-{name}-{part}"
-            texts.append(volume(remote, "protocol/client", _remote(settings, address, port, part)))
+            texts.append(volume(remote, "protocol/client", _remote(settings, *where, part)))
             texts.append(volume(_client(name, part), "debug/io-stats", _COUNTED, [remote]))
     sets = [_client(name, 0) for name in servers]
     if settings.copies > 1:
@@ -99,12 +102,14 @@ def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str
     return "\n".join(texts)
 
 
-def _remote(settings: GlusterfsMountSettings, address: str, port: int, part: int) -> dict[str, object]:
+def _remote(settings: GlusterfsMountSettings, address: str, port: int, secret: str, part: int) -> dict[str, object]:
     return {
         "transport-type": "tcp",
         "remote-host": address,
         "remote-port": port,
         "remote-subvolume": folder_name(part),
+        "username": _USER,
+        "password": secret,
         "ping-timeout": round(settings.ping_timeout),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import re
 import secrets
 import shutil
 from contextlib import suppress
@@ -28,6 +29,9 @@ _STOP_WITHIN_S = 10.0
 _STATEMENTS = "pg_stat_statements"
 # Without a file of the user's, up to the first error.
 _QUIETLY = ("-qX", "-v", "ON_ERROR_STOP=1")
+_VERSION = re.compile(r"\) (\d+)(?:\.(\d+))?")
+# Minor version of each major one since which psql knows `\restrict` (release notes of 2025-08-14, CVE-2025-8714).
+_RESTRICT = {13: 22, 14: 19, 15: 14, 16: 10, 17: 6}
 # Rounds of PostgreSQL's own verifiers (scram-common.h).
 _SCRAM_ROUNDS = 4096
 
@@ -45,6 +49,21 @@ def _version_of(path: Path) -> float:
         return float(path.parts[-3])
     except ValueError:
         return 0.0
+
+
+def has_restrict(version: str) -> bool:
+    """Whether a psql knows `\\restrict`, by what it says of its version.
+
+    Examples
+    --------
+    >>> [has_restrict(f"psql (PostgreSQL) {number}") for number in ("15.13", "15.14", "16.9", "18.0", "19beta1")]
+    [False, True, False, True, True]
+    """
+    found = _VERSION.search(version)
+    if found is None:
+        return False
+    major, minor = int(found[1]), int(found[2] or 0)
+    return major > max(_RESTRICT) or minor >= _RESTRICT.get(major, minor + 1)
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
@@ -79,7 +98,13 @@ class Postgresql(PrivateDatabase):
         self._superuser_password = secrets.token_hex(16)
 
     def _load(self, script: Path) -> list[str]:
-        return self._as_server("psql", *_QUIETLY, *self._where, "-U", _USER, "-d", _DATABASE, "-f", str(script))
+        restrict = ["-c", f"\\restrict {secrets.token_hex(16)}"] if self._can_restrict() else []
+        where = [*self._where, "-U", _USER, "-d", _DATABASE]
+        return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
+
+    def _can_restrict(self) -> bool:
+        """Whether psql can refuse its own commands in a script, of which some run programs of this machine."""
+        return has_restrict(self._said([self._path("psql"), "--version"]))
 
     def _login(self) -> dict[str, str]:
         return {"PGPASSWORD": self._password}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from towtank.workload.importers.draft import Draft, identifier, unique
 from towtank.workload.importers.jmx_texts import Texts
 from towtank.workload.importers.jmx_tree import Item
-from towtank.workload.importers.textfile import relative_to_workload
+from towtank.workload.importers.textfile import beside, relative_to_workload
 
 # Rows that go into the workload file where the data file has no names of columns in its first line. [1]
 ROWS_AT_MOST = 5000
@@ -31,7 +31,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
         Where the workload file will be.
     """
     file = texts.static(item.text("filename")).strip()
-    path = Path(draft.source).parent / file
+    path = beside(draft.source, file)
     delimiter = item.text("delimiter", ",")
     delimiter = _DELIMITERS.get(delimiter, delimiter)[:1]
     names = [name.strip() for name in item.text("variableNames").split(delimiter) if name.strip()]
@@ -48,7 +48,8 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     pool = unique(identifier(Path(file).stem, "data"), draft.data)
     spec: dict[str, Any] = {"order": "sequential" if recycles else "unique"}
     quoted = quotes or not any('"' in value for row in rows or [] for value in row)
-    if header is not None and delimiter == "," and quoted and fresh == header and len(rows or []) > 1:
+    usable = delimiter == "," and quoted and fresh == header and len(rows or []) > 1
+    if path is not None and usable:
         spec = {"csv": relative_to_workload(path, folder), **spec}
     else:
         skip = 1 if header is not None or skips else 0
@@ -71,9 +72,14 @@ def _sharing(item: Item, draft: Draft) -> None:
         draft.notes.add(item.place, f"CSVDataSet {item.name!r}: recycle = 'false'", why)
 
 
-def _rows(item: Item, path: Path, delimiter: str, draft: Draft, *, quotes: bool) -> list[list[str]] | None:
+def _rows(item: Item, path: Path | None, delimiter: str, draft: Draft, *, quotes: bool) -> list[list[str]] | None:
     """Rows of the file as far as they go into a workload file; None where it cannot be read."""
     encoding = item.text("fileEncoding").strip() or "utf-8-sig"
+    placeholders = "one row with placeholders is in its place"
+    if path is None:
+        why = f"is no file in the folder of the plan or below, whose files alone are read: {placeholders}"
+        draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
+        return None
     try:
         with path.open(encoding=encoding, newline="") as stream:
             rows: list[list[str]] = []
@@ -84,7 +90,7 @@ def _rows(item: Item, path: Path, delimiter: str, draft: Draft, *, quotes: bool)
                 rows += [row] if any(row) else []
             return rows
     except (OSError, ValueError, LookupError, csv.Error):
-        why = f"the file {path.name!r} is not here or no CSV file: one row with placeholders is in its place"
+        why = f"the file {path.name!r} is no CSV file: {placeholders}"
         draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
         return None
 

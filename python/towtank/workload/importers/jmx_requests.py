@@ -16,7 +16,7 @@ from towtank.workload.importers.jmx_elements import Elements
 from towtank.workload.importers.jmx_pacing import THROUGHPUT_TIMERS, Paced
 from towtank.workload.importers.jmx_texts import Texts
 from towtank.workload.importers.jmx_tree import Item, text_of
-from towtank.workload.importers.textfile import relative_to_workload
+from towtank.workload.importers.textfile import beside, relative_to_workload
 from towtank.workload.importers.xmlfile import Element
 
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._?"
@@ -306,8 +306,8 @@ class Requests:
         file = self._file_name(element)
         name = self.texts.static(text_of(element, "File.paramname")) or "file"
         media = text_of(element, "File.mimetype").strip()
-        path = Path(self.draft.source).parent / file
-        if file and path.is_file():
+        path = beside(self.draft.source, file)
+        if file and path is not None:
             part: dict[str, Any] = {"file": relative_to_workload(path, self.folder)}
         else:
             why = "is not here: content of 10 KiB is made in its place"

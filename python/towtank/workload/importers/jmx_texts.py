@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from towtank.errors import StudyError
 from towtank.workload.importers.draft import Draft, identifier, literal
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
 # Functions that read a property of JMeter, and which of their arguments says what stands where it is not set.
 _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
+# Characters that variables may come to where they stand for each other, and for how many an empty one counts.
+EXPANDED_AT_MOST = 20_000_000
+_EXPANSION = 100
 Place = tuple[int, int]
 
 
@@ -34,6 +38,15 @@ class Texts:
         self.pools: set[str] = set()
         self.counters: set[str] = set()
         self._inside: list[str] = []
+        # What texts may still grow by: variables of variables of variables double with each step.
+        self._left = EXPANDED_AT_MOST
+
+    def _spend(self, text: str) -> str:
+        self._left -= _EXPANSION + len(text)
+        if self._left < 0:
+            most = EXPANDED_AT_MOST // 10**6
+            raise StudyError.at(self.draft.source, f"must have variables of at most {most} MB in all, got more")
+        return text
 
     def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
         """A text as a template; `fixed` translates what stands between the places."""
@@ -58,7 +71,8 @@ class Texts:
             if kind == "text":
                 written += piece
             elif piece.strip() in self.constants and piece.strip() not in inside:
-                written += self.static(self.constants[piece.strip()], (*inside, piece.strip()))
+                inner = self.static(self.constants[piece.strip()], (*inside, piece.strip()))
+                written += self._spend(inner)
             elif function is not None and function.group(1) in _DEFAULT_OF_PROPERTY:
                 written += _property(function.group(1), _arguments(function.group(2) or ""))
             else:
@@ -100,7 +114,7 @@ class Texts:
         """A user-defined variable is a parameter; one with functions in it stands where it is used."""
         if "${" in value and name not in self._inside:
             self._inside.append(name)
-            written = self.template(value, place)
+            written = self._spend(self.template(value, place))
             self._inside.pop()
             return written
         parameter = identifier(name, "parameter")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +12,7 @@ from tree_sitter import Node
 
 from towtank.workload.importers.draft import Draft, Step, page, seconds, think, unique
 from towtank.workload.importers.k6_checks import Checks, NotSayable, merge
-from towtank.workload.importers.k6_expressions import Expressions
+from towtank.workload.importers.k6_expressions import ITEMS_AT_MOST, TEXT_AT_MOST, Expressions
 from towtank.workload.importers.k6_functions import OF_NUMBERS, base64_of, of_number
 from towtank.workload.importers.k6_requests import Requests
 from towtank.workload.importers.k6_syntax import Source, json_of, named, shown, text_of
@@ -33,6 +32,7 @@ from towtank.workload.importers.k6_values import (
     Unknown,
     Writer,
 )
+from towtank.workload.importers.textfile import beside
 
 # Rows of data that go into the workload file. [1]
 ROWS_AT_MOST = 5000
@@ -128,9 +128,10 @@ class Calls:
         if not isinstance(holder, list) or not values:
             return None
         if name == "join" and all(isinstance(each, str) for each in [*holder, values[0]]):
-            return str(values[0]).join(holder)
+            length = sum(map(len, holder)) + len(values[0]) * len(holder)
+            return str(values[0]).join(holder) if length <= TEXT_AT_MOST else None
         if name == "concat" and isinstance(values[0], list):
-            return [*holder, *values[0]]
+            return [*holder, *values[0]] if len(holder) + len(values[0]) <= ITEMS_AT_MOST else None
         if name == "filter" and isinstance(values[0], Namespace) and values[0].name == "Boolean":
             return [each for each in holder if each]
         if name in {"map", "filter"} and isinstance(values[0], Function):
@@ -276,9 +277,9 @@ class Calls:
         return Unknown(f"{shown(node)} has no counterpart in a workload")
 
     def _open(self, name: str) -> File:
-        path = Path(self.draft.source).parent / name
+        path = beside(self.draft.source, name)
         try:
-            if path.stat().st_size > _FILE_AT_MOST:
+            if path is None or path.stat().st_size > _FILE_AT_MOST:
                 return File(name, None)
             return File(name, path.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError):

@@ -26,6 +26,10 @@ from towtank.workload.importers.k6_values import (
     Writer,
 )
 
+# Texts and lists that are put together of themselves double with each line. [character], [1]
+TEXT_AT_MOST = 1_000_000
+ITEMS_AT_MOST = 100_000
+_LONG = f"is longer than {TEXT_AT_MOST} characters"
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -142,11 +146,18 @@ class Expressions:
         for side in (left, right):
             if isinstance(side, Unknown):
                 return side
-        if isinstance(left, str) and isinstance(right, str):
-            return left + right
-        first, second = self.writer.text(left), self.writer.text(right)
+        first, second = (side if isinstance(side, str) else self.writer.text(side) for side in (left, right))
         if first is None or second is None:
             return Unknown("has a value that is not known before the run")
+        if len(first) + len(second) > TEXT_AT_MOST:
+            return Unknown(_LONG)
+        return self._together(left, right)
+
+    def _together(self, left: Any, right: Any) -> Any:
+        """Two values that are known, or are known to the run."""
+        if isinstance(left, str) and isinstance(right, str):
+            return left + right
+        first, second = self.writer.text(left) or "", self.writer.text(right) or ""
         if isinstance(left, str | int | float) and isinstance(right, str | int | float):
             return first.replace("$${", "${") + second.replace("$${", "${")
         if first.endswith("$") and second.startswith("${"):
@@ -204,6 +215,8 @@ class Expressions:
             if not isinstance(inner, list):
                 return Unknown(f"{shown(child)} is not known")
             items += inner
+            if len(items) > ITEMS_AT_MOST:
+                return Unknown(f"{shown(child)} makes more than {ITEMS_AT_MOST} items")
         return items
 
     def _member(self, node: Node, environment: Environment) -> Any:

@@ -12,6 +12,8 @@ from towtank.yamlfile import Node
 
 # Schemas that contain themselves are followed this far; what lies deeper is left out or null. [1]
 DEPTH_AT_MOST = 8
+# Schemas of schemas, and arrays of arrays, multiply with each step. [1]
+VALUES_AT_MOST = 100_000
 
 _FORMATS = {
     "date": "2026-01-01",
@@ -86,12 +88,19 @@ class Maker:
     def __init__(self, references: References, note: Noter) -> None:
         self.references = references
         self.note = note
+        # Values that were made, and of how many items in arrays the one that is being made is part.
+        self._made, self._times = 0, 1
+        self._is_full = False
 
     def value(self, schema: Node | None, stack: tuple[int, ...] = ()) -> Any:
         """A value for a schema, with its texts as templates; None where there is nothing that fits."""
         schema = self.references.resolve(schema)
         if schema is None or id(schema) in stack or len(stack) >= DEPTH_AT_MOST:
             return None
+        if self._made >= VALUES_AT_MOST:
+            self._refuse_more(schema)
+            return None
+        self._made += self._times
         given, example = self.example(schema)
         if given:
             return example
@@ -105,6 +114,12 @@ class Maker:
         if items_of(schema, "allOf"):
             return self._merged([*items_of(schema, "allOf"), schema], stack)
         return self._typed(schema, stack)
+
+    def _refuse_more(self, schema: Node) -> None:
+        if not self._is_full:
+            self._is_full = True
+            why = f"stand for more than {VALUES_AT_MOST} values: the others are left out"
+            self.note(place_of(schema), "schemas", why)
 
     @staticmethod
     def example(holder: Node) -> tuple[bool, Any]:
@@ -144,9 +159,11 @@ class Maker:
         if kind == "object":
             return self._object(schema, stack)
         if kind == "array":
-            item = self.value(schema.child("items"), stack)
             least = max(1, min(int(number_of(schema, "minItems", default=1)), 100))
-            return [] if item is None else [item] * least
+            outer, self._times = self._times, self._times * least
+            item = self.value(schema.child("items"), stack)
+            self._times = outer
+            return [] if item is None else [item] * (1 if self._is_full else least)
         if kind in {"integer", "number"}:
             return _number(schema, whole=kind == "integer")
         if kind == "boolean":

@@ -51,6 +51,26 @@ def require_file(path: Path) -> None:
     raise StudyError.at(path, "must be a file, got a folder instead" if folder else "must be a regular file")
 
 
+def beside(source: Path | str, name: str) -> Path | None:
+    """Find a file that a foreign file names; None unless it is a regular one in the folder of that file or below.
+
+    What is read goes into the workload and from there to servers: a stranger's file must not choose it freely.
+
+    Parameters
+    ----------
+    source : Path or str
+        The foreign file.
+    name : str
+        What it says.
+    """
+    folder = Path(source).parent
+    try:
+        found = (folder / name).resolve()
+        return folder / name if found.is_relative_to(folder.resolve()) and found.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # names that no system takes, and links in a circle
+        return None
+
+
 def relative_to_workload(path: Path, folder: Path) -> str:
     """Name of a file as a workload file in a folder has it."""
     return os.path.relpath(path.resolve(), folder.resolve())
