@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from towtank.conduct.provenance import keep_files
+from towtank.conduct.provenance import data_files, keep_files
 from towtank.conduct.request import StudyRequest, new_folder, recorded_request
 from towtank.errors import StudyError
 from towtank.results.folder import ResultsFolder
@@ -131,3 +131,47 @@ def test_new_folder_is_never_one_that_is_there(tmp_path: Path, monkeypatch: pyte
         folder.mkdir(parents=True)
         names.append(str(folder))
     assert names == [f"results/tiny-20261120-180501{suffix}" for suffix in ("", "-2", "-3")]
+
+
+def test_files_of_one_name_in_several_folders_are_kept_apart(study: Path, tmp_path: Path) -> None:
+    for name in ("system", "workload"):
+        (study / name).mkdir()
+        (study / f"{name}.yaml").rename(study / name / "file.yaml")
+    text = STUDY.replace("system.yaml", "system/file.yaml").replace("workload.yaml", "workload/file.yaml")
+    (study / "study.yaml").write_text(text)
+    results = recorded(StudyRequest(str(study)), tmp_path / "results")
+    assert (results.path / "files" / "system-file.yaml").read_text() == SYSTEM
+    assert (results.path / "files" / "workload-file.yaml").read_text() == WORKLOAD
+    assert Path(recorded_request(results.path, None).study) == study / "study.yaml"
+    (study / "workload" / "file.yaml").write_text(WORKLOAD.replace("look", "stare"))
+    with pytest.raises(StudyError, match=r"workload/file\.yaml: --resume: must be as it was") as refused:
+        recorded_request(results.path, None)
+    assert len(refused.value.faults) == 1
+
+
+def test_a_byte_order_mark_is_no_change(study: Path, tmp_path: Path) -> None:
+    (study / "workload.yaml").write_bytes(b"\xef\xbb\xbf" + WORKLOAD.encode())
+    results = recorded(StudyRequest(str(study)), tmp_path / "results")
+    assert Path(recorded_request(results.path, None).study) == study / "study.yaml"
+
+
+@pytest.mark.parametrize("after", ["name\nbob\n", None])
+def test_rows_that_have_changed_are_not_mixed_with_the_old_ones(study: Path, tmp_path: Path, after: str | None) -> None:
+    (study / "rows.csv").write_text("name\nann\n")
+    (study / "workload.yaml").write_text(
+        WORKLOAD.replace("transactions:", "data: {people: {csv: rows.csv}}\ntransactions:").replace(
+            "{get: /}", '{draw: people}, {get: "/${people.name}"}'
+        )
+    )
+    request = StudyRequest(str(study))
+    loaded = request.load()
+    data = data_files(loaded, loaded.design())
+    manifest = {"command": request.document(), "files": keep_files(loaded, tmp_path / "results"), "data": data}
+    results = ResultsFolder.create(tmp_path / "results", manifest)
+    assert Path(recorded_request(results.path, None).study) == study / "study.yaml"
+    (study / "rows.csv").unlink()
+    if after is not None:
+        (study / "rows.csv").write_text(after)
+    with pytest.raises(StudyError, match=r"rows\.csv: --resume: must be as it was") as refused:
+        recorded_request(results.path, None)
+    assert refused.value.exit_status == 2

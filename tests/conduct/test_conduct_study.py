@@ -126,6 +126,7 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     )
     monkeypatch.setattr(conducting, "make_task", make_task)
     monkeypatch.setattr(conducting.provenance, "keep_files", lambda study, folder: [])
+    monkeypatch.setattr(conducting.provenance, "data_files", lambda study, folder: [])
     return state
 
 

@@ -253,7 +253,8 @@ def test_the_system_of_a_run_survives_json(files: Files) -> None:
 
 def test_texts_of_the_files_are_kept(files: Files) -> None:
     study = load_study(files.study)
-    assert study.files == {f"{name}.yaml": getattr(files, name).read_text() for name in ("study", "system", "workload")}
+    kept = [getattr(files, name) for name in ("study", "system", "workload")]
+    assert study.files == {str(path): path.read_text() for path in kept}
 
 
 def test_studies_are_found_by_file_folder_and_name(files: Files, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_a_trace_is_one_steady_stage_that_follows_the_file(put) -> None:
     assert study.design()[0].rate == pytest.approx(9000 / 5400)
     trace = study.describe()["load"]["trace"]
     assert (trace["arrivals"], trace["length_s"], trace["peak_rate_per_s"]) == (9000.0, 5400.0, 3.0)
-    assert study.files["day.csv"].startswith("hour,what,calls")
+    assert study.files[str(study.trace_path)].startswith("hour,what,calls")
 
 
 @pytest.mark.parametrize(

@@ -140,3 +140,14 @@ def test_dpkg_reports_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert debian.missing(["make", "slapd", "wrk", "unheard-of"]) == ["slapd", "wrk", "unheard-of"]
     monkeypatch.setattr(debian.shutil, "which", lambda name: None)
     assert debian.missing(["make"]) == ["make"]
+
+
+def test_an_installation_that_takes_too_long_is_asked_to_end_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(debian, "_INSTALL_WITHIN_S", 0.3)
+    ended = tmp_path / "ended"
+    slow = ["sh", "-c", f"trap 'sleep 0.2; touch {ended}; exit 1' TERM; while :; do sleep 0.05; done"]
+    with pytest.raises(TargetError, match=r"took longer than 0\.3 s and was asked to end"):
+        debian.run_quietly(slow)
+    assert ended.exists(), "it was not killed"

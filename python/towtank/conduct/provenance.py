@@ -73,6 +73,7 @@ def open_results(
         "versions": versions(),
         "host": host_facts(),
         "files": keep_files(study, folder),
+        "data": data_files(study, specs),
         "command": _keep_secrets(command, secret, folder),
         "started_wall_ns": time.time_ns(),
     }
@@ -134,13 +135,39 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     if study.sizing_path is not None:
         documents["sizing"] = study.sizing_path
     kept = []
+    names = [path.name for path in documents.values()]
     for role, path in documents.items():
-        copy = folder / FILES / path.name
+        # Files of two folders may have the same name.
+        name = path.name if names.count(path.name) == 1 else f"{role}-{path.name}"
+        copy, text = folder / FILES / name, study.files[str(path)]
         make_private_folder(copy.parent)
         with open_private(copy) as stream:
-            stream.write(study.files[path.name])
-        kept.append({"role": role, "name": path.name, "path": str(path.absolute()), "sha256": sha256(copy)})
+            stream.write(text)
+        kept.append({"role": role, "name": name, "path": str(path.absolute()), "sha256": _hash(path, text)})
     return kept
+
+
+def _hash(path: Path, text: str) -> str:
+    """Hash of a file with this text, which is read without a byte order mark."""
+    with suppress(OSError, UnicodeError):
+        if path.read_bytes().decode("utf-8-sig") == text:
+            return sha256(path)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def data_files(study: Study, specs: list[RunSpec]) -> list[dict[str, str]]:
+    """Report the hashes of files that a study reads but does not keep: rows, scripts of populations and users."""
+    found: dict[Path, None] = {}
+    for pool in study.workload.file.data.values():
+        if pool.csv is not None and "${" not in pool.csv:
+            found[study.workload.folder / pool.csv] = None
+    for spec in specs:
+        for service in spec.system.services.values():
+            population, settings = getattr(service, "population", None), getattr(service, "settings", None)
+            for name in (getattr(population, "script", None), getattr(settings, "users", None)):
+                if isinstance(name, str):
+                    found[study.system_folder / name] = None
+    return [{"path": str(path.absolute()), "sha256": sha256(path)} for path in found if path.is_file()]
 
 
 def sha256(path: Path) -> str:

@@ -141,11 +141,29 @@ def recorded_request(folder: Path, named: str | None, allowed: tuple[str, ...] =
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:
-    """The study file where it was, if no file of the study has changed since; else its copy."""
+    """The study file where it was, if no file of the study has changed since; else its copy.
+
+    Raises
+    ------
+    StudyError
+        If rows, scripts or users have changed, of which there are no copies, or copies of files of several folders
+        would be needed, which do not find each other.
+    """
+    changed = [each["path"] for each in manifest.get("data", ()) if _has_changed(each)]
     files = manifest.get("files", [])
-    unchanged = all(Path(each["path"]).is_file() and sha256(Path(each["path"])) == each["sha256"] for each in files)
+    others = [each["path"] for each in files if _has_changed(each)]
+    if others and len({Path(each["path"]).parent for each in files}) > 1:
+        changed += others
+    if changed:
+        message = "must be as it was when the results were begun, got other content or no file"
+        raise StudyError([Fault(path, 0, 0, "--resume", message) for path in changed])
     study = next(each for each in files if each["role"] == "study")
-    return Path(study["path"]) if unchanged else results.path / FILES / study["name"]
+    return results.path / FILES / study["name"] if others else Path(study["path"])
+
+
+def _has_changed(file: dict[str, str]) -> bool:
+    path = Path(file["path"])
+    return not path.is_file() or sha256(path) != file["sha256"]
 
 
 def new_folder(name: str) -> Path:

@@ -140,7 +140,7 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
         faults += happening
         made = None if happening else made
     if made is not None and sizing is not None:
-        made = replace(made, files={**made.files, sizing.path.name: sizing.text})
+        made = replace(made, files={**made.files, str(sizing.path): sizing.text})
     return made if made is None or curve is None else _with_curve(made, curve)
 
 
@@ -198,7 +198,7 @@ def _with_curve(study: Study, curve: Curve) -> Study:
     path = study.trace_path
     assert path is not None
     # As it stands, line ends included: its hash tells later whether it is still the same.
-    files = {**study.files, path.name: path.read_bytes().decode("utf-8")}
+    files = {**study.files, str(path): path.read_bytes().decode("utf-8")}
     return replace(study, curve=curve, files=files)
 
 
@@ -217,7 +217,7 @@ def _make(
         faults += more
         return None
     texts = (document, system_document, workload.document)
-    files = {each.path.name: each.text for each in texts}
+    files = {str(each.path): each.text for each in texts}
     return Study(study, workload, system, document.path, None, files, tree, system_document)
 
 

@@ -45,7 +45,7 @@ class Study:
     preset : str or None
         Name of the preset in force.
     files : dict of str to str
-        Texts of the three files by name, and those of a trace and a sizing, for the results folder.
+        Texts of the three files by path, and those of a trace and a sizing, for the results folder.
     curve : Curve or None
         What the trace says, where the load follows one.
     carried : Carried or None

@@ -65,18 +65,28 @@ def install(names: list[str], run: Run) -> None:
 
 
 def run_quietly(command: list[str]) -> int:
-    """Run a command without prompts, with its output on standard error."""
+    """Run a command without prompts, with its output on standard error.
+
+    Raises
+    ------
+    TargetError
+        If it takes too long. It is asked to end and waited for: killed, dpkg leaves packages half installed.
+    """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(
+    process = subprocess.Popen(
         command,
-        check=False,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         env=environment,
-        timeout=_INSTALL_WITHIN_S,
         close_fds=False,  # passes on the pipe that `_nothing_started` made inheritable; its watcher waits for its end
     )
-    return done.returncode
+    try:
+        return process.wait(_INSTALL_WITHIN_S)
+    except subprocess.TimeoutExpired as error:
+        process.terminate()
+        process.wait()
+        took = f"`{' '.join(command)}` took longer than {_INSTALL_WITHIN_S:g} s and was asked to end"
+        raise TargetError(took, hint="dpkg --configure -a ends what it began") from error
 
 
 @contextmanager

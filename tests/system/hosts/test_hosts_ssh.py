@@ -26,6 +26,7 @@ from towtank.system.hosts.remote import RemoteHost
 from towtank.system.model import load_system
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection
+from towtank.system.services.postgresql import program
 
 SYSTEM = """
 schema: towtank/system/1
@@ -238,4 +239,24 @@ def test_content_server_and_postgresql_run_there(ssh: SshServer, tmp_path: Path)
         lists = endpoints.exports["content"]["documents_csv"].read_text().splitlines()
         assert len(lists) > 10
         assert re.fullmatch(r"\d+(\.\d+)?", endpoints.settings["database"]["version"])
+    assert copied(ssh) == []
+
+
+@pytest.mark.postgresql
+@pytest.mark.skipif(program("postgres") is None, reason="apt-get install postgresql")
+def test_a_database_on_another_machine_lets_in_nobody_without_its_secret(ssh: SshServer, tmp_path: Path) -> None:
+    path = system_file(tmp_path, ssh, "  database: {kind: postgresql, host: far}\n")
+    with build_system(load_system(path), tmp_path, tmp_path / "logs") as system:
+        (address,) = system.up().addresses["database"]
+
+        def ask(where: str) -> subprocess.CompletedProcess[str]:
+            command = [str(program("psql")), "-wXAt", where, "-c", "SELECT 1"]
+            return subprocess.run(command, capture_output=True, text=True, check=False)
+
+        assert ask(address).stdout == "1\n"
+        place = address.rpartition("@")[2]
+        for user in ("towtank", "postgres"):
+            assert "no password supplied" in ask(f"postgresql://{user}@{place}").stderr
+        secret = address.partition("://towtank:")[2].partition("@")[0]
+        assert secret not in " ".join(ssh.commands)
     assert copied(ssh) == []
