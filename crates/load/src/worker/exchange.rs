@@ -203,7 +203,7 @@ impl Worker<'_> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The server may have answered before it closed; if so, the answer is still there to be read.
                 Err(_) => {
-                    self.revisit.push((one.connection, place.generation, true));
+                    self.revisit.push(one.connection, place.generation, true);
                     return;
                 }
             }
@@ -266,11 +266,11 @@ impl Worker<'_> {
             }
         }
         let connection = self.exchanges[exchange].connection;
-        self.revisit.push((
+        self.revisit.push(
             connection,
             self.connections[connection as usize].generation,
             closed,
-        ));
+        );
     }
 
     /// The answer is whole: cookies are kept, checks made, values taken.

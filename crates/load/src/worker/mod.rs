@@ -19,6 +19,7 @@ mod parting;
 mod pool;
 mod population;
 mod reasons;
+mod revisits;
 mod secure;
 mod setup;
 mod shared;
@@ -49,6 +50,7 @@ use intervals::Clock;
 use multiplex::Multiplexing;
 use parting::Parting;
 use reasons::Reasons;
+use revisits::{Revisit, Revisits};
 use secure::Session;
 use setup::{People, shape_of};
 use user::{Connection, Exchange, User};
@@ -128,8 +130,7 @@ pub(crate) struct Worker<'a> {
     calls: Option<Box<Calls>>,
     exchanges: Vec<Exchange>,
     free_exchanges: Vec<u32>,
-    /// Connections to be read again: number, generation, and whether the other side has closed.
-    revisit: Vec<(u32, u32, bool)>,
+    revisit: Revisits,
     limits: Limits,
     connect_timeout_ns: u64,
     drain_ns: u64,
@@ -248,7 +249,7 @@ impl<'a> Worker<'a> {
             calls: None,
             exchanges: Vec::new(),
             free_exchanges: Vec::new(),
-            revisit: Vec::new(),
+            revisit: Revisits::default(),
             limits: setup.limits,
             connect_timeout_ns: setup.connect_timeout_ns,
             drain_ns: setup.drain_ns,
@@ -347,7 +348,14 @@ impl<'a> Worker<'a> {
             }
         }
         for _ in 0..self.revisit.len() {
-            let (connection, generation, closed) = self.revisit.swap_remove(0);
+            let Some(Revisit {
+                connection,
+                generation,
+                closed,
+            }) = self.revisit.pop()
+            else {
+                return;
+            };
             let place = &self.connections[connection as usize];
             if place.generation != generation {
                 continue;

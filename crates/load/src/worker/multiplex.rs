@@ -221,7 +221,7 @@ impl Worker<'_> {
                 // What the server said before it closed is still there to be read, and then the end.
                 Err(()) => {
                     let generation = self.connections[connection].generation;
-                    self.revisit.push((connection as u32, generation, true));
+                    self.revisit.push(connection as u32, generation, true);
                     return;
                 }
             }
@@ -298,7 +298,7 @@ impl Worker<'_> {
                 return;
             }
         }
-        self.revisit.push((connection as u32, generation, closed));
+        self.revisit.push(connection as u32, generation, closed);
     }
 
     /// Deals with what came, which is in `plain` with TLS, else in `buffer`; whether the connection goes on.

@@ -135,7 +135,7 @@ impl Worker<'_> {
         }
         if closed {
             // This edge will not come again.
-            self.revisit.push((connection as u32, generation, true));
+            self.revisit.push(connection as u32, generation, true);
         }
     }
 
@@ -191,7 +191,7 @@ impl Worker<'_> {
             let done = one.out.is_done();
             if self.flush(connection).is_err() {
                 let generation = self.connections[connection].generation;
-                self.revisit.push((connection as u32, generation, true));
+                self.revisit.push(connection as u32, generation, true);
                 return;
             }
             if done || self.wants_write(connection) {
@@ -281,7 +281,7 @@ impl Worker<'_> {
             }
         }
         let generation = self.connections[connection].generation;
-        self.revisit.push((connection as u32, generation, closed));
+        self.revisit.push(connection as u32, generation, closed);
     }
 
     /// Gives decrypted bytes to the scanner; whether the exchange has ended.
