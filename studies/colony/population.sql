@@ -34,4 +34,3 @@ create index orders_customer on orders (customer, key);
 create index new_order_district on new_order (warehouse, district, order_key);
 create index order_line_order on order_line (order_key);
 vacuum analyze;
-checkpoint;

@@ -322,7 +322,7 @@ def test_exact_is_refused_where_there_is_none():
 
 
 def test_an_error_of_a_whole_response_time_and_more_bounds_nothing_below():
-    """Eight users who interrupt three others, one second of service each: 3,550 s simulated for the three, 83 solved."""
+    """Eight users who interrupt three others, a second of service each: 3,550 s simulated for the three, 83 solved."""
     cpu = {"demand": {"hi": 1.0, "lo": 1.0}, "discipline": "priority", "preemptive": True}
     ranks = {"hi": {"users": 8, "think": 2.0, "priority": 1}, "lo": {"users": 3, "think": 2.0, "priority": 2}}
     answer = solved(model(ranks, {"cpu": cpu}))

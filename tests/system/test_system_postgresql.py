@@ -135,6 +135,38 @@ def test_a_population_brings_its_rows(tmp_path: Path) -> None:
         assert ask(database.dsn, "SELECT sum(n), count(t) FROM a") == "3|0"
 
 
+def test_the_databases_of_a_system_have_one_secret_and_those_of_another_system_have_another() -> None:
+    """A target of several databases logs in at each of them alike."""
+    several, other = [service() for _ in range(4)], service()
+    for database in several:
+        database.meet([each for each in several if each is not database])
+    assert len({database._login()["PGPASSWORD"] for database in several}) == 1
+    assert other._login() != several[0]._login()
+
+
+@needs_server
+def test_a_population_is_on_the_disk_before_the_run_though_its_user_is_no_superuser(tmp_path: Path) -> None:
+    database = populated(tmp_path, "CREATE TABLE a AS SELECT generate_series(1, 1000) AS n;\nVACUUM ANALYZE a;\n")
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        system.up()
+        assert ask(database.dsn, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") == "f"
+        before = ask(database.dsn, "SELECT checkpoint_lsn FROM pg_control_checkpoint()")
+        written = ask(database.dsn, f"SELECT pg_current_wal_lsn() - '{before}'::pg_lsn")
+        assert float(written) < 1e5, "the checkpoint is older than the population"
+
+
+@needs_server
+def test_a_script_may_ask_for_a_checkpoint_where_postgresql_can_grant_it(tmp_path: Path) -> None:
+    database = populated(tmp_path, "CREATE TABLE a (n int);\nVACUUM ANALYZE;\n")
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        system.up()
+        known = ask(database.dsn, "SELECT count(*) FROM pg_roles WHERE rolname = 'pg_checkpoint'") == "1"
+        if known:
+            ask(database.dsn, "CHECKPOINT")
+        else:
+            assert "must be superuser" in refused(database.dsn, "CHECKPOINT")
+
+
 @needs_server
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs clients as another user")
 def test_clients_run_as_the_user_of_the_server(tmp_path: Path) -> None:
@@ -147,7 +179,7 @@ def test_clients_run_as_the_user_of_the_server(tmp_path: Path) -> None:
 @needs_server
 def test_its_secrets_are_no_arguments_and_in_no_log(tmp_path: Path) -> None:
     database = service(more={"log_statement": "all"})
-    database._password, database._superuser_password = canary("user"), canary("superuser")
+    database._secret, database._superuser_password = canary("user"), canary("superuser")
     with Arguments().watching() as arguments, System([database], tmp_path / "data", tmp_path / "logs") as system:
         system.up()
         assert ask(database.dsn, "SELECT 1") == "1"

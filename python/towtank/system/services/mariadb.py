@@ -63,9 +63,10 @@ class Mariadb(PrivateDatabase):
         """A file, as a password has no place on a command line."""
         return [f"--defaults-file={self.folder / 'client.cnf'}"]
 
-    def __init__(self, name: str, part: Any, base: Path) -> None:
-        super().__init__(name, part, base)
-        self._password = part.password or self._password
+    @property
+    def _password(self) -> str:
+        """The one of the file, or that of the run."""
+        return self._part.password or self._secret
 
     @property
     def dsn(self) -> str:

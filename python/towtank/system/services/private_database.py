@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from towtank.errors import TargetError
 from towtank.system.identity import identity, is_own_folder, noted_identity
-from towtank.system.service import PlainService
+from towtank.system.service import PlainService, Service
 from towtank.system.services.sql_script import filled_script
 
 _POPULATE_WITHIN_S = 3600.0
@@ -46,8 +46,18 @@ class PrivateDatabase(PlainService):
         self._port: int = part.port
         self._folder: Path | None = None
         self._is_root = False
-        # Of its user. An address, a file of options and a statement take it without quotes.
-        self._password = secrets.token_hex(16)
+        # An address, a file of options and a statement take it without quotes.
+        self._secret = secrets.token_hex(16)
+
+    def meet(self, others: list[Service]) -> None:
+        """Have one secret with the other databases of the system: a target of several takes one password."""
+        super().meet(others)
+        self._secret = min([self._secret, *(other._secret for other in others if isinstance(other, PrivateDatabase))])
+
+    @property
+    def _password(self) -> str:
+        """Of its user."""
+        return self._secret
 
     @abstractmethod
     def _program(self, name: str) -> Path | None:
