@@ -299,3 +299,44 @@ def test_options_that_are_wrong_are_told_at_once(tmp_path, capsys):
 def test_solving_refuses_what_only_simulation_knows(tmp_path, capsys):
     assert run(["model", "solve", write(tmp_path, MM1.replace("0.5 /s", "0.5 /s, timeout: 1 s"))]) == 2
     assert "model simulate" in capsys.readouterr().err
+
+
+TIERS = """
+schema: towtank/model/1
+name: tiers
+stations:
+  cpu: {demand: 1 s}
+  db: {demand: 0.5 s, servers: 4}
+pools: {connections: {size: 3, holds: [db]}}
+classes:
+  web: {rate: 0.5 /s}
+"""
+
+
+def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, capsys):
+    """One queue at half load, 2 s in it; a delay in effect of half a second, which holds 0.25 of three connections."""
+    file = write(tmp_path, TIERS)
+    found = {"cpu": 0, "db": 0, "connections": 0}
+    for seed in range(30):
+        assert run(["model", "simulate", file, "--events", "60000", "--seed", str(seed), "--json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        known = {name: one["confidence_interval"] for name, one in (answer["stations"] | answer["pools"]).items()}
+        for name, figure, truth in (
+            ("cpu", "residence_time_s.web", 2.0),
+            ("db", "residence_time_s.web", 0.5),
+            ("connections", "utilization", 0.25 / 3),
+        ):
+            low, high = known[name][figure]
+            found[name] += low <= truth <= high
+        assert known["connections"]["waiting_time_s.web"] is not None
+        assert known["cpu"]["utilization_by_class.web"][1] <= 1.0
+    # Of 30 at 95 %, fewer than 24 in one sample of a thousand.
+    assert min(found.values()) >= 24, found
+
+
+def test_times_of_stations_and_pools_are_printed_with_their_intervals(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["model", "simulate", write(tmp_path, TIERS), "--events", "200000"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"│ cpu .*│ [\d.]+ \[[\d.]+, [\d.]+\] s +│", text), text
+    assert re.search(r"│ connections │ [\d.]+ \[[\d.]+, [\d.]+\] % .*web [\d.]+ \[[\d.]+, [\d.]+\] µs", text), text

@@ -10,7 +10,6 @@ from rich.table import Table
 
 from towtank.cli.solve_table import number, percent
 from towtank.estimates import duration_estimate, number_estimate, rounded_to, share_estimate
-from towtank.units import format_duration
 
 _PERCENTILES = ("p50", "p95", "p99")
 _FAILURES = ("dropped_per_s", "failed_per_s", "timed_out_per_s", "retried_per_s")
@@ -26,9 +25,9 @@ def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
         f"{percent(run['warm_up_share'])} left out as warm-up, intervals at {percent(run['confidence'])}",
         f"stopped by {run['stopped']}: {run['widest']} is {known}",
     ]
-    parts: list[RenderableType] = [*lines, _classes(answer), _stations(answer, reached)]
+    parts: list[RenderableType] = [*lines, _classes(answer), _stations(answer)]
     if answer["pools"]:
-        parts.append(_pools(answer, reached))
+        parts.append(_pools(answer))
     return [*parts, *(f"warning: {text}" for text in answer["warnings"])]
 
 
@@ -41,9 +40,9 @@ def _with_interval(one: dict[str, Any], name: str, value: float | None, form: Es
     return "-" if value is None or low is None or high is None else form(value, low, high)
 
 
-def _rough(value: float, reached: float | None) -> float:
-    """Round a figure without an interval to the relative precision of the widest interval among the others."""
-    return rounded_to(value, abs(value) * (1.0 if reached is None else reached))
+def _time(one: dict[str, Any], figure: str, name: str) -> str:
+    """Render a time of a class with its interval; `-` where the class does not come here."""
+    return _with_interval(one, f"{figure}.{name}", one[figure].get(name), duration_estimate)
 
 
 def _classes(answer: dict[str, Any]) -> Table:
@@ -66,7 +65,7 @@ def _classes(answer: dict[str, Any]) -> Table:
     return table
 
 
-def _stations(answer: dict[str, Any], reached: float | None) -> Table:
+def _stations(answer: dict[str, Any]) -> Table:
     stations = answer["stations"].values()
     shares = [("loss_probability", "lost", 0.0), ("hit_ratio", "hits", 0.0), ("availability", "up", 1.0)]
     told = [(key, head) for key, head, plain in shares if any(one[key] != plain for one in stations)]
@@ -75,26 +74,23 @@ def _stations(answer: dict[str, Any], reached: float | None) -> Table:
         "station", "utilization", "queue length", *(f"residence {name}" for name in names), *(h for _, h in told)
     )
     for name, one in answer["stations"].items():
-        times = [one["residence_time_s"].get(each) for each in names]
         table.add_row(
             name,
             _with_interval(one, "utilization", one["utilization"], share_estimate),
             _with_interval(one, "queue_length", one["queue_length"], number_estimate),
-            *("-" if time is None else format_duration(_rough(time, reached)) for time in times),
+            *(_time(one, "residence_time_s", each) for each in names),
             *(_with_interval(one, key, one[key], share_estimate) for key, _ in told),
         )
     return table
 
 
-def _pools(answer: dict[str, Any], reached: float | None) -> Table:
+def _pools(answer: dict[str, Any]) -> Table:
     table = Table("pool", "utilization", "held", "waiting", "wait by class")
     for name, one in answer["pools"].items():
-        waits = ", ".join(
-            f"{each} {'-' if time is None else format_duration(_rough(time, reached))}"
-            for each, time in one["waiting_time_s"].items()
-        )
+        waits = ", ".join(f"{each} {_time(one, 'waiting_time_s', each)}" for each in one["waiting_time_s"])
+        used = _with_interval(one, "utilization", one["utilization"], share_estimate)
         held, waiting = (_with_interval(one, key, one[key], number_estimate) for key in ("held", "waiting"))
-        table.add_row(name, percent(one["utilization"]), held, waiting, waits)
+        table.add_row(name, used, held, waiting, waits)
     return table
 
 

@@ -11,8 +11,9 @@ use super::sample::Sample;
 use crate::answer::Named;
 
 /// Figures that are shares.
-const SHARES: [&str; 4] = [
+const SHARES: [&str; 5] = [
     "utilization",
+    "utilization_by_class",
     "loss_probability",
     "hit_ratio",
     "availability",
@@ -90,7 +91,7 @@ pub struct StationAnswer {
     pub residence_time_s: Named<f64>,
     /// Share of the servers that each class keeps busy.
     pub utilization_by_class: Named<f64>,
-    /// Intervals of the figures above, by name.
+    /// Intervals of the figures above, by name; `FIGURE.CLASS` for those by class.
     pub confidence_interval: Named<[f64; 2]>,
 }
 
@@ -105,7 +106,7 @@ pub struct PoolAnswer {
     pub waiting: f64,
     /// Wait for each completed transaction, by class. [s]
     pub waiting_time_s: Named<f64>,
-    /// Intervals of the figures above, by name.
+    /// Intervals of the figures above, by name; `FIGURE.CLASS` for those by class.
     pub confidence_interval: Named<[f64; 2]>,
 }
 
@@ -358,22 +359,7 @@ impl Over<'_> {
             ),
         ];
         let by_class = |figure: &dyn Fn(&Sample, usize) -> f64| {
-            let served = self
-                .plan
-                .classes
-                .iter()
-                .enumerate()
-                .filter(|(class, _)| plan.services[*class].is_some());
-            Named(
-                served
-                    .map(|(class, one)| {
-                        (
-                            one.name.clone(),
-                            self.estimate(|sample| figure(sample, class)).mean,
-                        )
-                    })
-                    .collect(),
-            )
+            self.by_class(|class| plan.services[class].is_some(), figure)
         };
         let servers = if plan.rates.is_empty() {
             f64::from(plan.servers)
@@ -385,6 +371,17 @@ impl Over<'_> {
         } else {
             servers
         };
+        let residence = by_class(&|one, class| {
+            one.total(layout.sojourn(station, class)) / one.completed(class)
+        });
+        let utilization = by_class(&|one, class| one.rate(layout.work(station, class)) / full);
+        let mut confidence_interval = intervals(&figures);
+        add_intervals(&mut confidence_interval, "residence_time_s", &residence);
+        add_intervals(
+            &mut confidence_interval,
+            "utilization_by_class",
+            &utilization,
+        );
         StationAnswer {
             utilization: figures[0].1.mean,
             queue_length: figures[1].1.mean,
@@ -392,13 +389,9 @@ impl Over<'_> {
             loss_probability: figures[3].1.mean,
             hit_ratio: figures[4].1.mean,
             availability: figures[5].1.mean,
-            residence_time_s: by_class(&|one, class| {
-                one.total(layout.sojourn(station, class)) / one.completed(class)
-            }),
-            utilization_by_class: by_class(&|one, class| {
-                one.rate(layout.work(station, class)) / full
-            }),
-            confidence_interval: intervals(&figures),
+            residence_time_s: means(&residence),
+            utilization_by_class: means(&utilization),
+            confidence_interval,
         }
     }
 
@@ -406,26 +399,56 @@ impl Over<'_> {
         let (plan, layout) = (&self.plan.pools[pool], self.samples[0].layout);
         let held = self.estimate(|one| one.level(layout.held(pool)));
         let waiting = self.estimate(|one| one.level(layout.waiting(pool)));
-        let classes = self
-            .plan
-            .classes
-            .iter()
-            .enumerate()
-            .filter(|(class, _)| plan.concerns[*class]);
-        let waits = classes.map(|(class, one)| {
-            let wait = self.estimate(|sample| {
-                sample.total(layout.pool_wait(pool, class)) / sample.completed(class)
-            });
-            (one.name.clone(), wait.mean)
+        let utilization = self.estimate(|one| one.level(layout.held(pool)) / plan.size as f64);
+        let waits = self.by_class(|class| plan.concerns[class], &|one, class| {
+            one.total(layout.pool_wait(pool, class)) / one.completed(class)
         });
+        let figures = [
+            ("utilization", utilization),
+            ("held", held),
+            ("waiting", waiting),
+        ];
+        let mut confidence_interval = intervals(&figures);
+        add_intervals(&mut confidence_interval, "waiting_time_s", &waits);
         PoolAnswer {
-            utilization: held.mean / plan.size as f64,
+            utilization: utilization.mean,
             held: held.mean,
             waiting: waiting.mean,
-            waiting_time_s: Named(waits.collect()),
-            confidence_interval: intervals(&[("held", held), ("waiting", waiting)]),
+            waiting_time_s: means(&waits),
+            confidence_interval,
         }
     }
+
+    /// A figure of each of the classes that are concerned, with their names.
+    fn by_class(
+        &self,
+        concerns: impl Fn(usize) -> bool,
+        figure: &dyn Fn(&Sample, usize) -> f64,
+    ) -> Vec<(String, Estimate)> {
+        let classes = self.plan.classes.iter().enumerate();
+        classes
+            .filter(|(class, _)| concerns(*class))
+            .map(|(class, one)| {
+                let estimate = self.estimate(|sample| figure(sample, class));
+                (one.name.clone(), estimate)
+            })
+            .collect()
+    }
+}
+
+fn means(figures: &[(String, Estimate)]) -> Named<f64> {
+    let means = figures
+        .iter()
+        .map(|(class, estimate)| (class.clone(), estimate.mean));
+    Named(means.collect())
+}
+
+/// Adds the intervals of a figure by class, as `FIGURE.CLASS`.
+fn add_intervals(to: &mut Named<[f64; 2]>, figure: &str, by_class: &[(String, Estimate)]) {
+    to.0.extend(by_class.iter().map(|(class, estimate)| {
+        let ends = bounded(figure, estimate);
+        (format!("{figure}.{class}"), ends)
+    }));
 }
 
 fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
