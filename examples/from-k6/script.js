@@ -3,7 +3,7 @@ import { check, group, sleep } from 'k6';
 import { SharedArray } from 'k6/data';
 import papaparse from 'https://jslib.k6.io/papaparse/5.1.1/index.js';
 
-const accounts = new SharedArray('accounts', () => papaparse.parse(open('../shop/accounts.csv'), { header: true }).data);
+const accounts = new SharedArray('accounts', () => papaparse.parse(open('accounts.csv'), { header: true }).data);
 const base = __ENV.BASE || 'http://127.0.0.1:8080';
 
 export const options = {

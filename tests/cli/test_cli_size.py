@@ -351,6 +351,6 @@ def test_a_study_names_its_sizing(tmp_path: Path, capsys: Any) -> None:
     assert "size: must be a file that exists" in capsys.readouterr().err
     written(tmp_path / "study", "sizing.yaml", SIZING)
     assert main(["validate", str(study)]) == 0
-    assert load_study(study).files["sizing.yaml"] == SIZING
+    assert load_study(study).files[str(study.with_name("sizing.yaml"))] == SIZING
     written(tmp_path / "study", "sizing.yaml", SIZING.replace("1..16", "0"))
     assert main(["validate", str(study)]) == 2

@@ -177,6 +177,8 @@ class Session:
             self._interrupted(results) if "--resume" in text else shutil.copytree(RESULTS_1, results)
         if NETWORK in text and not (self.work / NETWORK).exists():
             write_two_tiers(self.work / NETWORK)
+        # A folder of the machine that pages name: each session has one of its own.
+        text = re.sub(r"/tmp/content\b", shlex.quote(str(self.folder / "content")), text)
         if "levels.csv" in text:
             (self.work / "levels.csv").write_text(LEVELS, "utf-8")
         return self.addressed(text)

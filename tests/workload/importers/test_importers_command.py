@@ -186,9 +186,11 @@ def test_names_of_a_stranger_do_not_steer_the_terminal(tmp_path: Path) -> None:
     whole = f"<hashTree><TestPlan testname='P'/><hashTree>{group}</hashTree></hashTree>"
     plan.write_text(f"<jmeterTestPlan>{whole}</jmeterTestPlan>", encoding="utf-8")
     script = tmp_path / "script.js"
-    script.write_text(f"import http from 'k6/http';\nexport default function () {{ http.get(open('{steering}')); }}\n")
+    script.write_text(
+        f"import http from 'k6/http';\nexport default function () {{ http.get(open('{steering}')); }}\n", "utf-8"
+    )
     log = tmp_path / "access.log"
-    log.write_text(f'h - - [01/Jan/2026:00:00:00 +0000] "GET /{steering} HTTP/1.1" 200 1\n' * 3)
+    log.write_text(f'h - - [01/Jan/2026:00:00:00 +0000] "GET /{steering} HTTP/1.1" 200 1\n' * 3, "utf-8")
     for form, file in (("jmx", plan), ("k6", script), ("accesslog", log)):
         said = towtank("import", form, str(file), "--out", str(tmp_path / f"{form}.yaml"))
         assert not set(said.stderr) & {"\x1b", "\x07", "\u202e", "\x85"}, (form, said.stderr)
