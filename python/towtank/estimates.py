@@ -12,6 +12,8 @@ import math
 
 _TWO_DIGITS = 355
 """Leading three digits of an error below which it is given with two digits, else with one: rule of [1]_."""
+FEW_DIGITS = 3
+"""Digits of a value whose error is not known. [1]"""
 _MOST_PLACES = 12
 # Above this share, and with more places of a per cent than these, an interval shows only nines.
 _ALMOST_ALL = 0.999
@@ -225,3 +227,14 @@ def significant(value: float, digits: int) -> float:
     (0.0353989, 0.0)
     """
     return float(f"{value:.{digits - 1}e}")
+
+
+def few_digits(value: float) -> str:
+    """Write a number with three digits.
+
+    Examples
+    --------
+    >>> few_digits(14321.0), few_digits(0.60061), few_digits(271.47)
+    ('14,300', '0.601', '271')
+    """
+    return f"{value:,.3g}" if abs(value) < 1e3 else f"{significant(value, FEW_DIGITS):,.0f}"

@@ -52,13 +52,19 @@ def test_replicates_without_a_steady_state_leave_the_upper_end_open(tmp_path: Pa
     assert answer["stations"]["cpu"]["confidence_interval"]["utilization"][1] == 1
 
 
+def replicates(app: np.ndarray[Any, Any], db: np.ndarray[Any, Any]) -> str:
+    """Write the key `fitted` of a model with factors of two demands."""
+    rows = {name: [float(f"{factor:.6g}") for factor in factors] for name, factors in (("app", app), ("db", db))}
+    return f"{RANGE}  draws: {{app: {rows['app']}, db: {rows['db']}}}\n"
+
+
 def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(tmp_path: Path, capsys: Any) -> None:
     """At 90 /s a third of the replicates fill up app; U = min(1, lambda D / m) all the same, and 0 for a delay."""
     app, db = np.linspace(0.8, 1.25, 200), np.linspace(1.04, 0.96, 200)
     text = (
         "classes: {web: {rate: 90 /s}}\nstations:\n  app: {demand: 10 ms}\n"
         "  db: {demand: 6 ms, servers: 2, discipline: ps}\n  wan: {demand: 40 ms, discipline: delay}\n"
-        f"{RANGE}  draws: {{app: {[float(f'{x:.6g}') for x in app]}, db: {[float(f'{x:.6g}') for x in db]}}}\n"
+        + replicates(app, db)
     )
     stations = told(capsys, "model", "solve", written(tmp_path, text))["stations"]
     offered = {"app": np.minimum(1, 0.9 * app), "db": 90 * 0.006 / 2 * db}
@@ -81,8 +87,7 @@ def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, 
     app, db = np.linspace(0.8, 1.2, 200), np.linspace(0.9, 1.1, 200)
     text = (
         "classes: {web: {rate: 99 /s}, batch: {rate: 10 /s}}\nstations:\n  app: {demand: {web: 10 ms}}\n"
-        "  db: {demand: {batch: 50 ms}}\n"
-        f"{RANGE}  draws: {{app: {[float(f'{x:.6g}') for x in app]}, db: {[float(f'{x:.6g}') for x in db]}}}\n"
+        "  db: {demand: {batch: 50 ms}}\n" + replicates(app, db)
     )
     classes = told(capsys, "model", "solve", written(tmp_path, text))["classes"]
     times = 0.05 * db / (1 - 0.5 * db)

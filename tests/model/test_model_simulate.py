@@ -207,8 +207,8 @@ def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, ca
     file = write(tmp_path, MM1.replace("rate: 0.5 /s", "rate: 0.5 /s, timeout: 2 s"))
     assert run(["model", "simulate", file, "--events", "200000"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    heads = [each.strip() for each in next(one for one in lines if "in system" in one).strip("┃ ").split("┃")]
-    cells = [each.strip() for each in next(one for one in lines if one.startswith("│ web")).strip("│ ").split("│")]
+    heads = [each.strip() for each in next(line for line in lines if "in system" in line).strip("┃ ").split("┃")]
+    cells = [each.strip() for each in next(line for line in lines if line.startswith("│ web")).strip("│ ").split("│")]
     shown = dict(zip(heads, cells, strict=True))
     for name in ("in system", "timed out /s"):
         assert re.fullmatch(r"[\d.]+ \[[\d.]+, [\d.]+\]", shown[name]), shown

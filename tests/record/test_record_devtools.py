@@ -1,4 +1,4 @@
-"""What a browser says that is no answer ends the calls that wait for one, and not only at their time limit."""
+"""A message of a browser that is no answer ends the calls that wait for one before their time limit."""
 
 from __future__ import annotations
 

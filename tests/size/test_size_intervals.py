@@ -153,7 +153,7 @@ what_if: [cpu x1.5, nodes app=5, think 1 s]
         "throughput_interval", "response_time_interval", "held_interval", "wait_interval", "connections_interval",
         "load_interval", "limit_interval",
     }  # fmt: skip
-    (part,) = [one for one in found["steps"] if one["step"] == "memory of a node of app: sessions"]
+    (part,) = [step for step in found["steps"] if step["step"] == "memory of a node of app: sessions"]
     assert part["interval"]["low"] < part["value"] < part["interval"]["high"]
     assert main(["size", model, "--for", file, "--explain"]) == 0
     for shown in ESTIMATE.findall(capsys.readouterr().out):

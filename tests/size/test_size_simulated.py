@@ -136,7 +136,7 @@ def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: A
     assert doubt.endswith("too small or too large; no value counts that error")
     found = sized(capsys, model, *objective)
     scenario = found["answer"]["scenarios"][0]
-    (value,) = (one["value"] for one in scenario["objectives"])
+    (value,) = (objective["value"] for objective in scenario["objectives"])
     low, high = scenario["simulated"][found["objectives"][0]]["confidence_interval"]
     assert value == pytest.approx(exact, rel=0.06)
     assert 0.97 * low <= exact <= 1.03 * high

@@ -116,8 +116,8 @@ def sets_and_gets(store: Any) -> None:
 def redis_info(store: Any) -> tuple[str, str]:
     """Bound of memory and policy, from the running process."""
     text = ask(store.address, "INFO", "memory", password=store._password) or ""
-    told = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    return told["maxmemory"], told["maxmemory_policy"]
+    memory = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return memory["maxmemory"], memory["maxmemory_policy"]
 
 
 def as_another_user(work: Callable[[], object]) -> object:

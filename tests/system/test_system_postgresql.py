@@ -52,7 +52,7 @@ def test_private_instance_comes_up_with_its_settings_and_leaves_nothing(tmp_path
 
 
 def refused(dsn: str, query: str = "SELECT 1") -> str:
-    """What psql says where a query is refused."""
+    """Return the message of psql about a query that the server refuses."""
     command = [str(program("psql")), "-wAt", dsn, "-c", query]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode != 0, said.stdout

@@ -153,22 +153,22 @@ fn a_run_meets_failures_before_it_is_precise() {
 
 /// A failure met once is met "once", two are "2 times".
 #[test]
-fn the_number_of_failures_is_told_in_words() {
-    let mut told = Vec::new();
+fn a_warning_counts_failures_in_words() {
+    let mut warnings = Vec::new();
     for seed in 0..40 {
         let settings = Settings {
             seed,
             ..fixed(200_000)
         };
         let outcome = simulate(&[model(failing(1e5, 100.0))], &settings).unwrap();
-        told.extend(outcome.answers[0].warnings.clone());
+        warnings.extend(outcome.answers[0].warnings.clone());
     }
-    let has = |text: &str| told.iter().any(|one| one.contains(text));
+    let has = |text: &str| warnings.iter().any(|warning| warning.contains(text));
     assert!(
         has("failed once: the figures") && has("failed 2 times"),
-        "{told:?}"
+        "{warnings:?}"
     );
-    assert!(!has("failed 1 times"), "{told:?}");
+    assert!(!has("failed 1 times"), "{warnings:?}");
 }
 
 /// M/M/1 at 0.8 and 0.72: percentiles are exponential with 5 s and 0.9 / 0.28 s. A comparison has the percentiles of both

@@ -9,8 +9,7 @@ from rich.table import Table
 
 from towtank.analysis.doubts import Level, not_checked
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
-from towtank.estimates import interval_texts, number_estimate
-from towtank.size.interval import few_digits
+from towtank.estimates import few_digits, interval_texts, number_estimate
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
 # Failures that the engine counts with a response time: there was an answer, or the wait for it was cut.

@@ -9,15 +9,16 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.estimates import (
+    FEW_DIGITS,
     duration_estimate,
     duration_unit,
+    few_digits,
     interval_texts,
     number_estimate,
     places_of,
     rounded_text,
     significant,
 )
-from towtank.size.interval import FEW_DIGITS, few_digits
 from towtank.units import format_duration
 
 Json = dict[str, Any]

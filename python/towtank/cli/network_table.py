@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.cli.fit_table import estimated_times, refused_predictions
-from towtank.estimates import duration_estimate, number_estimate
-from towtank.size.interval import Interval, duration_text, few_digits, share_text
+from towtank.estimates import duration_estimate, few_digits, number_estimate
+from towtank.size.interval import Interval, duration_text, share_text
 
 Json = dict[str, Any]
 

@@ -9,11 +9,10 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.cli.solve_table import number
-from towtank.estimates import interval_texts
+from towtank.estimates import few_digits, interval_texts
 from towtank.size.interval import (
     duration_text,
     estimate_text,
-    few_digits,
     interval_of,
     number_text,
     rate_text,

@@ -10,12 +10,10 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.cli.solve_points import Point
-from towtank.estimates import duration_estimate, number_estimate, share_estimate, significant
+from towtank.estimates import FEW_DIGITS, duration_estimate, number_estimate, share_estimate, significant
 from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
-_FEW_DIGITS = 3
-"""Digits of a figure of a fitted model whose error is not known. [1]"""
 _SAME = 1e-9
 """Relative width below which an interval is a rounding error: the demands do not change the figure. [ratio]"""
 
@@ -59,7 +57,7 @@ def _shown(
         return plain(value)
     ends = part.get("confidence_interval", {}).get(key)
     if ends is None:
-        return plain(significant(value, _FEW_DIGITS))
+        return plain(significant(value, FEW_DIGITS))
     low, high = (-math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1])
     if math.isfinite(high - low) and high - low <= _SAME * abs(high):
         return plain(value)
@@ -94,7 +92,7 @@ def _classes(answer: dict[str, Any]) -> Table:
 def _range(bounds: dict[str, Any], form: Callable[[float], str], answer: dict[str, Any]) -> str:
     fitted = "fitted" in answer
     lower, upper = (
-        None if bounds[key] is None else form(significant(bounds[key], _FEW_DIGITS) if fitted else bounds[key])
+        None if bounds[key] is None else form(significant(bounds[key], FEW_DIGITS) if fitted else bounds[key])
         for key in ("lower", "upper")
     )
     return f"{lower} to {upper}" if upper is not None else f"from {lower}"

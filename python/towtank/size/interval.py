@@ -9,13 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from towtank.estimates import duration_estimate, number_estimate, rate_estimate, share_estimate, significant
+from towtank.estimates import (
+    FEW_DIGITS,
+    duration_estimate,
+    few_digits,
+    number_estimate,
+    rate_estimate,
+    share_estimate,
+    significant,
+)
 from towtank.units import format_duration, format_rate, format_size
 
 Json = dict[str, Any]
 ENDS = (0.025, 0.975)
-FEW_DIGITS = 3
-"""Digits of a value whose error is not known. [1]"""
 _NO_WIDTH = 1e-9
 """Relative width below which an interval is a rounding error: the draws do not change the value. [ratio]"""
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
@@ -203,17 +209,6 @@ def number_text(value: float, interval: Interval | None = None, unit: str = "") 
 
 def _whole(value: float) -> bool:
     return float(value).is_integer() and abs(value) < _WHOLE
-
-
-def few_digits(value: float) -> str:
-    """Write a number with three digits.
-
-    Examples
-    --------
-    >>> few_digits(14321.0), few_digits(0.60061), few_digits(271.47)
-    ('14,300', '0.601', '271')
-    """
-    return f"{value:,.3g}" if abs(value) < 1e3 else f"{significant(value, FEW_DIGITS):,.0f}"
 
 
 def size_text(size_bytes: float, interval: Interval | None = None) -> str:

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from towtank.analysis.statistics.robust import Floats
-from towtank.estimates import significant
+from towtank.estimates import FEW_DIGITS, significant
 from towtank.size.drawn import Drawn
 from towtank.size.evaluate import ROUNDING, Outcome, grouped, under_load
 from towtank.size.factors import Factors
-from towtank.size.interval import FEW_DIGITS, Interval, draws_outside, number_text
+from towtank.size.interval import Interval, draws_outside, number_text
 from towtank.size.load import Load
 from towtank.size.question import Question
 from towtank.size.tiers import Candidate

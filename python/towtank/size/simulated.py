@@ -108,11 +108,11 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
         )
     key = "throughput_per_s" if check.upward else "response_time_s"
     chosen = list(classes.values()) if check.name is None else [classes[check.name]]
-    ends = [one["confidence_interval"][key] for one in chosen]
+    ends = [answered["confidence_interval"][key] for answered in chosen]
     if any(end is None for pair in ends for end in pair):
         return None, None, None
     # The errors of several classes are not independent: their sum is the most that it can be.
-    return sum(one[key] for one in chosen), sum(low for low, _ in ends), sum(high for _, high in ends)
+    return sum(answered[key] for answered in chosen), sum(low for low, _ in ends), sum(high for _, high in ends)
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:

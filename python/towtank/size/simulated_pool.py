@@ -61,7 +61,7 @@ def simulated_pool(
 
 def _is_coarse(question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int) -> bool:
     answers = solve_models([with_pool(question, pool, job, size) for job in jobs])
-    return any((one.get("answer", {}).get("approximate_within") or 0.0) > COARSE for one in answers)
+    return any((solved.get("answer", {}).get("approximate_within") or 0.0) > COARSE for solved in answers)
 
 
 def _simulated_wait(question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int) -> float:
@@ -70,7 +70,7 @@ def _simulated_wait(question: Question, pool: tuple[str, WantedPoolFile], jobs: 
 
 
 def _wait(model: dict[str, Any], name: str) -> float:
-    told = simulate_models([model], SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED))
-    if "faults" in told or not told["answers"][0]["steady"]:
+    simulated = simulate_models([model], SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED))
+    if "faults" in simulated or not simulated["answers"][0]["steady"]:
         return math.inf
-    return max(told["answers"][0]["pools"][name]["waiting_time_s"].values(), default=0.0)
+    return max(simulated["answers"][0]["pools"][name]["waiting_time_s"].values(), default=0.0)

@@ -148,7 +148,7 @@ def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[s
     Parameters
     ----------
     plan : dict
-        A plan of the engine. What a target is called in requests and certificates stays.
+        A plan of the engine. Requests and certificates keep the name of the target.
     numbers : mapping of str to sequence of str
         What `check_targets` gave.
 

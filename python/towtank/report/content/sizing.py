@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from towtank.estimates import few_digits
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Callout, Column, Section, Table, paragraph, text
 from towtank.report.source import Json, Results
 from towtank.size.interval import (
     duration_text,
     estimate_text,
-    few_digits,
     interval_of,
     number_text,
     rate_text,
