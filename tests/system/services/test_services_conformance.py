@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from service_bench import Bench
+from service_cases import CASES, ServiceCase
 from waiting import until
 
 from towtank.errors import StudyError, TargetError
@@ -107,9 +108,15 @@ def test_what_it_tells_of_itself_counts_what_was_done(bench: Bench) -> None:
         assert scraper.kind == bench.case.kind
 
 
+def those(cases: list[ServiceCase]) -> pytest.MarkDecorator:
+    """A test of these kinds of servers only."""
+    return pytest.mark.parametrize("bench", cases, indirect=True, ids=lambda case: case.kind)
+
+
+# A server without `intrude` answers whoever reaches it: that is what it is measured for.
+@those([case for case in CASES if case.intrude])
 def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
-    if bench.case.intrude is None:
-        pytest.skip("it answers whoever reaches it: that is what it is measured for")
+    assert bench.case.intrude is not None
     with bench.make() as system:
         system.up()
         bench.case.intrude(bench.service())
@@ -118,8 +125,9 @@ def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
+@those([case for case in CASES if case.account])
 def test_it_does_not_run_as_root(bench: Bench) -> None:
-    if not bench.case.account or server_account([bench.case.account]) is None:
+    if server_account([bench.case.account]) is None:
         pytest.skip(f"this machine has no user {bench.case.account!r}")
     with bench.make() as system:
         system.up()
