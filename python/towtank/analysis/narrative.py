@@ -45,6 +45,7 @@ def observations(summary: Summary) -> list[Sentence]:
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
+        found += _failed(configuration)
         found += _tiers(configuration)
         found += _pool(configuration)
     found += _comparisons(summary)
@@ -174,6 +175,20 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
         f"{_time(points[-1]['response_time_s']['p95'])} there."
     )
     yield _sentence("response_time", _capital(text), first_s=first, last_s=last, ratio=last / first)
+
+
+def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
+    """At which load most transactions fail, and that what was answered counts in response times all the same."""
+    points = [point for point in _valid(configuration) if point["errors_share"]]
+    if not points:
+        return
+    worst = max(points, key=lambda point: point["errors_share"])
+    text = (
+        f"{_prefix(configuration)}at {_load(worst)} {percent(worst['errors_share'])} of the transactions fail, the "
+        f"most of all loads. Response times hold them too, unless a connection failed: quick errors make means and "
+        f"percentiles look better, time-outs make them look worse."
+    )
+    yield _sentence("errors", _capital(text), errors_share=worst["errors_share"])
 
 
 def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:

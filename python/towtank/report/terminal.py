@@ -128,7 +128,7 @@ def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
 
 
 def table(study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | None = None) -> Table:
-    """One row for each point: throughput with its interval, response times, CPU by tier (all by default), verdict."""
+    """One row for each point: throughput, mean and p95 with intervals, CPU by tier (all by default), verdict."""
     configurations = list(study_summary.get("configurations") or ())
     points = [(one, point) for one in configurations for point in one.get("points") or ()]
     tiers = tiers_of(study_summary) if tiers is None else tiers
@@ -152,8 +152,8 @@ def _cells(configuration: Mapping[str, Any], point: Mapping[str, Any], tiers: li
         str(configuration.get("label") or "all runs"),
         people.plain(point.get("users", point.get("load"))),
         people.rate_estimate(point.get("throughput_per_s")),
-        people.seconds_of(dig(point, "response_time_s", "mean")),
-        people.seconds_of(dig(point, "response_time_s", "p95")),
+        people.seconds_estimate(dig(point, "response_time_s", "mean")),
+        people.seconds_estimate(dig(point, "response_time_s", "p95")),
         *(people.plain_of(dig(point, "tiers", tier, "cpus_used")) for tier in tiers),
         *(people.plain_of(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used"))) for name in rests),
     ]
