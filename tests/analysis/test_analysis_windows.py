@@ -19,6 +19,7 @@ from towtank.analysis.windows import changes, growth, steady
 from towtank.analysis.windows.rest import is_at_rest, rest_of
 from towtank.analysis.windows.settling import Seconds, without_transient
 from towtank.analysis.windows.tolerances import ALLOWED, TOLERANCE
+from towtank.analysis.windows.window import at_mean_throughput
 
 
 def steady_window(seconds, per_s=20.0, response_s=0.01):
@@ -173,3 +174,47 @@ def autoregressive(stream, count, correlation):
     for number in range(1, count):
         noise[number] = correlation * noise[number - 1] + np.sqrt(1 - correlation**2) * noise[number]
     return 10 + noise
+
+
+def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001):
+    """Throughput with the noise of think times (slow, 5 %), and the CPU use that it makes, whose demand drifts."""
+    pace = stats.norm.rvs(size=seconds + 4, random_state=generator)
+    throughput = per_s * (1 + 0.05 * np.convolve(pace, np.ones(5) / np.sqrt(5), mode="valid")[:seconds])
+    demands = demand_s * (1 + drift * np.linspace(-0.5, 0.5, seconds) + 0.03 * generator.standard_normal(seconds))
+    return demands * throughput, throughput
+
+
+def significant_trends(drift, adjusted, seeds=400):
+    """Share of the windows whose CPU use shows a change beyond its tolerance."""
+    found = 0
+    for seed in range(seeds):
+        used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift)
+        values = at_mean_throughput(used, throughput) if adjusted else used
+        middles = np.arange(len(values), dtype=float)
+        line, cautious = steady.trend(middles, values), steady.trend(middles, values, cautious=True)
+        found += changes.of_trend("cpu of web", line, cautious, float(np.ptp(middles)), float(values.mean())) is not None
+    return found / seeds
+
+
+def test_throughput_that_wanders_is_no_change_of_the_work_per_transaction():
+    assert significant_trends(0.0, adjusted=False) > 0.01
+    assert significant_trends(0.0, adjusted=True) == 0.0
+
+
+def test_a_change_of_the_work_per_transaction_is_found_more_often_without_the_noise_of_throughput():
+    assert significant_trends(0.15, adjusted=True) > 0.95 > 0.85 > significant_trends(0.15, adjusted=False)
+
+
+def test_the_mean_stays_and_a_tier_that_is_always_busy_is_left_as_it_is():
+    used, throughput = cpu_of_a_tier(np.random.default_rng(1))
+    assert at_mean_throughput(used, throughput).mean() == pytest.approx(used.mean())
+    busy = np.ones(8)
+    assert at_mean_throughput(busy, throughput[:8]) == pytest.approx(busy)
+    falling = 2.0 - throughput / 1000  # busier where less is done: nothing that throughput explains
+    assert at_mean_throughput(falling, throughput) == pytest.approx(falling)
+
+
+def test_no_transaction_and_a_constant_throughput_explain_nothing():
+    used = np.array([0.2, 0.3, 0.25])
+    assert at_mean_throughput(used, np.zeros(3)) == pytest.approx(used)
+    assert at_mean_throughput(used, np.full(3, 10.0)) == pytest.approx(used)
