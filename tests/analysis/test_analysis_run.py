@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from harmed_runs import on_samples, rewrite
 from results_1 import copy_of_results_1
 from synthetic_runs import Script, Stage, even_schedule, write_run
 
@@ -91,6 +92,28 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     law = summarize_run(run)["laws"]["utilization"][0]
     assert law["residual"] < 0.01
     assert law["holds"]
+
+
+@pytest.mark.parametrize(
+    ("limit_at", "allotted"),
+    [
+        (lambda at: 0.5, 0.5),
+        (lambda at: 0.5 if at < 25 else 0.8, 0.8),  # the window saw both: it may use no more than the larger
+        (lambda at: 3.0, 1),  # it is pinned to one CPU
+        (lambda at: None, 1),
+        (lambda at: 0.2, 1),  # it uses 0.4, so that some of its processes are in another group
+    ],
+)
+def test_a_tier_may_use_no_more_than_its_control_group(run, limit_at, allotted):
+    def change(document, at):
+        box = {"version": 2, "path": "/box"}
+        limit = limit_at(at)
+        document["groups"]["content"]["cgroup"] = box if limit is None else {**box, "cpu_limit": limit}
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    tier = summarize_run(run)["tiers"]["content"]
+    assert tier["cpus_allotted"] == allotted
+    assert tier["utilization"] == pytest.approx(0.4 / allotted, rel=0.01)
 
 
 def test_host_and_services(run):

@@ -63,7 +63,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
         track.by_bin(measurement.starts, measurement.ends), measurement.lengths, chosen, bin_s=measurement.bin_s
     )
     tiers = [tier for tier, one in observed.tiers.items() if one.get("host") == name]
-    allotted = max((cpus for tier in tiers if (cpus := observed.allotted(tier)) is not None), default=None)
+    allotted = max((cpus for tier in tiers if (cpus := observed.allotted(tier, start, end)) is not None), default=None)
     rates = {out: samples.track("values", key).rate(start, end) for out, key in _RATES.items()}
     counts = {out: samples.track("values", key).growth(start, end) for out, key in _COUNTS.items()}
     tcp = {out: samples.track("values", f"host_{key}").growth(start, end) for out, key in TCP_COUNTS.items()}

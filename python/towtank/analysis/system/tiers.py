@@ -50,6 +50,10 @@ HOST_CPU = ("cpu_user_s_total", "cpu_system_s_total", "cpu_irq_s_total")
 _HOST_CPU_ALL = (*HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal_s_total")
 
 
+_QUOTA_ERROR = 0.05
+"""Share by which the CPU use of a window may exceed a limit that holds: its edges cut periods and ticks. [1]"""
+
+
 @dataclass
 class Observed:
     """All streams of the observers of one run, on its clock.
@@ -87,14 +91,29 @@ class Observed:
         """What was observed on the machine of a tier: this, or that of another machine."""
         return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
 
-    def allotted(self, tier: str) -> float | None:
-        """CPUs that a tier may use: those it is pinned to, else all; no more than its host was given."""
+    def allotted(self, tier: str, start_s: float, end_s: float) -> float | None:
+        """CPUs that a tier may use between two instants: those it is pinned to, else all of its machine.
+
+        They are no more than its host was given, and no more than the limit of its control group.
+        """
         one = self.tiers.get(tier, {})
-        cpus = len(one.get("cpus") or []) or self.where(tier).host_cpus
         given = self.hosts.get(str(one.get("host")), {}).get("cpus_virtual")
-        if not isinstance(given, int | float):
-            return cpus
-        return float(given) if cpus is None else min(float(given), cpus)
+        bounds = [len(one.get("cpus") or []) or self.where(tier).host_cpus, given, self._quota(tier, start_s, end_s)]
+        return min((cpus for cpus in bounds if isinstance(cpus, int | float)), default=None)
+
+    def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
+        """CPU limit of the control group that a tier's first process is in, the largest between two instants. [1]
+
+        None without a limit, and where the tier used more, because some of its processes are elsewhere.
+        """
+        samples = self.where(tier).samples
+        quota = max(samples.gauge(start_s, end_s, "groups", tier, "cgroup", "cpu_limit"), default=None)
+        rates = [
+            samples.track("groups", tier, name).rate(start_s, end_s)
+            for name in ("cpu_user_s_total", "cpu_system_s_total")
+        ]
+        used = sum(rate or 0.0 for rate in rates)
+        return None if quota is None or used > (1 + _QUOTA_ERROR) * quota else quota
 
     def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
         """CPU time of a tier in each bin, NaN where it was not observed; shape (n_bins,). [s]"""
@@ -134,7 +153,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
     start, end = span(measurement, chosen)
     cpu = observed.cpu_s(name, measurement)
     used, demand = _usage(cpu, measurement, chosen)
-    samples, allotted = observed.where(name).samples, observed.allotted(name)
+    samples, allotted = observed.where(name).samples, observed.allotted(name, start, end)
 
     def rate(counter: str) -> float | None:
         return samples.track("groups", name, counter).rate(start, end)
