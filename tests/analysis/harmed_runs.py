@@ -279,6 +279,16 @@ def throttled(run, group="content", share=0.2):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def slowed(run, share=0.3):
+    """Every fourth second the system's CPU, the first, is slower; the other one is slow for good."""
+
+    def change(document, at):
+        slower = share if round(at) % 4 == 0 else 0.0
+        document["probe"]["work_s"] = {"0": 4e-5 * (1 + slower), "1": 9e-5}
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
 def storage_filled(run, used_per_s=2.0):
     """A disk of 100 inodes that are used up, or nearly, before the run ends."""
     run.update(hosts={"web": {"provider": "namespaces", "cpus_virtual": None}})
@@ -648,6 +658,7 @@ CASES = [
     (clock_jump, Kind.CLOCK_JUMP, "note"),
     (steal, Kind.STEAL_TIME, "suspect"),
     (heavy_steal, Kind.STEAL_TIME, "invalid"),
+    (slowed, Kind.MACHINE_SPEED, "note"),
     (neighbour, Kind.INTERFERENCE, "suspect"),
     (heavy_neighbour, Kind.INTERFERENCE, "invalid"),
     (unattributed, Kind.NOT_ATTRIBUTED, "suspect"),

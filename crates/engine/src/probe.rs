@@ -57,7 +57,10 @@ fn open(out: &str) -> io::Result<Box<dyn Write>> {
 
 /// Reads the command line; all faults at once.
 fn parse(arguments: &[String]) -> Result<(Options, String), Vec<String>> {
-    let mut options = Options::default();
+    let mut options = Options {
+        has_pace: true,
+        ..Options::default()
+    };
     let mut out = None;
     let mut faults = Vec::new();
     let mut rest = arguments.iter();

@@ -9,8 +9,10 @@
 
 use std::io;
 
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
 
 /// The clocks used here exist on every Linux, so that reading them cannot fail.
 fn read_ns(clock: ClockId) -> u64 {
@@ -43,6 +45,16 @@ pub fn process_cpu_ns() -> u64 {
     read_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// Keeps the calling thread, and what it starts from now on, on one CPU.
+///
+/// # Errors
+/// When the machine has no such CPU, or does not let this process use it.
+pub fn pin_thread(cpu: usize) -> io::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(cpu)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &only)?)
+}
+
 /// Allows as many open files as the system lets this process have.
 ///
 /// # Errors
@@ -55,6 +67,13 @@ pub fn raise_open_files() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_pinned_to_a_cpu_that_there_is() {
+        // In a thread of its own: the others of this process keep their CPUs.
+        let pinned = std::thread::spawn(|| (pin_thread(usize::MAX).is_err(), pin_thread(1023).is_err()));
+        assert_eq!(pinned.join().ok(), Some((true, true)));
+    }
 
     #[test]
     fn wall_time_is_that_of_the_standard_library() {

@@ -34,6 +34,7 @@ pub mod ledger;
 pub mod line;
 pub mod memory;
 pub mod own_cgroup;
+pub mod pace;
 pub mod pids;
 pub mod ports;
 pub mod process;

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub use towtank_linux::{monotonic_ns, process_cpu_ns, raise_open_files, wall_ns};
+pub use towtank_linux::{
+    monotonic_ns, pin_thread, process_cpu_ns, raise_open_files, thread_cpu_ns, wall_ns,
+};
 
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -44,6 +44,7 @@ class Kind(StrEnum):
     OVERFLOW = "overflow"
     CLOCK_JUMP = "clock_jump"
     STEAL_TIME = "steal_time"
+    MACHINE_SPEED = "machine_speed"
     DATA_DAMAGED = "data_damaged"
     COPIED_RUN = "copied_run"
     INTERFERENCE = "interference"
@@ -186,6 +187,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.STEAL_TIME: (
         "The hypervisor gave CPU time to other machines, so the system had less than it seemed to have.",
         "measure on a host of its own, or at a quieter time",
+    ),
+    Kind.MACHINE_SPEED: (
+        "A fixed piece of work, done once a second on the system's CPUs, took more CPU time in some seconds than in "
+        "others, so the machine itself was slower then. What changes in throughput and response times may be that.",
+        "repeat the run at another time or on a machine of its own; on a virtual one other guests may share its cores, "
+        "on a real one look at clock rate, temperature and power settings",
     ),
     Kind.INTERFERENCE: (
         "Other programs worked on the CPUs of the system under test, so it waited for them and not for itself.",

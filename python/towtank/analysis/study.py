@@ -333,11 +333,15 @@ def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One doubt of each kind and level that makes a run less than valid, told for all runs that have it."""
+    """One doubt of each kind and level that makes a run less than valid, told for all runs that have it.
+
+    Notes do not, but the speed of the machine may be why a run is less than valid.
+    """
     found: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
     for run in runs:
         for one in run["verdict"]["reasons"]:
-            if one["level"] == "note":
+            explains = one["kind"] == Kind.MACHINE_SPEED and run["verdict"]["level"] != "valid"
+            if one["level"] == "note" and not explains:
                 continue
             worst, names = found.setdefault((one["level"], one["kind"]), (one, []))
             if str(run["run"]) not in names:

@@ -48,6 +48,7 @@ CHECKS: tuple[RunCheck, ...] = (
     consistency.utilization,
     consistency.audited,
     machine.steal,
+    machine.speed,
     machine.interference,
     machine.attributed,
     machine.clock,

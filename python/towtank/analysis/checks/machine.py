@@ -19,6 +19,8 @@ NOT_ATTRIBUTED_SHARE = 0.05
 _NEXT_TO_NOTHING = 0.005
 # So many times the limit, the system was measured as much as the others.
 _FOREIGN_INVALID = 3.0
+PACE_SPREAD = 0.10
+"""Share by which the slow seconds of a machine may take longer for the same work than the fast ones. [1]"""
 THROTTLED_SHARE = 0.01
 _THROTTLED_INVALID = 0.10
 
@@ -73,6 +75,19 @@ def clock(evidence: Evidence) -> Iterator[Doubt]:
     if jump > CLOCK_JUMP_S:
         text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
         yield Doubt(Kind.CLOCK_JUMP, Level.NOTE, text, jump, CLOCK_JUMP_S, "s")
+
+
+def speed(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the CPUs of the system did the same work at the same speed over the window."""
+    pace = evidence.summary["host"]["pace"]
+    if pace is None or pace["spread"] <= PACE_SPREAD:
+        return
+    text = (
+        f"a fixed piece of work took {seconds(pace['fast_s'])} to {seconds(pace['slow_s'])} on the system's CPUs "
+        f"(10th and 90th percentile of the seconds): the machine's speed changed by {percent(pace['spread'])}, "
+        f"limit {percent(PACE_SPREAD)}"
+    )
+    yield Doubt(Kind.MACHINE_SPEED, Level.NOTE, text, pace["spread"], PACE_SPREAD)
 
 
 def pinned(evidence: Evidence) -> Iterator[Doubt]:

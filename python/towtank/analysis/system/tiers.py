@@ -13,6 +13,7 @@ from towtank.analysis.statistics import estimates, ratio_of_sums
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.system.disks import counted_once, is_stacked
 from towtank.analysis.system.memory import memory
+from towtank.analysis.system.pace import pace
 from towtank.analysis.system.parts import PARTS, Part
 from towtank.analysis.system.rates import Samples, Track, track
 from towtank.results.observe import ProbeStream, ServiceStream
@@ -222,6 +223,7 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
         "throttled": throttled(observed, start, end),
         "pressure": {name: value for name, value in pressures.items() if value is not None},
         "steal": steal(observed, start, end),
+        "pace": pace(observed, start, end),
         "foreign_share": foreign_share(observed, start, end),
         "context_switches_per_s": samples.track("host", "context_switches_total").rate(start, end),
         "memory_available_bytes": float(np.mean(available)) if available else None,

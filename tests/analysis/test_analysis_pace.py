@@ -1,0 +1,65 @@
+"""How fast the machine was: the work of the CPUs that the tiers have, over the window, and what it explains."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from harmed_runs import script, slowed
+from synthetic_runs import write_run
+
+from towtank.analysis import summarize_run
+from towtank.analysis.study import _reasons
+from towtank.analysis.system.pace import pace
+
+
+def observed(work_by_second, cpus=(0,)):
+    samples = SimpleNamespace(
+        times_s=[float(second) for second in range(len(work_by_second))],
+        samples=[{"probe": {"work_s": work}} for work in work_by_second],
+    )
+    found = SimpleNamespace(samples=samples, tiers={"web": {"cpus": list(cpus)}})
+    found.where = lambda tier: found
+    return found
+
+
+def test_the_spread_is_that_of_the_cpus_of_the_tiers_within_the_window():
+    work = [{"0": 1.0, "1": 9.0}] * 5 + [{"0": 2e-5, "1": 5e-5}] * 18 + [{"0": 3e-5, "1": 9e-5}] * 4
+    found = pace(observed(work), 5.0, 26.0)
+    assert (found["fast_s"], found["median_s"], found["slow_s"]) == (2e-5, 2e-5, pytest.approx(3e-5))
+    assert found["spread"] == pytest.approx(0.5)
+    assert found["samples"] == 22
+
+
+def test_of_several_cpus_it_is_the_mean_and_without_pinning_all_count():
+    work = [{"0": 2e-5, "1": 4e-5}] * 12
+    assert pace(observed(work, cpus=(0, 1)), 0.0, 20.0)["median_s"] == pytest.approx(3e-5)
+    assert pace(observed(work, cpus=()), 0.0, 20.0)["median_s"] == pytest.approx(3e-5)
+
+
+@pytest.mark.parametrize("work", [[{"0": 2e-5}] * 9, [{"1": 2e-5}] * 20, [{}] * 20])
+def test_too_few_samples_of_the_tiers_cpus_show_nothing(work):
+    assert pace(observed(work), 0.0, 30.0) is None
+
+
+def test_seconds_without_the_work_are_left_out():
+    work = [{"0": 2e-5}, {}] * 12
+    assert pace(observed(work), 0.0, 30.0)["samples"] == 12
+
+
+def test_a_run_recorded_without_the_work_has_no_pace(tmp_path):
+    assert summarize_run(write_run(tmp_path / "r001", script()), tables=False)["host"]["pace"] is None
+
+
+def test_the_machines_speed_is_told_for_the_study_only_where_a_run_is_less_than_valid(tmp_path):
+    run = write_run(tmp_path / "r001", script())
+    slowed(run)
+    summary = summarize_run(run, tables=False)
+    (note,) = [one for one in summary["verdict"]["reasons"] if one["kind"] == "machine_speed"]
+    assert note["message"] == (
+        "a fixed piece of work took 40 us to 52 us on the system's CPUs (10th and 90th percentile of the seconds): "
+        "the machine's speed changed by 30 %, limit 10 %"
+    )
+    told = {level: {"run": "r001", "verdict": {"level": level, "reasons": [note]}} for level in ("valid", "suspect")}
+    assert _reasons([told["valid"]]) == []
+    assert [one["kind"] for one in _reasons([told["suspect"]])] == ["machine_speed"]
