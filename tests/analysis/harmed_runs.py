@@ -145,7 +145,7 @@ def little(run):
 def utilization(run):
     def change(document, at):
         group = document["groups"]["content"]
-        group["cpu_user_s_total"] += 0.08 * max(0.0, at - 22)
+        group["cpu_user_s_total"] += 0.08 * max(0.0, at - 27)
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 

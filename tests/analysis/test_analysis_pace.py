@@ -57,7 +57,7 @@ def test_the_machines_speed_is_told_for_the_study_only_where_a_run_is_less_than_
     summary = summarize_run(run, tables=False)
     (note,) = [one for one in summary["verdict"]["reasons"] if one["kind"] == "machine_speed"]
     assert note["message"] == (
-        "a fixed piece of work took 40 us to 52 us on the system's CPUs (10th and 90th percentile of the seconds): "
+        "a fixed piece of work took 40 µs to 52 µs on the system's CPUs (10th and 90th percentile of the seconds): "
         "the machine's speed changed by 30 %, limit 10 %"
     )
     told = {level: {"run": "r001", "verdict": {"level": level, "reasons": [note]}} for level in ("valid", "suspect")}

@@ -116,6 +116,7 @@ def test_numbers_stay_whole_on_a_narrow_terminal() -> None:
     assert max(map(len, lines)) <= 80
     (row,) = [line for line in lines if "62.5 [59.4, 65.6] /s" in line and " 120 " in line]
     assert row.startswith("search_index ")
+    assert "intervals of mean and p95; CPU of content: see the report, or a wider terminal" in stream.getvalue()
 
 
 def with_tiers(number: int) -> dict[str, Any]:

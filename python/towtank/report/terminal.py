@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,23 +58,39 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
 
 
 def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print the whole table to a pipe or a file; on a terminal, with as many tiers as fit.
+    """Print the whole table to a pipe or a file; on a terminal, with as many tiers and intervals as fit.
 
     Numbers are never cut: a table that does not fit is printed as lines.
     """
     gap = 2 if console.width >= _WIDE else 1
     tiers = tiers_of(study_summary)
-    shown = list(tiers)
-    made = table(study_summary, gap)
-    while is_bounded(console) and shown and _least_width(console, made) > console.width:
-        shown.pop()
-        made = table(study_summary, gap, shown)
+    shown, made, has_intervals = list(tiers), table(study_summary, gap), True
+    if is_bounded(console):
+        for has_intervals in (True, False):
+            shown, made = _as_many_tiers_as_fit(console, study_summary, gap, has_intervals=has_intervals)
+            if _least_width(console, made) <= console.width:
+                break
     fitting = fit_table(console, made)
-    if fitting is not made and is_bounded(console):  # lines have room for all tiers
-        shown, fitting = tiers, stacked(table(study_summary))
+    if fitting is not made and is_bounded(console):  # lines have room for all of it
+        shown, has_intervals, fitting = tiers, True, stacked(table(study_summary))
     console.print(Text(), fitting, Text(), sep="\n", soft_wrap=True)
-    if left := tiers[len(shown) :]:
-        console.print(Text(f"CPU of {', '.join(left)}: see the report, or a wider terminal\n"), soft_wrap=True)
+    left = [] if has_intervals else ["intervals of mean and p95"]
+    if tiers[len(shown) :]:
+        left.append(f"CPU of {', '.join(tiers[len(shown) :])}")
+    if left:
+        console.print(Text(f"{'; '.join(left)}: see the report, or a wider terminal\n"), soft_wrap=True)
+
+
+def _as_many_tiers_as_fit(
+    console: Console, study_summary: Mapping[str, Any], gap: int, *, has_intervals: bool
+) -> tuple[list[str], Table]:
+    """The tiers that a terminal has room for, none if it must be, and the table with them."""
+    shown = tiers_of(study_summary)
+    while True:
+        made = table(study_summary, gap, shown, has_intervals=has_intervals)
+        if not shown or _least_width(console, made) <= console.width:
+            return shown, made
+        shown.pop()
 
 
 def _least_width(console: Console, made: Table) -> int:
@@ -127,8 +143,13 @@ def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(name for point in points for name in point.get("not_attributed") or {}))
 
 
-def table(study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | None = None) -> Table:
-    """One row for each point: throughput, mean and p95 with intervals, CPU by tier (all by default), verdict."""
+def table(
+    study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | None = None, *, has_intervals: bool = True
+) -> Table:
+    """One row for each point: throughput, mean and p95 with intervals, CPU by tier (all by default), verdict.
+
+    Without `has_intervals` mean and p95 are rounded by theirs, which are left out.
+    """
     configurations = list(study_summary.get("configurations") or ())
     points = [(one, point) for one in configurations for point in one.get("points") or ()]
     tiers = tiers_of(study_summary) if tiers is None else tiers
@@ -142,18 +163,25 @@ def table(study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | Non
     for title in (load, "throughput", "mean", "p95", *cpus):
         made.add_column(Text(title), justify="right", no_wrap=True)
     made.add_column("verdict", no_wrap=True)
+    time = people.seconds_estimate if has_intervals else people.seconds_of
     for configuration, point in points:
-        made.add_row(*(Text(cell) for cell in _cells(configuration, point, tiers, rests)), _verdict(point))
+        made.add_row(*(Text(cell) for cell in _cells(configuration, point, tiers, rests, time)), _verdict(point))
     return made
 
 
-def _cells(configuration: Mapping[str, Any], point: Mapping[str, Any], tiers: list[str], rests: list[str]) -> list[str]:
+def _cells(
+    configuration: Mapping[str, Any],
+    point: Mapping[str, Any],
+    tiers: list[str],
+    rests: list[str],
+    time: Callable[[Any], str],
+) -> list[str]:
     return [
         str(configuration.get("label") or "all runs"),
         people.plain(point.get("users", point.get("load"))),
         people.rate_estimate(point.get("throughput_per_s")),
-        people.seconds_estimate(dig(point, "response_time_s", "mean")),
-        people.seconds_estimate(dig(point, "response_time_s", "p95")),
+        time(dig(point, "response_time_s", "mean")),
+        time(dig(point, "response_time_s", "p95")),
         *(people.plain_of(dig(point, "tiers", tier, "cpus_used")) for tier in tiers),
         *(people.plain_of(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used"))) for name in rests),
     ]
