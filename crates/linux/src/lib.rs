@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn a_thread_is_pinned_to_a_cpu_that_there_is() {
         // In a thread of its own: the others of this process keep their CPUs.
-        let pinned = std::thread::spawn(|| (pin_thread(usize::MAX).is_err(), pin_thread(1023).is_err()));
+        let pinned =
+            std::thread::spawn(|| (pin_thread(usize::MAX).is_err(), pin_thread(1023).is_err()));
         assert_eq!(pinned.join().ok(), Some((true, true)));
     }
 

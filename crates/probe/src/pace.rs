@@ -38,7 +38,8 @@ impl Pace {
     /// Starts a thread on each CPU that is online, as far as the system lets it.
     #[must_use]
     pub fn start() -> Self {
-        let cpus = usize::try_from(sys::online_cpus()).map_or(CPUS_AT_MOST, |cpus| cpus.min(CPUS_AT_MOST));
+        let cpus =
+            usize::try_from(sys::online_cpus()).map_or(CPUS_AT_MOST, |cpus| cpus.min(CPUS_AT_MOST));
         Self {
             workers: (0..cpus).map_while(Worker::start).collect(),
         }
@@ -73,7 +74,9 @@ impl Worker {
                 told.store(time_of_work(&table), Ordering::Relaxed);
             }
         };
-        let handle = thread::Builder::new().name(format!("pace-{cpu}")).spawn(body);
+        let handle = thread::Builder::new()
+            .name(format!("pace-{cpu}"))
+            .spawn(body);
         // Without a thread, for example at a limit of processes, the probe does what it is for.
         let thread = handle.ok()?.thread().clone();
         Some(Self { thread, took_ns })
@@ -131,7 +134,11 @@ mod tests {
             json.end_object();
             json.as_str().to_owned()
         };
-        assert_eq!(written(&pace), r#"{"work_s":{}}"#, "nothing was asked before");
+        assert_eq!(
+            written(&pace),
+            r#"{"work_s":{}}"#,
+            "nothing was asked before"
+        );
         // Bounded by tries, not by time: each of them asks again, and the threads come to run at last.
         let told = (0..10_000)
             .map(|_| {
@@ -140,6 +147,9 @@ mod tests {
             })
             .find(|text| text != r#"{"work_s":{}}"#);
         // A millisecond would be a hundred times too much; nothing would be no work.
-        assert!(told.is_some_and(|text| text.contains(r#"":0.0"#)), "no CPU was timed");
+        assert!(
+            told.is_some_and(|text| text.contains(r#"":0.0"#)),
+            "no CPU was timed"
+        );
     }
 }
