@@ -115,6 +115,8 @@ pub struct Connection {
     pub(super) block_ends: bool,
     /// Frames in a row that brought no answer further.
     pub(super) idle_frames: u32,
+    /// What the server may still send for requests that this side gave up: the rest of their windows. [B]
+    pub(super) late_bytes: u64,
     has_said_farewell: bool,
 }
 
@@ -154,6 +156,7 @@ impl Connection {
             block_stream: 0,
             block_ends: false,
             idle_frames: 0,
+            late_bytes: 0,
             has_said_farewell: false,
         }
     }
@@ -272,9 +275,15 @@ impl Connection {
 
     /// Gives up a request; the server is told.
     pub fn cancel(&mut self, stream: u32) {
-        if self.streams.remove(stream).is_some() {
-            frames::write_reset(stream, ErrorCode::Cancel, &mut self.out);
-        }
+        let _ = self.give_up(stream, ErrorCode::Cancel);
+    }
+
+    /// Closes a stream from this side. Before the server learns of it, it may send what is left of the window.
+    pub(super) fn give_up(&mut self, id: u32, code: ErrorCode) -> Option<Stream> {
+        let stream = self.streams.remove(id)?;
+        frames::write_reset(id, code, &mut self.out);
+        self.late_bytes += u64::from(stream.receive_left);
+        Some(stream)
     }
 
     /// Says that nothing more is asked for, unless more was said already.

@@ -228,6 +228,10 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
             frame(kind::RST_STREAM, 0, 1, &[0; 4]),
         ),
         (frame(kind::RST_STREAM, 0, 1, &[0; 4]), head(1, 0, &[OK])),
+        (
+            frame(kind::RST_STREAM, 0, 1, &[0; 4]),
+            frame(kind::DATA, flag::END_STREAM, 1, &[]),
+        ),
         (open_block.clone(), empty_continuation),
         (open_block, frame(kind::CONTINUATION, 0, 1, &[b'x'; 1000])),
     ];
@@ -243,6 +247,37 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
             "case {number}"
         );
         assert!(pair.client.pending().len() < 1 << 20 && pair.client.block.len() < 1 << 16);
+    }
+}
+
+#[test]
+fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
+    let body = |bytes: usize| frame(kind::DATA, 0, 1, &vec![0; bytes]);
+    let reset = frame(kind::RST_STREAM, 0, 1, &[0; 4]);
+    // How the request came to its end, and what its window of 1000 bytes had left then.
+    let endings: [(&[u8], bool, usize); 5] = [
+        (&[], true, 1000),
+        (&after_head(&body(400)), true, 600),
+        // Half of it was used, so all of it was given back.
+        (&after_head(&body(500)), true, 1000),
+        (&reset, false, 0),
+        (&head(1, flag::END_STREAM, &[OK]), false, 0),
+    ];
+    for (number, (before, gives_up, left)) in endings.into_iter().enumerate() {
+        let mut pair = Pair::ready();
+        pair.requests(2);
+        pair.server(before).expect("nothing wrong yet");
+        if gives_up {
+            pair.client.cancel(1);
+        }
+        for _ in 0..left / 100 {
+            pair.server(&body(100)).expect("what was under way");
+        }
+        assert_eq!(
+            pair.server(&body(1)),
+            Err(Broken::Protocol(ErrorCode::StreamClosed)),
+            "case {number}"
+        );
     }
 }
 
