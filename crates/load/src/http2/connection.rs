@@ -16,6 +16,10 @@ use crate::program::body::Outgoing;
 /// memory of ours. [B]
 const WRITE_AHEAD_BYTES: usize = 64 << 10;
 
+/// What may wait to be written while the server does not read, and has this side acknowledge things, or lets one request
+/// after the other run out of time. [B]
+pub(super) const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
+
 /// What a buffer for frames keeps when it has become empty. [B]
 const KEPT_BYTES: usize = 16 << 10;
 
@@ -103,7 +107,7 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest stream that the server works on.
+    /// Highest stream that the server works on; the last one there is, if it reads nothing.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
@@ -185,8 +189,8 @@ impl Connection {
         self.is_ready
     }
 
-    /// Whether no further request can be made: the server takes none, numbers of streams have run out, or this side has
-    /// said that it is the end.
+    /// Whether no further request can be made: the server takes none or reads nothing, numbers of streams have run out, or
+    /// this side has said that it is the end.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.last_stream != u32::MAX || self.next_stream > LAST_STREAM || self.has_said_farewell
@@ -210,6 +214,9 @@ impl Connection {
         let bytes = self.out.len() - start;
         let has_body = !exchanges.sent(token, bytes).is_done();
         frames::frame_block(id, !has_body, start, FRAME_BYTES, &mut self.out);
+        if self.unwritten() > UNREAD_BYTES_AT_MOST {
+            self.last_stream = self.last_stream.min(id);
+        }
         self.streams.push(Stream {
             id,
             token,

@@ -1,6 +1,6 @@
 //! What the server says, frame by frame.
 
-use super::connection::{Broken, Connection, End, Ended, Exchanges};
+use super::connection::{Broken, Connection, End, Ended, Exchanges, UNREAD_BYTES_AT_MOST};
 use super::frames::{
     self, ErrorCode, FRAME_BYTES, FrameHead, HEAD_BYTES, LAST_STREAM, WINDOW_AT_MOST, flag, kind,
     setting,
@@ -11,9 +11,6 @@ use crate::outcome::Failure;
 /// Frames in a row without any part of an answer, beyond which a server only keeps this side busy. Even one ping a second
 /// does not come near it between two requests of one user.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
-
-/// What may wait to be written while the server has this side acknowledge things, and does not read. [B]
-const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
 
 type Taken = Result<(), Broken>;
 

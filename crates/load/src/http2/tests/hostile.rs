@@ -298,6 +298,26 @@ fn fields_that_unfold_are_not_kept() {
 }
 
 #[test]
+fn who_reads_nothing_gets_no_more_requests_than_memory_bears() {
+    let mut pair = Pair::ready();
+    pair.request();
+    let value = vec![b'v'; 16_000];
+    let mut give_up_one = || {
+        let stream = pair.client.open(0, &mut pair.side, |_, out| {
+            Encoder::varying(&Name::new(b"cookie"), &value, out);
+        });
+        pair.client.cancel(stream);
+        pair.client.is_draining()
+    };
+    assert!((0..10_000).any(|_| give_up_one()));
+    let unread = pair.client.pending().len();
+    assert!(unread < 65 << 20, "{unread}");
+    // Nor does it get more once it reads: the pool of connections was told.
+    pair.client.advance(unread);
+    assert_eq!((pair.client.limit(), pair.client.in_hand()), (0, 1));
+}
+
+#[test]
 fn who_does_not_speak_it_is_told_from_who_breaks_it() {
     let unfitting = [
         b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".to_vec(),
