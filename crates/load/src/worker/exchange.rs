@@ -141,9 +141,7 @@ impl Worker<'_> {
             return;
         }
         match place.phase {
-            Phase::Idle if event.readable() && place.secure && !event.closed() => {
-                self.on_idle_secure(connection);
-            }
+            Phase::Idle if event.readable() && place.secure => self.on_idle_secure(connection),
             // Whatever comes on an idle connection, it cannot be the answer to a request that was not sent.
             Phase::Idle if event.readable() => self.close_unasked(connection),
             Phase::Idle => {}

@@ -151,7 +151,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Something came while no answer is awaited: new tickets are kept, anything else ends the connection.
+    /// Something came while no answer is awaited: new tickets are kept, anything else ends the connection. Only content was
+    /// not asked for; a farewell is what a server says that closes a connection which is not used.
     pub(super) fn on_idle_secure(&mut self, connection: usize) {
         loop {
             match self.draw_in(connection) {
