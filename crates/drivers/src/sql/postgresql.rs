@@ -70,6 +70,9 @@ fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
     Message::parse(received).map_err(|error| protocol(&error))
 }
 
+/// Length of a code (SQLSTATE, appendix A of the manual). What is longer is none, and would be kept for the report.
+const CODE_CHARACTERS: usize = 5;
+
 /// What the server says is wrong: its code, and whether the session is over.
 fn refusal(body: &ErrorResponseBody) -> Failed {
     let (mut code, mut is_fatal) = (String::new(), false);
@@ -77,7 +80,7 @@ fn refusal(body: &ErrorResponseBody) -> Failed {
     while let Ok(Some(field)) = fields.next() {
         let value = || String::from_utf8_lossy(field.value_bytes());
         match field.type_() {
-            b'C' => code = value().into_owned(),
+            b'C' => code = value().chars().take(CODE_CHARACTERS).collect(),
             // The severity that is never translated.
             b'V' => is_fatal = matches!(&*value(), "FATAL" | "PANIC"),
             _ => {}

@@ -64,6 +64,17 @@ fn a_server_that_announces_2_gib_gets_no_session() {
 }
 
 #[test]
+fn a_code_is_kept_as_long_as_codes_are() {
+    let failed = failed(|stream| {
+        let code = "28P01".repeat(100_000);
+        let body = format!("SFATAL\0VFATAL\0C{code}\0Mno\0\0");
+        let refusal = message(b'E', body.as_bytes());
+        stream.write_all(&refusal).expect("a client");
+    });
+    assert_eq!(failed.reason, "28P01");
+}
+
+#[test]
 fn rounds_of_scram_are_bounded() {
     let failed = failed(|stream| {
         let ways = [&10_u32.to_be_bytes()[..], b"SCRAM-SHA-256\0\0"].concat();
