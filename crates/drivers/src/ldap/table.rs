@@ -50,19 +50,24 @@ impl Table {
         }
     }
 
-    /// Takes an entry: its name and the first value of each attribute make a row, further values further rows.
+    /// Takes an entry: its name and the first value of each attribute make a row, further values further rows. A place in a
+    /// row counts as a byte at least: values of no length would take memory without end.
     pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), Malformed> {
         self.answer.row_count += 1;
         if !self.keeps_rows || self.answer.is_truncated {
             return Ok(());
         }
-        let mut bytes = entry.name.len();
+        let mut bytes = entry.name.len() + 1;
         let mut rows: Vec<Row> = vec![vec![Some(entry.name.to_vec())]];
         entry.values(|name, place, value| {
+            if bytes > self.room_bytes {
+                return;
+            }
             let Some(column) = self.column(name) else {
                 return;
             };
-            bytes += value.len();
+            let places = rows.get(place).map_or(0, Vec::len);
+            bytes += value.len() + (column + 1).saturating_sub(places);
             if bytes > self.room_bytes {
                 return;
             }
@@ -120,5 +125,75 @@ impl Table {
         self.answer.affected = u64::from(changes);
         self.answer.columns = Arc::from(self.columns);
         Ok(self.answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers::{self, Said};
+    use super::super::ber::{self, INTEGER, OCTETS, SEQUENCE, SET};
+    use super::super::{Filter, Scope};
+    use super::*;
+    use crate::operation::Operation;
+
+    const ROOM_BYTES: usize = 10_000;
+
+    /// The table of an entry with an attribute for each of these numbers, which has so many values of no length.
+    fn table(attributes: &[usize]) -> Table {
+        let mut message = Vec::new();
+        ber::element(&mut message, SEQUENCE, |out| {
+            ber::number(out, INTEGER, 1);
+            ber::element(out, 0x64, |out| {
+                ber::octets(out, OCTETS, b"cn=a");
+                ber::element(out, SEQUENCE, |out| {
+                    for (number, values) in attributes.iter().enumerate() {
+                        ber::element(out, SEQUENCE, |out| {
+                            ber::octets(out, OCTETS, number.to_string().as_bytes());
+                            ber::element(out, SET, |out| {
+                                for _ in 0..*values {
+                                    ber::octets(out, OCTETS, b"");
+                                }
+                            });
+                        });
+                    }
+                });
+            });
+        });
+        let request = DirectoryRequest::Search {
+            scope: Scope::Base,
+            filter: Filter::Present("cn".to_owned()),
+            attributes: Vec::new(),
+            size_limit: 0,
+        };
+        let task = Task {
+            number: 0,
+            operation: Operation::Ldap {
+                request: request.clone(),
+            },
+            keeps_rows: true,
+            keeps_content: false,
+            rows_bytes_at_most: ROOM_BYTES,
+        };
+        let Ok(Said::Entry(entry)) = answers::read(&message).map(|message| message.said) else {
+            panic!("no entry");
+        };
+        let mut table = Table::new(&request, Some(&task));
+        table.take(&entry).expect("an entry");
+        table
+    }
+
+    #[test]
+    fn values_of_no_length_take_no_more_memory_than_others() {
+        let few = table(&[1, 3]).answer;
+        let lengths: Vec<usize> = few.rows.iter().map(Vec::len).collect();
+        assert_eq!((lengths, few.is_truncated), (vec![3, 3, 3], false));
+        // A row of 100 places for each of many values, and as many columns as there can be.
+        let mut wide = vec![1; 100];
+        wide[99] = 5_000;
+        for attributes in [vec![100_000], wide, vec![1; 20_000]] {
+            let answer = table(&attributes).answer;
+            let places: usize = answer.rows.iter().map(Vec::len).sum();
+            assert!(places <= ROOM_BYTES, "{places}");
+        }
     }
 }
