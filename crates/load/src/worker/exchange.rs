@@ -87,7 +87,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives up what is over its time, and lists again who was listed too early.
+    /// Gives up what was over its time by `now_ns`, and lists again who was listed too early.
     pub(super) fn sweep(&mut self, now_ns: u64) {
         let mut due = std::mem::take(&mut self.due);
         while let Some(slot) = self.deadlines.pop(now_ns, &mut due) {

@@ -68,6 +68,9 @@ pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 /// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
 const EVENTS_AT_ONCE: usize = 512;
 
+/// A thread that never comes to the end of what the kernel has for it still gives requests up so much later. [ns]
+const LOOK_WITHIN_NS: u64 = 1_000_000_000;
+
 /// Arrivals, or users whose pause is over, that are started between two looks at the sockets. An answer waits for so many
 /// starts at most before its end is noted.
 const AT_ONCE: usize = 32;
@@ -138,6 +141,8 @@ pub(crate) struct Worker<'a> {
     wheel: Wheel,
     deadlines: Deadlines,
     due: Vec<u32>,
+    /// All that had come by then was dealt with. [ns]
+    looked_ns: u64,
     epoll: Epoll,
     buffer: Vec<u8>,
     scratch: Scratch,
@@ -257,6 +262,7 @@ impl<'a> Worker<'a> {
             wheel: people.wheel,
             deadlines: Deadlines::default(),
             due: Vec::new(),
+            looked_ns: 0,
             epoll,
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
@@ -321,7 +327,8 @@ impl<'a> Worker<'a> {
             self.admit(now_ns);
             self.fire(now_ns);
             self.take_turns();
-            self.sweep(now_ns);
+            // What came in time may still wait to be read, if this thread stood still: it is no fault of the server's.
+            self.sweep(self.looked_ns.max(now_ns.saturating_sub(LOOK_WITHIN_NS)));
             self.parting.sweep(now_ns);
             self.say_all();
             self.wait()?;
@@ -396,6 +403,9 @@ impl<'a> Worker<'a> {
             if event.data != BELL {
                 self.on_event(event);
             }
+        }
+        if count < EVENTS_AT_ONCE {
+            self.looked_ns = now_ns;
         }
         Ok(())
     }
