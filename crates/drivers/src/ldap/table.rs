@@ -15,6 +15,8 @@ const NAME: &str = "dn";
 const MATCHES: &str = "matches";
 /// Columns of entries whose attributes were not asked for by name, at most.
 const COLUMNS_AT_MOST: usize = 1_000;
+/// Longest name of such a column; no schema has a longer one. [B]
+const NAME_BYTES_AT_MOST: usize = 1_024;
 
 /// An answer in the making.
 pub(super) struct Table {
@@ -93,7 +95,8 @@ impl Table {
     fn column(&mut self, name: &[u8]) -> Option<usize> {
         let mut columns = self.columns.iter();
         let found = columns.position(|column| column.as_bytes().eq_ignore_ascii_case(name));
-        if found.is_some() || !self.takes_all || self.columns.len() == COLUMNS_AT_MOST {
+        let is_odd = self.columns.len() == COLUMNS_AT_MOST || name.len() > NAME_BYTES_AT_MOST;
+        if found.is_some() || !self.takes_all || is_odd {
             return found;
         }
         self.columns
@@ -138,17 +141,24 @@ mod tests {
 
     const ROOM_BYTES: usize = 10_000;
 
-    /// The table of an entry with an attribute for each of these numbers, which has so many values of no length.
-    fn table(attributes: &[usize]) -> Table {
+    /// Attributes by numbers, with so many values each.
+    fn numbered(values: &[usize]) -> Vec<(String, usize)> {
+        let each = values.iter().enumerate();
+        each.map(|(number, values)| (number.to_string(), *values))
+            .collect()
+    }
+
+    /// The table of an entry with attributes of these names, and so many values of no length each.
+    fn table(attributes: &[(String, usize)]) -> Table {
         let mut message = Vec::new();
         ber::element(&mut message, SEQUENCE, |out| {
             ber::number(out, INTEGER, 1);
             ber::element(out, 0x64, |out| {
                 ber::octets(out, OCTETS, b"cn=a");
                 ber::element(out, SEQUENCE, |out| {
-                    for (number, values) in attributes.iter().enumerate() {
+                    for (name, values) in attributes {
                         ber::element(out, SEQUENCE, |out| {
-                            ber::octets(out, OCTETS, number.to_string().as_bytes());
+                            ber::octets(out, OCTETS, name.as_bytes());
                             ber::element(out, SET, |out| {
                                 for _ in 0..*values {
                                     ber::octets(out, OCTETS, b"");
@@ -184,16 +194,23 @@ mod tests {
 
     #[test]
     fn values_of_no_length_take_no_more_memory_than_others() {
-        let few = table(&[1, 3]).answer;
+        let few = table(&numbered(&[1, 3])).answer;
         let lengths: Vec<usize> = few.rows.iter().map(Vec::len).collect();
         assert_eq!((lengths, few.is_truncated), (vec![3, 3, 3], false));
         // A row of 100 places for each of many values, and as many columns as there can be.
         let mut wide = vec![1; 100];
         wide[99] = 5_000;
         for attributes in [vec![100_000], wide, vec![1; 20_000]] {
-            let answer = table(&attributes).answer;
+            let answer = table(&numbered(&attributes)).answer;
             let places: usize = answer.rows.iter().map(Vec::len).sum();
             assert!(places <= ROOM_BYTES, "{places}");
         }
+    }
+
+    #[test]
+    fn a_name_that_no_schema_has_gets_no_column() {
+        let names = [1_024, 1_025].map(|length| ("x".repeat(length), 1));
+        let columns = table(&names).columns;
+        assert_eq!(columns, ["dn", &names[0].0]);
     }
 }
