@@ -19,6 +19,10 @@ use super::user::{Exchange, NONE, Phase, State};
 /// Reads of one connection in a row, so that one endless body does not keep the thread from the other users.
 pub(super) const READS_IN_A_ROW: usize = 16;
 
+/// Writes of one connection in a row, of a block each, so that one large body does not, whose server takes it as fast as
+/// it is made.
+pub(super) const WRITES_IN_A_ROW: usize = 16;
+
 /// A capture larger than this is given back after use: most users need none.
 const KEPT_CAPTURE_BYTES: usize = 64 * 1024;
 
@@ -173,7 +177,21 @@ impl Worker<'_> {
         }
     }
 
-    /// Writes what is to be sent until all is or the socket is full.
+    /// Goes on with an exchange whose turn ended before all was sent or read.
+    pub(super) fn go_on_exchanging(&mut self, connection: usize, closed: bool) {
+        let place = &self.connections[connection];
+        let (exchange, secure) = (place.exchange as usize, place.secure);
+        if !closed && !self.exchanges[exchange].out.is_done() {
+            self.send(exchange);
+        }
+        if secure {
+            self.receive_secure(exchange, closed);
+        } else {
+            self.receive(exchange, closed);
+        }
+    }
+
+    /// Writes what is to be sent until all is, the socket is full or the turn is over.
     pub(super) fn send(&mut self, exchange: usize) {
         let one = &mut self.exchanges[exchange];
         let place = &mut self.connections[one.connection as usize];
@@ -184,7 +202,7 @@ impl Worker<'_> {
         let Some(socket) = place.socket.as_mut() else {
             return;
         };
-        loop {
+        for _ in 0..WRITES_IN_A_ROW {
             let pending = one.out.pending();
             if pending.is_empty() {
                 return;
@@ -206,6 +224,7 @@ impl Worker<'_> {
                 }
             }
         }
+        self.revisit.push(one.connection, place.generation, false);
     }
 
     /// Reads until the answer is whole or the socket is empty.

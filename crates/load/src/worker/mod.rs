@@ -53,7 +53,7 @@ use reasons::Reasons;
 use revisits::{Revisit, Revisits};
 use secure::Session;
 use setup::{People, shape_of};
-use user::{Connection, Exchange, User};
+use user::{Connection, Exchange, Phase, User};
 
 pub use addresses::Sources;
 pub use connections::Ownership;
@@ -367,15 +367,10 @@ impl<'a> Worker<'a> {
             if place.generation != generation {
                 continue;
             }
-            if place.phase == user::Phase::Shared {
-                self.receive_shared(connection as usize, closed);
-            } else if place.phase == user::Phase::Busy {
-                let (exchange, secure) = (place.exchange as usize, place.secure);
-                if secure {
-                    self.receive_secure(exchange, closed);
-                } else {
-                    self.receive(exchange, closed);
-                }
+            match place.phase {
+                Phase::Shared => self.go_on_sharing(connection as usize, closed),
+                Phase::Busy => self.go_on_exchanging(connection as usize, closed),
+                _ => {}
             }
         }
     }

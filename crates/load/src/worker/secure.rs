@@ -12,7 +12,7 @@ use crate::sys::Event;
 use crate::tls::{HTTP2, Sessions};
 
 use super::Worker;
-use super::exchange::READS_IN_A_ROW;
+use super::exchange::{READS_IN_A_ROW, WRITES_IN_A_ROW};
 use super::reasons::Reason;
 use super::user::Phase;
 
@@ -180,7 +180,8 @@ impl Worker<'_> {
 
     pub(super) fn send_secure(&mut self, exchange: usize) {
         let connection = self.exchanges[exchange].connection as usize;
-        loop {
+        let generation = self.connections[connection].generation;
+        for _ in 0..WRITES_IN_A_ROW {
             let one = &mut self.exchanges[exchange];
             let Some(session) = &mut self.sessions[connection] else {
                 return;
@@ -193,7 +194,6 @@ impl Worker<'_> {
             }
             let done = one.out.is_done();
             if self.flush(connection).is_err() {
-                let generation = self.connections[connection].generation;
                 self.revisit.push(connection as u32, generation, true);
                 return;
             }
@@ -201,6 +201,7 @@ impl Worker<'_> {
                 return;
             }
         }
+        self.revisit.push(connection as u32, generation, false);
     }
 
     pub(super) fn wants_write(&self, connection: usize) -> bool {
