@@ -13,6 +13,9 @@ use crate::server::Location;
 /// Space to read into at once. [B]
 const READ_BYTES: usize = 16 * 1024;
 
+/// What is taken in while nothing was asked; the rest waits in the socket until somebody reads. [B]
+const UNASKED_BYTES: usize = 64 * 1024;
+
 #[derive(Debug)]
 enum Socket {
     Tcp(TcpStream),
@@ -93,19 +96,62 @@ impl Wire {
         Ok(())
     }
 
-    /// Whether the other side has closed; what it has sent is kept.
+    /// Whether the other side has closed; what it has sent is kept. One that has sent much is not read to its end, so that it
+    /// cannot fill the memory of a session that asks for nothing.
     pub(crate) fn is_closed(&mut self) -> bool {
-        self.received.reserve(READ_BYTES);
-        loop {
+        while self.received.len() < UNASKED_BYTES {
+            self.received.reserve(READ_BYTES);
             let read = match &self.socket {
                 Socket::Tcp(socket) => socket.try_read_buf(&mut self.received),
                 Socket::Unix(socket) => socket.try_read_buf(&mut self.received),
             };
             match read {
                 Ok(0) => return true,
-                Ok(_) => self.received.reserve(READ_BYTES),
+                Ok(_) => {}
                 Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
             }
         }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    #[test]
+    fn what_comes_unasked_fills_no_memory_and_is_there_to_be_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let location = Location::Tcp(listener.local_addr().expect("an address"));
+        let runtime = Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let mut wire = Wire::connect(&location).await.expect("a connection");
+            let (mut server, _) = listener.accept().expect("a client");
+            server.set_nonblocking(true).expect("a socket");
+            let mut said = 0;
+            for _ in 0..16 {
+                while let Ok(count) = server.write(&[b'x'; READ_BYTES]) {
+                    said += count;
+                }
+                // Lets the runtime hear of it.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                assert!(!wire.is_closed());
+            }
+            assert!(said > 4 * UNASKED_BYTES, "{said}");
+            let kept = wire.received.len();
+            assert!((1..4 * UNASKED_BYTES).contains(&kept), "{kept}");
+            drop(server);
+            let meter = &mut Meter::default();
+            while wire.receive(meter).await.is_ok() {}
+            assert_eq!(wire.received.len(), said);
+            wire.received.clear();
+            assert!(wire.is_closed());
+        });
     }
 }

@@ -6,6 +6,9 @@ pub const MOST: usize = 50;
 /// Longest cookie kept. [bytes]
 const LONGEST: usize = 4096;
 
+/// Latest year of a cookie date: a longer number is none (RFC 6265, section 5.1.1).
+const LATEST_YEAR: i64 = 9999;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cookie {
     target: u32,
@@ -171,11 +174,12 @@ fn parse_date(text: &[u8]) -> Option<i64> {
     for token in text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != ':') {
         if token.contains(':') {
             let mut fields = token.split(':').map(|field| field.parse::<i64>().ok());
-            time = Some(fields.next()?? * 3600 + fields.next()?? * 60 + fields.next()??);
+            let mut next = |most| fields.next().flatten().filter(|field| *field <= most);
+            time = Some(next(23)? * 3600 + next(59)? * 60 + next(59)?);
         } else if let Ok(number) = token.parse::<i64>() {
             if day.is_none() && token.len() <= 2 {
                 day = Some(number);
-            } else if year.is_none() {
+            } else if year.is_none() && number <= LATEST_YEAR {
                 year = Some(if number < 70 {
                     number + 2000
                 } else if number < 100 {
@@ -303,6 +307,29 @@ mod tests {
         );
         assert_eq!(parse_date(b"Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
         assert_eq!(parse_date(b"rubbish"), None);
+    }
+
+    #[test]
+    fn a_date_of_numbers_without_end_is_none_and_the_cookie_stays() {
+        for date in [
+            "Wed, 21 Oct 9223372036854775807 07:28:00 GMT",
+            "Wed, 21 Oct 99999999999999999999 07:28:00 GMT",
+            "Wed, 21 Oct 10000 07:28:00 GMT",
+            "Wed, 21 Oct 2015 9223372036854775807:28:00 GMT",
+            "Wed, 21 Oct 2015 07:9223372036854775807:00 GMT",
+            "Wed, 21 Oct 2015 24:00:00 GMT",
+            "Wed, 21 Oct 2015 07:28:60 GMT",
+        ] {
+            assert_eq!(parse_date(date.as_bytes()), None, "{date}");
+            let mut jar = Jar::default();
+            jar.store(0, b"/", format!("a=1; Expires={date}").as_bytes(), NOW);
+            assert_eq!(header(&jar, "/"), "Cookie: a=1", "{date}");
+        }
+        // By `date -u -d '9999-12-31 23:59:59' +%s`.
+        assert_eq!(
+            parse_date(b"Fri, 31 Dec 9999 23:59:59 GMT"),
+            Some(253_402_300_799)
+        );
     }
 
     #[test]

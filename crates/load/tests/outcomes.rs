@@ -6,9 +6,11 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{Reply, Results, Server, answer, get, plan_of, run};
+use support::{Reply, Results, Server, answer, closed, get, plan_of, run};
 
 /// Runs one user that makes one request; gives the results and the kind of its failure, if it failed.
 fn outcome(reply: impl Fn() -> Reply + Send + Sync + 'static, change: Value) -> (Results, String) {
@@ -97,6 +99,38 @@ fn an_endless_head_or_body_is_protocol_and_does_not_swell_the_engine() {
     );
     let peak = results.engine["generator"]["peak_rss_bytes"].as_u64();
     assert!(peak.is_some_and(|bytes| bytes < 200 << 20), "{peak:?}");
+}
+
+/// Letters `a` and `b` in no order.
+fn letters(count: usize) -> String {
+    let mut state = 1_u32;
+    let each = (0..count).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if state >> 31 == 0 { 'a' } else { 'b' }
+    });
+    each.collect()
+}
+
+#[test]
+fn an_answer_that_came_while_the_thread_stood_still_is_in_time() {
+    let asked = AtomicUsize::new(0);
+    let long = letters(1 << 20);
+    let server = Server::start(move |_| {
+        if asked.fetch_add(1, Ordering::SeqCst) == 0 {
+            return answer(200, "", &long);
+        }
+        std::thread::sleep(Duration::from_millis(150));
+        answer(200, "", "")
+    });
+    let mut request = get(0, &json!(["/"]));
+    request["timeout_s"] = json!(0.4);
+    // Each letter may be the first of a match, and no two places in the text look alike: looking takes seconds.
+    request["checks"] = json!([{"kind": "regex", "pattern": "a[ab]{300}[^ab]", "not": true}]);
+    let mut plan = plan_of(server.address, &json!([request]));
+    plan["load"] = closed(2, 0.1);
+    let results = run(plan);
+    results.check_identity();
+    assert_eq!(results.engine["totals"]["ok"], 2, "{:?}", results.failed());
 }
 
 #[test]

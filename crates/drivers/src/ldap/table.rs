@@ -15,6 +15,8 @@ const NAME: &str = "dn";
 const MATCHES: &str = "matches";
 /// Columns of entries whose attributes were not asked for by name, at most.
 const COLUMNS_AT_MOST: usize = 1_000;
+/// Longest name of such a column; no schema has a longer one. [B]
+const NAME_BYTES_AT_MOST: usize = 1_024;
 
 /// An answer in the making.
 pub(super) struct Table {
@@ -50,19 +52,24 @@ impl Table {
         }
     }
 
-    /// Takes an entry: its name and the first value of each attribute make a row, further values further rows.
+    /// Takes an entry: its name and the first value of each attribute make a row, further values further rows. A place in a
+    /// row counts as a byte at least: values of no length would take memory without end.
     pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), Malformed> {
         self.answer.row_count += 1;
         if !self.keeps_rows || self.answer.is_truncated {
             return Ok(());
         }
-        let mut bytes = entry.name.len();
+        let mut bytes = entry.name.len() + 1;
         let mut rows: Vec<Row> = vec![vec![Some(entry.name.to_vec())]];
         entry.values(|name, place, value| {
+            if bytes > self.room_bytes {
+                return;
+            }
             let Some(column) = self.column(name) else {
                 return;
             };
-            bytes += value.len();
+            let places = rows.get(place).map_or(0, Vec::len);
+            bytes += value.len() + (column + 1).saturating_sub(places);
             if bytes > self.room_bytes {
                 return;
             }
@@ -88,7 +95,8 @@ impl Table {
     fn column(&mut self, name: &[u8]) -> Option<usize> {
         let mut columns = self.columns.iter();
         let found = columns.position(|column| column.as_bytes().eq_ignore_ascii_case(name));
-        if found.is_some() || !self.takes_all || self.columns.len() == COLUMNS_AT_MOST {
+        let is_odd = self.columns.len() == COLUMNS_AT_MOST || name.len() > NAME_BYTES_AT_MOST;
+        if found.is_some() || !self.takes_all || is_odd {
             return found;
         }
         self.columns
@@ -120,5 +128,89 @@ impl Table {
         self.answer.affected = u64::from(changes);
         self.answer.columns = Arc::from(self.columns);
         Ok(self.answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers::{self, Said};
+    use super::super::ber::{self, INTEGER, OCTETS, SEQUENCE, SET};
+    use super::super::{Filter, Scope};
+    use super::*;
+    use crate::operation::Operation;
+
+    const ROOM_BYTES: usize = 10_000;
+
+    /// Attributes by numbers, with so many values each.
+    fn numbered(values: &[usize]) -> Vec<(String, usize)> {
+        let each = values.iter().enumerate();
+        each.map(|(number, values)| (number.to_string(), *values))
+            .collect()
+    }
+
+    /// The table of an entry with attributes of these names, and so many values of no length each.
+    fn table(attributes: &[(String, usize)]) -> Table {
+        let mut message = Vec::new();
+        ber::element(&mut message, SEQUENCE, |out| {
+            ber::number(out, INTEGER, 1);
+            ber::element(out, 0x64, |out| {
+                ber::octets(out, OCTETS, b"cn=a");
+                ber::element(out, SEQUENCE, |out| {
+                    for (name, values) in attributes {
+                        ber::element(out, SEQUENCE, |out| {
+                            ber::octets(out, OCTETS, name.as_bytes());
+                            ber::element(out, SET, |out| {
+                                for _ in 0..*values {
+                                    ber::octets(out, OCTETS, b"");
+                                }
+                            });
+                        });
+                    }
+                });
+            });
+        });
+        let request = DirectoryRequest::Search {
+            scope: Scope::Base,
+            filter: Filter::Present("cn".to_owned()),
+            attributes: Vec::new(),
+            size_limit: 0,
+        };
+        let task = Task {
+            number: 0,
+            operation: Operation::Ldap {
+                request: request.clone(),
+            },
+            keeps_rows: true,
+            keeps_content: false,
+            rows_bytes_at_most: ROOM_BYTES,
+        };
+        let Ok(Said::Entry(entry)) = answers::read(&message).map(|message| message.said) else {
+            panic!("no entry");
+        };
+        let mut table = Table::new(&request, Some(&task));
+        table.take(&entry).expect("an entry");
+        table
+    }
+
+    #[test]
+    fn values_of_no_length_take_no_more_memory_than_others() {
+        let few = table(&numbered(&[1, 3])).answer;
+        let lengths: Vec<usize> = few.rows.iter().map(Vec::len).collect();
+        assert_eq!((lengths, few.is_truncated), (vec![3, 3, 3], false));
+        // A row of 100 places for each of many values, and as many columns as there can be.
+        let mut wide = vec![1; 100];
+        wide[99] = 5_000;
+        for attributes in [vec![100_000], wide, vec![1; 20_000]] {
+            let answer = table(&numbered(&attributes)).answer;
+            let places: usize = answer.rows.iter().map(Vec::len).sum();
+            assert!(places <= ROOM_BYTES, "{places}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_schema_has_gets_no_column() {
+        let names = [1_024, 1_025].map(|length| ("x".repeat(length), 1));
+        let columns = table(&names).columns;
+        assert_eq!(columns, ["dn", &names[0].0]);
     }
 }

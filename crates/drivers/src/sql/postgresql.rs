@@ -3,6 +3,9 @@
 //! Values go out and come back as text, so that every type of the server has the form that people write, those that no
 //! client knows included. A statement is prepared with its first use in a session, in the same round trip.
 
+#[cfg(test)]
+mod hostile;
+
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -13,7 +16,7 @@ use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::backend::{
-    DataRowBody, ErrorResponseBody, Message, RowDescriptionBody,
+    DataRowBody, ErrorResponseBody, Header, Message, RowDescriptionBody,
 };
 use postgres_protocol::message::frontend;
 
@@ -30,6 +33,9 @@ const TEXT: i16 = 0;
 
 /// `ReadyForQuery` outside of a transaction.
 const IDLE: u8 = b'I';
+
+/// The longest message that is taken: room for a whole one is made as soon as its head tells the length. [B]
+const MESSAGE_CEILING: i32 = 64 << 20;
 
 type Columns = Arc<[String]>;
 
@@ -54,6 +60,19 @@ fn internal(error: &io::Error) -> Failed {
     Failed::new(FailureKind::Internal, error.to_string())
 }
 
+/// The next message, once it is whole.
+fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
+    let head = Header::parse(received).map_err(|error| protocol(&error))?;
+    if head.is_some_and(|head| head.len() > MESSAGE_CEILING) {
+        let reason = "a message of more than 64 MiB";
+        return Err(Failed::new(FailureKind::Protocol, reason));
+    }
+    Message::parse(received).map_err(|error| protocol(&error))
+}
+
+/// Length of a code (SQLSTATE, appendix A of the manual). What is longer is none, and would be kept for the report.
+const CODE_CHARACTERS: usize = 5;
+
 /// What the server says is wrong: its code, and whether the session is over.
 fn refusal(body: &ErrorResponseBody) -> Failed {
     let (mut code, mut is_fatal) = (String::new(), false);
@@ -61,7 +80,7 @@ fn refusal(body: &ErrorResponseBody) -> Failed {
     while let Ok(Some(field)) = fields.next() {
         let value = || String::from_utf8_lossy(field.value_bytes());
         match field.type_() {
-            b'C' => code = value().into_owned(),
+            b'C' => code = value().chars().take(CODE_CHARACTERS).collect(),
             // The severity that is never translated.
             b'V' => is_fatal = matches!(&*value(), "FATAL" | "PANIC"),
             _ => {}
@@ -106,8 +125,7 @@ pub(crate) async fn open(
 impl Session {
     async fn next(&mut self, meter: &mut Meter) -> Result<Message, Failed> {
         loop {
-            let parsed = Message::parse(&mut self.wire.received);
-            match parsed.map_err(|error| protocol(&error))? {
+            match take(&mut self.wire.received)? {
                 // What a server may say at any time.
                 Some(
                     Message::NoticeResponse(_)

@@ -39,18 +39,22 @@ impl JsonPath {
         Ok(Self { segments })
     }
 
-    /// All values that the path leads to, in document order.
+    /// All values that the path leads to, in document order; `None` where they are more than `at_most`. A value may be
+    /// among them many times: `$..a..a` finds one below each of those around it.
     #[must_use]
-    pub fn select<'a>(&self, root: &'a Value) -> Vec<&'a Value> {
+    pub fn select<'a>(&self, root: &'a Value, at_most: usize) -> Option<Vec<&'a Value>> {
         let mut nodes = vec![root];
         for segment in &self.segments {
             let mut next = Vec::with_capacity(nodes.len());
             for node in nodes {
                 segment.follow(node, &mut next);
+                if next.len() > at_most {
+                    return None;
+                }
             }
             nodes = next;
         }
-        nodes
+        Some(nodes)
     }
 }
 
@@ -136,7 +140,8 @@ mod tests {
         });
         JsonPath::parse(expression)
             .expect("parses")
-            .select(&document)
+            .select(&document, 100)
+            .expect("few values")
             .into_iter()
             .cloned()
             .collect()
@@ -183,5 +188,18 @@ mod tests {
             let message = JsonPath::parse(expression).expect_err(expression);
             assert!(message.contains("at character"), "{message}");
         }
+    }
+
+    #[test]
+    fn values_found_again_and_again_are_too_many_at_some_point() {
+        let nested = (0..100).fold(json!(1), |inside, _| json!({"a": inside}));
+        let count = |expression: &str| {
+            let path = JsonPath::parse(expression).expect("parses");
+            path.select(&nested, 5_000).map(|found| found.len())
+        };
+        assert_eq!(count("$..a"), Some(100));
+        // Each below all those around it: 100 * 99 / 2; of three that is 161 700.
+        assert_eq!(count("$..a..a"), Some(4_950));
+        assert_eq!(count("$..a..a..a"), None);
     }
 }

@@ -13,6 +13,9 @@ use crate::outcome::Failure;
 use crate::plan::{self, Destination, ExtractPick, Source};
 use crate::template::{Context, Text};
 
+/// Texts that one extraction takes from a document, together: values within values are written out with each of them. [B]
+const TEXT_BYTES_AT_MOST: usize = 64 << 20;
+
 /// What is done with the answer to one request, compiled.
 #[derive(Debug)]
 pub struct Inspection {
@@ -264,9 +267,8 @@ impl Check {
             }
             Self::Regex { pattern, not } => pattern.is_match(answer.body()) != *not,
             Self::Json { path, equals } => {
-                let Some(first) =
-                    document.and_then(|document| path.select(document).into_iter().next())
-                else {
+                let found = document.and_then(|document| select(path, document, answer));
+                let Some(first) = found.and_then(|found| found.into_iter().next()) else {
                     return false;
                 };
                 equals.as_ref().is_none_or(|text| {
@@ -299,6 +301,23 @@ fn plain_text(value: &Value) -> Vec<u8> {
     }
 }
 
+/// The values of a document that a path leads to. A document has fewer values than bytes.
+fn select<'a>(path: &JsonPath, document: &'a Value, answer: &Answer) -> Option<Vec<&'a Value>> {
+    path.select(document, answer.body().len())
+}
+
+/// The texts of values; a null says that there is no value. `None` where they are too long together.
+fn texts(values: Vec<&Value>) -> Option<Vec<Vec<u8>>> {
+    let mut room_bytes = TEXT_BYTES_AT_MOST;
+    let values = values.into_iter().filter(|value| !value.is_null());
+    let texts = values.map(|value| {
+        let text = plain_text(value);
+        room_bytes = room_bytes.checked_sub(text.len())?;
+        Some(text)
+    });
+    texts.collect()
+}
+
 impl Extract {
     fn new(extract: &plan::Extract) -> Result<Self, String> {
         let finder = match extract.from {
@@ -327,18 +346,15 @@ impl Extract {
         matches!(self.finder, Finder::Json(_) | Finder::Regex(_))
     }
 
-    fn find(&self, answer: &Answer, document: Option<&Value>) -> Vec<Vec<u8>> {
-        match &self.finder {
+    /// What there is; `None` where it is beyond all bounds.
+    fn find(&self, answer: &Answer, document: Option<&Value>) -> Option<Vec<Vec<u8>>> {
+        Some(match &self.finder {
             Finder::Status => vec![answer.status().to_string().into_bytes()],
             Finder::Header(name) => answer.headers(name).map(<[u8]>::to_vec).collect(),
-            Finder::Json(path) => document.map_or_else(Vec::new, |document| {
-                // A null says that there is no value.
-                path.select(document)
-                    .into_iter()
-                    .filter(|value| !value.is_null())
-                    .map(plain_text)
-                    .collect()
-            }),
+            Finder::Json(path) => match document {
+                Some(document) => texts(select(path, document, answer)?)?,
+                None => Vec::new(),
+            },
             Finder::Regex(pattern) => {
                 let group = usize::from(pattern.captures_len() > 1);
                 let matches = pattern.captures_iter(answer.body());
@@ -346,12 +362,14 @@ impl Extract {
                     .filter_map(|found| found.get(group).map(|part| part.as_bytes().to_vec()))
                     .collect()
             }
-        }
+        })
     }
 
     /// Whether what is required was found.
     fn take(&self, answer: &Answer, document: Option<&Value>, context: &mut Context<'_>) -> bool {
-        let found = self.find(answer, document);
+        let Some(found) = self.find(answer, document) else {
+            return false;
+        };
         let (required, default) = (self.required, self.default.as_deref());
         take_found(found, self.into, self.pick, required, default, context)
     }
@@ -401,4 +419,27 @@ pub(crate) fn basic_credentials(plain: &[u8], out: &mut Vec<u8>) {
     out.resize(start + plain.len().div_ceil(3) * 4, 0);
     let written = base64::engine::general_purpose::STANDARD.encode_slice(plain, &mut out[start..]);
     out.truncate(start + written.unwrap_or(0));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_of_values_within_values_are_bounded_together() {
+        let nested = |depth: usize| {
+            let long = json!("x".repeat(1 << 20));
+            (0..depth).fold(long, |inside, _| json!({"a": inside}))
+        };
+        let taken = |depth: usize| {
+            let document = nested(depth);
+            let path = JsonPath::parse("$..a").expect("parses");
+            let values = path.select(&document, 1 << 20).expect("few values");
+            texts(values).map(|texts| texts.len())
+        };
+        assert_eq!(taken(10), Some(10));
+        assert_eq!(taken(100), None);
+    }
 }

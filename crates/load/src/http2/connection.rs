@@ -16,6 +16,10 @@ use crate::program::body::Outgoing;
 /// memory of ours. [B]
 const WRITE_AHEAD_BYTES: usize = 64 << 10;
 
+/// What may wait to be written while the server does not read, and has this side acknowledge things, or lets one request
+/// after the other run out of time. [B]
+pub(super) const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
+
 /// What a buffer for frames keeps when it has become empty. [B]
 const KEPT_BYTES: usize = 16 << 10;
 
@@ -103,7 +107,7 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest stream that the server works on.
+    /// Highest stream that the server works on; the last one there is, if it reads nothing.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
@@ -115,6 +119,8 @@ pub struct Connection {
     pub(super) block_ends: bool,
     /// Frames in a row that brought no answer further.
     pub(super) idle_frames: u32,
+    /// What the server may still send for requests that this side gave up: the rest of their windows. [B]
+    pub(super) late_bytes: u64,
     has_said_farewell: bool,
 }
 
@@ -154,6 +160,7 @@ impl Connection {
             block_stream: 0,
             block_ends: false,
             idle_frames: 0,
+            late_bytes: 0,
             has_said_farewell: false,
         }
     }
@@ -182,8 +189,8 @@ impl Connection {
         self.is_ready
     }
 
-    /// Whether no further request can be made: the server takes none, numbers of streams have run out, or this side has
-    /// said that it is the end.
+    /// Whether no further request can be made: the server takes none or reads nothing, numbers of streams have run out, or
+    /// this side has said that it is the end.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.last_stream != u32::MAX || self.next_stream > LAST_STREAM || self.has_said_farewell
@@ -207,6 +214,9 @@ impl Connection {
         let bytes = self.out.len() - start;
         let has_body = !exchanges.sent(token, bytes).is_done();
         frames::frame_block(id, !has_body, start, FRAME_BYTES, &mut self.out);
+        if self.unwritten() > UNREAD_BYTES_AT_MOST {
+            self.last_stream = self.last_stream.min(id);
+        }
         self.streams.push(Stream {
             id,
             token,
@@ -272,9 +282,15 @@ impl Connection {
 
     /// Gives up a request; the server is told.
     pub fn cancel(&mut self, stream: u32) {
-        if self.streams.remove(stream).is_some() {
-            frames::write_reset(stream, ErrorCode::Cancel, &mut self.out);
-        }
+        let _ = self.give_up(stream, ErrorCode::Cancel);
+    }
+
+    /// Closes a stream from this side. Before the server learns of it, it may send what is left of the window.
+    pub(super) fn give_up(&mut self, id: u32, code: ErrorCode) -> Option<Stream> {
+        let stream = self.streams.remove(id)?;
+        frames::write_reset(id, code, &mut self.out);
+        self.late_bytes += u64::from(stream.receive_left);
+        Some(stream)
     }
 
     /// Says that nothing more is asked for, unless more was said already.

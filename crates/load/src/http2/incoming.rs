@@ -1,6 +1,6 @@
 //! What the server says, frame by frame.
 
-use super::connection::{Broken, Connection, End, Ended, Exchanges};
+use super::connection::{Broken, Connection, End, Ended, Exchanges, UNREAD_BYTES_AT_MOST};
 use super::frames::{
     self, ErrorCode, FRAME_BYTES, FrameHead, HEAD_BYTES, LAST_STREAM, WINDOW_AT_MOST, flag, kind,
     setting,
@@ -11,9 +11,6 @@ use crate::outcome::Failure;
 /// Frames in a row without any part of an answer, beyond which a server only keeps this side busy. Even one ping a second
 /// does not come near it between two requests of one user.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
-
-/// What may wait to be written while the server has this side acknowledge things, and does not read. [B]
-const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
 
 type Taken = Result<(), Broken>;
 
@@ -112,16 +109,18 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         };
         self.take_from_window(payload.len() as u32)?;
-        if content.is_empty() && !head.has(flag::END_STREAM) {
+        let ends = head.has(flag::END_STREAM) && self.streams.find(head.stream).is_some();
+        let is_idle = content.is_empty() && !ends;
+        if is_idle {
             self.count_idle()?;
-        } else {
-            self.idle_frames = 0;
         }
         let window = self.bounds.stream_window;
         let Some(stream) = self.streams.find(head.stream) else {
-            // Of a request that was given up.
-            return Ok(());
+            return self.late_data(payload.len() as u64);
         };
+        if !is_idle {
+            self.idle_frames = 0;
+        }
         let Some(left) = stream.receive_left.checked_sub(payload.len() as u32) else {
             return broken(ErrorCode::FlowControlError);
         };
@@ -144,6 +143,16 @@ impl Connection {
             stream.receive_left = window;
             frames::write_window_update(head.stream, window - left, self.out());
         }
+        Ok(())
+    }
+
+    /// Data of a request that was given up, of which the server perhaps does not know yet. More than fitted into the window
+    /// of such a request, or anything for one that the server itself has ended, is sent by none that keeps to the rules.
+    fn late_data(&mut self, bytes: u64) -> Taken {
+        let Some(left) = self.late_bytes.checked_sub(bytes) else {
+            return broken(ErrorCode::StreamClosed);
+        };
+        self.late_bytes = left;
         Ok(())
     }
 
@@ -278,8 +287,7 @@ impl Connection {
 
     /// What came for a stream cannot be used.
     fn fail(&mut self, id: u32, code: ErrorCode, ended: &mut Vec<Ended>) {
-        if let Some(stream) = self.streams.remove(id) {
-            frames::write_reset(id, code, self.out());
+        if let Some(stream) = self.give_up(id, code) {
             ended.push(Ended {
                 token: stream.token,
                 end: End::Failed(Failure::Protocol),

@@ -19,6 +19,10 @@ use super::user::{Exchange, NONE, Phase, State};
 /// Reads of one connection in a row, so that one endless body does not keep the thread from the other users.
 pub(super) const READS_IN_A_ROW: usize = 16;
 
+/// Writes of one connection in a row, of a block each, so that one large body does not, whose server takes it as fast as
+/// it is made.
+pub(super) const WRITES_IN_A_ROW: usize = 16;
+
 /// A capture larger than this is given back after use: most users need none.
 const KEPT_CAPTURE_BYTES: usize = 64 * 1024;
 
@@ -87,7 +91,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives up what is over its time, and lists again who was listed too early.
+    /// Gives up what was over its time by `now_ns`, and lists again who was listed too early.
     pub(super) fn sweep(&mut self, now_ns: u64) {
         let mut due = std::mem::take(&mut self.due);
         while let Some(slot) = self.deadlines.pop(now_ns, &mut due) {
@@ -141,9 +145,7 @@ impl Worker<'_> {
             return;
         }
         match place.phase {
-            Phase::Idle if event.readable() && place.secure && !event.closed() => {
-                self.on_idle_secure(connection);
-            }
+            Phase::Idle if event.readable() && place.secure => self.on_idle_secure(connection),
             // Whatever comes on an idle connection, it cannot be the answer to a request that was not sent.
             Phase::Idle if event.readable() => self.close_unasked(connection),
             Phase::Idle => {}
@@ -175,7 +177,21 @@ impl Worker<'_> {
         }
     }
 
-    /// Writes what is to be sent until all is or the socket is full.
+    /// Goes on with an exchange whose turn ended before all was sent or read.
+    pub(super) fn go_on_exchanging(&mut self, connection: usize, closed: bool) {
+        let place = &self.connections[connection];
+        let (exchange, secure) = (place.exchange as usize, place.secure);
+        if !closed && !self.exchanges[exchange].out.is_done() {
+            self.send(exchange);
+        }
+        if secure {
+            self.receive_secure(exchange, closed);
+        } else {
+            self.receive(exchange, closed);
+        }
+    }
+
+    /// Writes what is to be sent until all is, the socket is full or the turn is over.
     pub(super) fn send(&mut self, exchange: usize) {
         let one = &mut self.exchanges[exchange];
         let place = &mut self.connections[one.connection as usize];
@@ -186,7 +202,7 @@ impl Worker<'_> {
         let Some(socket) = place.socket.as_mut() else {
             return;
         };
-        loop {
+        for _ in 0..WRITES_IN_A_ROW {
             let pending = one.out.pending();
             if pending.is_empty() {
                 return;
@@ -208,6 +224,7 @@ impl Worker<'_> {
                 }
             }
         }
+        self.revisit.push(one.connection, place.generation, false);
     }
 
     /// Reads until the answer is whole or the socket is empty.

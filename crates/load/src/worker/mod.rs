@@ -53,7 +53,7 @@ use reasons::Reasons;
 use revisits::{Revisit, Revisits};
 use secure::Session;
 use setup::{People, shape_of};
-use user::{Connection, Exchange, User};
+use user::{Connection, Exchange, Phase, User};
 
 pub use addresses::Sources;
 pub use connections::Ownership;
@@ -67,6 +67,9 @@ pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 
 /// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
 const EVENTS_AT_ONCE: usize = 512;
+
+/// A thread that never comes to the end of what the kernel has for it still gives requests up so much later. [ns]
+const LOOK_WITHIN_NS: u64 = 1_000_000_000;
 
 /// Arrivals, or users whose pause is over, that are started between two looks at the sockets. An answer waits for so many
 /// starts at most before its end is noted.
@@ -138,6 +141,8 @@ pub(crate) struct Worker<'a> {
     wheel: Wheel,
     deadlines: Deadlines,
     due: Vec<u32>,
+    /// All that had come by then was dealt with. [ns]
+    looked_ns: u64,
     epoll: Epoll,
     buffer: Vec<u8>,
     scratch: Scratch,
@@ -257,6 +262,7 @@ impl<'a> Worker<'a> {
             wheel: people.wheel,
             deadlines: Deadlines::default(),
             due: Vec::new(),
+            looked_ns: 0,
             epoll,
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
@@ -321,7 +327,8 @@ impl<'a> Worker<'a> {
             self.admit(now_ns);
             self.fire(now_ns);
             self.take_turns();
-            self.sweep(now_ns);
+            // What came in time may still wait to be read, if this thread stood still: it is no fault of the server's.
+            self.sweep(self.looked_ns.max(now_ns.saturating_sub(LOOK_WITHIN_NS)));
             self.parting.sweep(now_ns);
             self.say_all();
             self.wait()?;
@@ -360,15 +367,10 @@ impl<'a> Worker<'a> {
             if place.generation != generation {
                 continue;
             }
-            if place.phase == user::Phase::Shared {
-                self.receive_shared(connection as usize, closed);
-            } else if place.phase == user::Phase::Busy {
-                let (exchange, secure) = (place.exchange as usize, place.secure);
-                if secure {
-                    self.receive_secure(exchange, closed);
-                } else {
-                    self.receive(exchange, closed);
-                }
+            match place.phase {
+                Phase::Shared => self.go_on_sharing(connection as usize, closed),
+                Phase::Busy => self.go_on_exchanging(connection as usize, closed),
+                _ => {}
             }
         }
     }
@@ -396,6 +398,9 @@ impl<'a> Worker<'a> {
             if event.data != BELL {
                 self.on_event(event);
             }
+        }
+        if count < EVENTS_AT_ONCE {
+            self.looked_ns = now_ns;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::sys::Event;
 
 use super::Worker;
 use super::connections::Model;
-use super::exchange::READS_IN_A_ROW;
+use super::exchange::{READS_IN_A_ROW, WRITES_IN_A_ROW};
 use super::interpret::Flow;
 use super::reasons::Reason;
 use super::secure::{Drawn, Trouble};
@@ -201,10 +201,11 @@ impl Worker<'_> {
         }
     }
 
-    /// Writes until all is said or the socket is full.
+    /// Writes until all is said, the socket is full or the turn is over.
     fn say(&mut self, connection: usize) {
-        let secure = self.connections[connection].secure;
-        loop {
+        let place = &self.connections[connection];
+        let (secure, generation) = (place.secure, place.generation);
+        for _ in 0..WRITES_IN_A_ROW {
             let Some(link) = self.http2.links[connection].as_deref_mut() else {
                 return;
             };
@@ -220,12 +221,12 @@ impl Worker<'_> {
                 Ok(false) => return,
                 // What the server said before it closed is still there to be read, and then the end.
                 Err(()) => {
-                    let generation = self.connections[connection].generation;
                     self.revisit.push(connection as u32, generation, true);
                     return;
                 }
             }
         }
+        self.revisit.push(connection as u32, generation, false);
     }
 
     /// Writes once; whether the socket may take more.
@@ -269,6 +270,12 @@ impl Worker<'_> {
         if event.readable() {
             self.receive_shared(connection, event.closed());
         }
+    }
+
+    /// Goes on with a connection whose turn ended before all was said or read.
+    pub(super) fn go_on_sharing(&mut self, connection: usize, closed: bool) {
+        self.http2.gather(connection);
+        self.receive_shared(connection, closed);
     }
 
     /// Reads until the socket is empty.

@@ -1,8 +1,9 @@
-//! Connections whose turn ended before all that had arrived was read: each waits behind those that came before it.
+//! Connections whose turn ended before all was sent or read: each waits behind those that came before it, once.
 
-use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 
-/// A connection to be read again.
+/// A connection to go on with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revisit {
     pub connection: u32,
@@ -12,31 +13,45 @@ pub struct Revisit {
     pub closed: bool,
 }
 
-/// Connections to be read again, first come, first served.
+/// Connections to go on with, first come, first served.
 #[derive(Debug, Default)]
-pub struct Revisits(VecDeque<Revisit>);
+pub struct Revisits {
+    /// Connections with their generations.
+    queue: VecDeque<(u32, u32)>,
+    /// Whether the other side has closed, of those in the queue.
+    closed: HashMap<(u32, u32), bool>,
+}
 
 impl Revisits {
-    #[inline]
+    /// Queues a connection. One that is queued already keeps its place: events of it come in the meantime, and with a
+    /// place for each of them it would get more and more turns.
     pub fn push(&mut self, connection: u32, generation: u32, closed: bool) {
-        self.0.push_back(Revisit {
-            connection,
-            generation,
-            closed,
-        });
+        let key = (connection, generation);
+        match self.closed.entry(key) {
+            Entry::Occupied(mut before) => *before.get_mut() |= closed,
+            Entry::Vacant(place) => {
+                place.insert(closed);
+                self.queue.push_back(key);
+            }
+        }
     }
 
     #[inline]
     pub fn pop(&mut self) -> Option<Revisit> {
-        self.0.pop_front()
+        let key = self.queue.pop_front()?;
+        Some(Revisit {
+            connection: key.0,
+            generation: key.1,
+            closed: self.closed.remove(&key).unwrap_or_default(),
+        })
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.queue.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.queue.is_empty()
     }
 }
 
@@ -60,5 +75,26 @@ mod tests {
         }
         assert_eq!(turns, [5, 5, 5]);
         assert!(!waiting.is_empty());
+    }
+
+    #[test]
+    fn who_waits_and_is_heard_of_again_still_has_one_turn() {
+        let mut waiting = Revisits::default();
+        for closed in [false, true, false] {
+            waiting.push(1, 7, closed);
+            waiting.push(2, 7, false);
+        }
+        // Another socket in the same place.
+        waiting.push(1, 8, false);
+        let turns: Vec<_> = std::iter::from_fn(|| waiting.pop()).collect();
+        let turn = |connection, generation, closed| Revisit {
+            connection,
+            generation,
+            closed,
+        };
+        assert_eq!(
+            turns,
+            [turn(1, 7, true), turn(2, 7, false), turn(1, 8, false)]
+        );
     }
 }

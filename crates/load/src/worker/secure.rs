@@ -12,9 +12,13 @@ use crate::sys::Event;
 use crate::tls::{HTTP2, Sessions};
 
 use super::Worker;
-use super::exchange::READS_IN_A_ROW;
+use super::exchange::{READS_IN_A_ROW, WRITES_IN_A_ROW};
 use super::reasons::Reason;
 use super::user::Phase;
+
+/// Bytes in a row without any content: a server whose tickets never end would keep the thread from the other users. No
+/// handshake comes near it. [B]
+const FRUITLESS_BYTES_AT_MOST: usize = 256 * 1024;
 
 /// What a thread needs for TLS with a target.
 #[derive(Debug, Clone)]
@@ -36,6 +40,8 @@ pub(super) struct Session {
     /// Nothing of an answer has come yet: what goes wrong is still about the handshake. With TLS 1.3 a server tells only
     /// now that it does not take the client's certificate.
     fresh: bool,
+    /// Bytes of the wire since the last that brought content. [B]
+    fruitless_bytes: usize,
 }
 
 /// What one read gave; decrypted bytes are in `Worker::plain`.
@@ -64,12 +70,8 @@ impl Worker<'_> {
         let session = ClientConnection::new(Arc::clone(&secured.config), secured.name.clone());
         match session {
             Ok(tls) => {
-                self.sessions[connection] = Some(Box::new(Session {
-                    tls,
-                    target,
-                    begun_ns: now_ns,
-                    fresh: true,
-                }));
+                let session = Session::new(tls, target, now_ns);
+                self.sessions[connection] = Some(Box::new(session));
                 self.connections[connection].phase = Phase::Securing;
                 self.go_on_securing(connection, false);
             }
@@ -149,7 +151,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Something came while no answer is awaited: new tickets are kept, anything else ends the connection.
+    /// Something came while no answer is awaited: new tickets are kept, anything else ends the connection. Only content was
+    /// not asked for; a farewell is what a server says that closes a connection which is not used.
     pub(super) fn on_idle_secure(&mut self, connection: usize) {
         loop {
             match self.draw_in(connection) {
@@ -177,7 +180,8 @@ impl Worker<'_> {
 
     pub(super) fn send_secure(&mut self, exchange: usize) {
         let connection = self.exchanges[exchange].connection as usize;
-        loop {
+        let generation = self.connections[connection].generation;
+        for _ in 0..WRITES_IN_A_ROW {
             let one = &mut self.exchanges[exchange];
             let Some(session) = &mut self.sessions[connection] else {
                 return;
@@ -190,7 +194,6 @@ impl Worker<'_> {
             }
             let done = one.out.is_done();
             if self.flush(connection).is_err() {
-                let generation = self.connections[connection].generation;
                 self.revisit.push(connection as u32, generation, true);
                 return;
             }
@@ -198,6 +201,7 @@ impl Worker<'_> {
                 return;
             }
         }
+        self.revisit.push(connection as u32, generation, false);
     }
 
     pub(super) fn wants_write(&self, connection: usize) -> bool {
@@ -385,6 +389,16 @@ fn reason(error: rustls::Error) -> Reason {
 }
 
 impl Session {
+    fn new(tls: ClientConnection, target: usize, begun_ns: u64) -> Self {
+        Self {
+            tls,
+            target,
+            begun_ns,
+            fresh: true,
+            fruitless_bytes: 0,
+        }
+    }
+
     /// Takes bytes to be sent, as far as there is room; how many.
     pub(super) fn put_in(&mut self, bytes: &[u8]) -> usize {
         // Memory takes every byte up to the limit of the session, which flushing makes room in.
@@ -405,6 +419,15 @@ impl Session {
                 reader.read_exact(&mut plain[start..]).map_err(refused)?;
             }
             farewell |= state.peer_has_closed();
+            self.fruitless_bytes = if plain.len() > start {
+                0
+            } else {
+                self.fruitless_bytes + taken
+            };
+            if self.fruitless_bytes > FRUITLESS_BYTES_AT_MOST {
+                let reason = "more than 256 KiB without any content";
+                return Err(rustls::Error::General(reason.to_owned()));
+            }
             if taken == 0 {
                 // Behind a farewell nothing counts.
                 break;
@@ -413,3 +436,6 @@ impl Session {
         Ok(farewell)
     }
 }
+
+#[cfg(test)]
+mod tests;

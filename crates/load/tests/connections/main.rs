@@ -6,6 +6,8 @@ mod secure;
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -145,6 +147,47 @@ fn a_large_request_goes_whole() {
         assert_eq!(kinds(&results), Vec::<String>::new(), "{name}");
         assert!(case.server.seen()[0].body.len() > 600_000, "{name}");
     });
+}
+
+/// Reads two requests of so many bytes as they come, each a piece in turn; how much of the one had come when the other
+/// began, whichever began first. [B]
+fn read_by_turns(listener: &TcpListener, bytes: usize) -> usize {
+    let mut streams = [(); 2].map(|()| listener.accept().expect("a client").0);
+    for stream in &streams {
+        stream.set_nonblocking(true).expect("a socket");
+    }
+    let (mut read, mut ahead) = ([0; 2], 0);
+    let mut buffer = vec![0; 1 << 20];
+    while read.iter().any(|count| *count < bytes) {
+        for (stream, count) in streams.iter_mut().zip(&mut read) {
+            *count += stream.read(&mut buffer).unwrap_or(0);
+        }
+        if read.contains(&0) {
+            ahead = read[0].max(read[1]);
+        }
+    }
+    for stream in &mut streams {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    }
+    ahead
+}
+
+#[test]
+fn a_large_request_does_not_keep_the_thread_from_the_others() {
+    const BYTES: usize = 64 << 20;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let server = std::thread::spawn(move || read_by_turns(&listener, BYTES));
+    let mut request = get(0, &json!(["/"]));
+    request["method"] = json!("POST");
+    request["body"] = json!({"kind": "multipart", "parts": [
+        {"name": "f", "generated": {"bytes": BYTES, "form": "text"}}]});
+    let mut plan = plan_of(address, &json!([request]));
+    plan["load"] = closed(2, 0.1);
+    let results = run(plan);
+    assert_eq!(kinds(&results), Vec::<String>::new());
+    let ahead = server.join().expect("a server");
+    assert!(ahead < BYTES / 4, "{ahead}");
 }
 
 #[test]

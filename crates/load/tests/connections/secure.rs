@@ -1,13 +1,16 @@
 //! Connections over TLS: handshakes, sessions that go on, certificates of both sides.
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustls::ServerConfig;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 use super::certificates::{BOTH, certificates, server_tls};
-use super::support::{Reply, Results, Server, answer, closed, plan_of, run};
-use super::{kinds, models, twice};
+use super::support::{Reply, Results, Server, answer, closed, get, plan_of, run};
+use super::{kinds, models, total, twice};
 
 /// Runs two users who make two requests each over TLS, as the target and the model say.
 fn tls_run(config: Arc<ServerConfig>, model: &Value, tls: Value) -> Results {
@@ -99,4 +102,47 @@ fn versions_that_do_not_meet_and_servers_without_tls_are_connect() {
     assert_eq!(kinds(&results), ["connect"]);
     let reasons = results.engine["connect_failures"].to_string();
     assert!(reasons.contains("TLS"), "{reasons}");
+}
+
+/// A server that answers each connection once, says this a little later, and closes with a farewell.
+fn closing(behind: &'static [u8]) -> SocketAddr {
+    let config = server_tls(false, &BOTH);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let serve = move |stream: TcpStream, config: Arc<ServerConfig>| {
+        let tls = ServerConnection::new(config).expect("a session");
+        let mut tls = StreamOwned::new(tls, stream);
+        let _ = tls.read(&mut [0; 1024]);
+        let _ = tls.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
+        std::thread::sleep(Duration::from_millis(50));
+        let _ = tls.write_all(behind);
+        tls.conn.send_close_notify();
+        let _ = tls.flush();
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let config = Arc::clone(&config);
+            std::thread::spawn(move || serve(stream, config));
+        }
+    });
+    address
+}
+
+#[test]
+fn a_farewell_on_a_connection_that_idles_is_nothing_unasked() {
+    for (behind, is_unasked) in [(&b""[..], false), (b"more", true)] {
+        let ops = json!([get(0, &json!(["/"]))]);
+        let mut plan = plan_of(closing(behind), &ops);
+        plan["targets"][0]["scheme"] = json!("https");
+        plan["targets"][0]["tls"] = json!({"ca": certificates().ca});
+        // So many that farewell and end come at once for some of them.
+        plan["load"] = closed(20, 0.5);
+        let results = run(plan);
+        assert_eq!(kinds(&results), Vec::<String>::new());
+        assert_eq!(total(&results, "ok"), 20);
+        let counts = results
+            .intervals()
+            .filter_map(|line| line["framing"]["unasked"].as_u64());
+        assert_eq!(counts.sum::<u64>() > 0, is_unasked, "{behind:?}");
+    }
 }

@@ -16,6 +16,8 @@ const END: u8 = 0xfe;
 const END_BYTES_BELOW: usize = 9;
 /// What the largest table of a server may have.
 const COLUMNS_AT_MOST: u64 = 65_535;
+/// Longest name of a column: servers cut what is beyond 256 characters. [B]
+const NAME_BYTES_AT_MOST: usize = 1_024;
 
 /// The general state: it tells nothing, so the server's own number is told with it.
 const GENERAL: &[u8] = b"HY000";
@@ -145,6 +147,9 @@ impl<'a> Definition<'a> {
             fields.text()?;
         }
         let name = fields.text()?;
+        if name.len() > NAME_BYTES_AT_MOST {
+            return Err(Malformed("a column with a name of more than 1,024 bytes"));
+        }
         let _original_name = fields.text()?;
         // Length of what follows, character set, longest value.
         fields.count()?;
@@ -192,6 +197,9 @@ pub(super) fn prepared(packet: &[u8]) -> Result<Result<Prepared, Refusal>, Malfo
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
+    use super::super::packets::put_text;
     use super::*;
 
     #[test]
@@ -278,5 +286,13 @@ mod tests {
             kind: Kind::new(0xfd, 0x80, 0x1f),
         };
         assert_eq!(Definition::read(packet), Ok(expected));
+        let named = |bytes: usize| {
+            let mut out = BytesMut::from(&packet[..7]);
+            put_text(&mut out, &vec![b'x'; bytes]);
+            out.extend_from_slice(&packet[12..]);
+            out
+        };
+        assert!(Definition::read(&named(1_024)).is_ok());
+        assert!(Definition::read(&named(1_025)).is_err());
     }
 }

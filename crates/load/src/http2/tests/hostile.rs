@@ -228,6 +228,10 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
             frame(kind::RST_STREAM, 0, 1, &[0; 4]),
         ),
         (frame(kind::RST_STREAM, 0, 1, &[0; 4]), head(1, 0, &[OK])),
+        (
+            frame(kind::RST_STREAM, 0, 1, &[0; 4]),
+            frame(kind::DATA, flag::END_STREAM, 1, &[]),
+        ),
         (open_block.clone(), empty_continuation),
         (open_block, frame(kind::CONTINUATION, 0, 1, &[b'x'; 1000])),
     ];
@@ -247,6 +251,37 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
 }
 
 #[test]
+fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
+    let body = |bytes: usize| frame(kind::DATA, 0, 1, &vec![0; bytes]);
+    let reset = frame(kind::RST_STREAM, 0, 1, &[0; 4]);
+    // How the request came to its end, and what its window of 1000 bytes had left then.
+    let endings: [(&[u8], bool, usize); 5] = [
+        (&[], true, 1000),
+        (&after_head(&body(400)), true, 600),
+        // Half of it was used, so all of it was given back.
+        (&after_head(&body(500)), true, 1000),
+        (&reset, false, 0),
+        (&head(1, flag::END_STREAM, &[OK]), false, 0),
+    ];
+    for (number, (before, gives_up, left)) in endings.into_iter().enumerate() {
+        let mut pair = Pair::ready();
+        pair.requests(2);
+        pair.server(before).expect("nothing wrong yet");
+        if gives_up {
+            pair.client.cancel(1);
+        }
+        for _ in 0..left / 100 {
+            pair.server(&body(100)).expect("what was under way");
+        }
+        assert_eq!(
+            pair.server(&body(1)),
+            Err(Broken::Protocol(ErrorCode::StreamClosed)),
+            "case {number}"
+        );
+    }
+}
+
+#[test]
 fn fields_that_unfold_are_not_kept() {
     // One field of 3 KB in the table, named again and again by a byte.
     let mut bomb = vec![0x88, 0x40, 1, b'x', 0x7f];
@@ -260,6 +295,26 @@ fn fields_that_unfold_are_not_kept() {
         .expect("the connection goes on");
     assert_eq!(pair.end(), [(0, End::Failed(Failure::Protocol))]);
     assert!(pair.answer(0).headers("x").map(<[u8]>::len).sum::<usize>() <= LIMITS.header_bytes);
+}
+
+#[test]
+fn who_reads_nothing_gets_no_more_requests_than_memory_bears() {
+    let mut pair = Pair::ready();
+    pair.request();
+    let value = vec![b'v'; 16_000];
+    let mut give_up_one = || {
+        let stream = pair.client.open(0, &mut pair.side, |_, out| {
+            Encoder::varying(&Name::new(b"cookie"), &value, out);
+        });
+        pair.client.cancel(stream);
+        pair.client.is_draining()
+    };
+    assert!((0..10_000).any(|_| give_up_one()));
+    let unread = pair.client.pending().len();
+    assert!(unread < 65 << 20, "{unread}");
+    // Nor does it get more once it reads: the pool of connections was told.
+    pair.client.advance(unread);
+    assert_eq!((pair.client.limit(), pair.client.in_hand()), (0, 1));
 }
 
 #[test]
