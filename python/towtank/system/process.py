@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 SHOWN_LINES = 15
 _TAIL_BYTES = 16384
 _POLL_S = 0.05
-# What a guard needs beyond the grace time to kill and reap the tree.
-_REAP_S = 5.0
+# A guard waits 30 s for the kernel to let go of what it killed, and looks for it meanwhile. Were it killed before, what
+# is left would have nobody that ends it.
+_REAP_S = 35.0
 
 Check = Callable[[], None]
 """Called while waiting; raises to end the wait (the user asked to stop)."""

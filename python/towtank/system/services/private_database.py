@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 from towtank.errors import TargetError
 from towtank.system.identity import identity, is_own_folder, noted_identity
 from towtank.system.service import PlainService, Service
+from towtank.system.services.private_server import as_account
 from towtank.system.services.sql_script import filled_script
 
 _POPULATE_WITHIN_S = 3600.0
@@ -197,9 +198,7 @@ class PrivateDatabase(PlainService):
     def _as_server(self, name: str, *options: str) -> list[str]:
         """Run one of its programs as the user that it is for where the host has us as root."""
         command = [self._path(name), *options]
-        if not self._is_root:
-            return command
-        return ["setpriv", f"--reuid={self.account}", f"--regid={self.account}", "--clear-groups", "--", *command]
+        return as_account(self.account, command) if self._is_root else command
 
     def _sweep(self) -> None:
         """Remove the folders of instances whose conductor was killed; their servers ended with it."""
