@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from towtank.engine import guarded
 from towtank.errors import TargetError
+from towtank.system.environment import passed_on
 from towtank.system.limits import limits_below, ports_here, read_here
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class ProcessSpec:
     command : list of str
         Program and arguments, without the guard.
     environment : mapping of str to str
-        Added to the environment of the conductor.
+        Added to what `passed_on` returns.
     grace_s : float
         Time between TERM and KILL when it is ended. [s]
     host : Host, optional
@@ -126,7 +127,7 @@ class Entry:
     command : callable
         Makes of the command that the guard starts one that first goes where the command belongs.
     environment : mapping of str to str
-        Added to the environment of the conductor.
+        Added to what `passed_on` returns, before that of the process.
     starting : callable
         Makes a context in which the process is started.
     """
@@ -166,7 +167,7 @@ class ServiceProcess:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **entry.environment, **self.spec.environment},
+                env={**passed_on(), **entry.environment, **self.spec.environment},
                 start_new_session=True,
             )
 

@@ -73,7 +73,7 @@ class Site:
     @property
     def environment(self) -> dict[str, str]:
         """Environment of all that belongs to it."""
-        environment = {**os.environ, cleaning.MARK: self.prefix}
+        environment = {**passed_on(), cleaning.MARK: self.prefix}
         if "PYTHONPATH" in environment:  # processes of hosts start in another folder
             paths = environment["PYTHONPATH"].split(os.pathsep)
             environment["PYTHONPATH"] = os.pathsep.join(str(Path(path).absolute()) for path in paths if path)
