@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from towtank.errors import Stopped, TargetError
+from towtank.system.hosts.group import Hosts
+from towtank.system.hosts.host import Room
+from towtank.system.hosts.local import LocalHost
 from towtank.system.identity import identity
 from towtank.system.ports import free_port, require_free
 from towtank.system.process import ProcessSpec
@@ -123,6 +126,31 @@ def test_what_is_stopped_to_be_started_again_is_told_so(make: Any, journal: list
     system.start("database")
     system.down()
     assert journal == ["prepare database", "stopping database for now", "stopping database", "stopped database"]
+
+
+def test_nothing_is_started_again_while_the_system_goes_down(make: Any, journal: list[str]) -> None:
+    system = make(Small("database", journal), Small("content", journal))
+    system.up()
+    system.stop("content")
+    (_, ended) = system._processes[1]
+    ended.stop = system.down  # as by another thread, at this moment
+    with pytest.raises(TargetError, match="content is not started again: the system goes down"):
+        system.start("content")
+    assert system.status() == {}
+
+
+def test_a_host_that_fails_to_go_leaves_none_of_the_others(journal: list[str], tmp_path: Path) -> None:
+    class Leaving(LocalHost):
+        def tear_down(self) -> None:
+            journal.append(self.name)
+            if self.name == "second":
+                raise OSError("no room")
+
+    hosts = Hosts({name: Leaving(name) for name in ("first", "second", "third")})
+    hosts.prepare(Room(tmp_path))
+    with pytest.raises(TargetError, match="no room"):
+        hosts.tear_down()
+    assert journal == ["third", "second", "first"]
 
 
 def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal: list[str]) -> None:
