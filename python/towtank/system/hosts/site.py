@@ -20,7 +20,7 @@ from towtank.system.host_model import Link, Network
 from towtank.system.hosts import cleaning
 from towtank.system.hosts.links import disciplines, set_checksums, set_offloads
 from towtank.system.hosts.namespaces import Namespaces, within_network
-from towtank.system.identity import identity
+from towtank.system.identity import note_identity
 
 # The range that RFC 2544 sets aside for benchmarks, so that it is nobody's network.
 _RANGE = ipaddress.ip_network("198.18.0.0/15")
@@ -126,7 +126,7 @@ class Site:
             self.images.mkdir(mode=0o700)
         except OSError as error:
             raise TargetError(f"{error.filename} cannot be made: {error.strerror}") from error
-        (self.folder / cleaning.OWNER).write_text(" ".join(map(str, identity(os.getpid()) or ())))
+        (self.folder / cleaning.OWNER).write_text(note_identity())
         self._choose_subnet()
         self._write_names()
         script = _CARD if self.link == "macvlan" else _BRIDGE
