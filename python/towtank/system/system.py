@@ -134,6 +134,12 @@ def in_order(services: list[Service]) -> list[Service]:
     return ordered
 
 
+def _ask_to_end(service: Service, own: list[Process]) -> None:
+    """Ask a service to end for good, where any of its processes runs."""
+    if any(process.status() is None for process in own):
+        service.stopping(for_good=True)
+
+
 class System:
     """All services of a system under test.
 
@@ -436,8 +442,7 @@ class System:
                 steps.callback(service.stopped)
                 for process in own:
                     steps.callback(process.stop)
-                if any(process.status() is None for process in own):
-                    steps.callback(service.stopping, for_good=True)
+                steps.callback(_ask_to_end, service, own)
 
     def _remove_scratch(self) -> None:
         if self._scratch is not None:
