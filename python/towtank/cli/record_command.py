@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
     from towtank.cli.options import Given
+    from towtank.record.authority import Authority
     from towtank.record.finishing import Recording
     from towtank.record.script import Action
 
@@ -80,6 +81,7 @@ def proxy(
     _files(given, out, har, force=force)
     given.refuse_faults()
     folder = state_folder() / "record"
+    lent: AbstractContextManager[Authority | None]
     lent = nullcontext() if no_tls else authority_in(folder, keep=keep_authority)
     tell = _teller(quiet=quiet)
     with StopRequest() as stop, lent as authority, archive_at(har, _note) as archive:
