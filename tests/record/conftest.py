@@ -48,7 +48,9 @@ def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Ru
     """Starts proxies; at the end they are stopped."""
     with ExitStack() as stack:
 
-        def start(*, tls: bool = True, cacert: Path | None = None, only: frozenset[str] = frozenset(), password: str = "") -> Running:
+        def start(
+            *, tls: bool = True, cacert: Path | None = None, only: frozenset[str] = frozenset(), password: str = ""
+        ) -> Running:
             path = tmp_path / "recording.har"
             archive = Archive(path)
             told: list[str] = []

@@ -8,6 +8,7 @@ import socket
 import ssl
 import stat
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx

@@ -74,14 +74,14 @@ def test_the_new_name_is_on_disk_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     fsync = os.fsync
 
     def seen(descriptor: int) -> None:
-        forced.append((os.readlink(f"/proc/self/fd/{descriptor}"), path.read_text()))
+        forced.append((Path(f"/proc/self/fd/{descriptor}").readlink(), path.read_text()))
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", seen)
     put_text(path, "new")
     ((first, before), (second, after)) = forced
-    assert (Path(first).parent, before) == (tmp_path, "old")
-    assert (second, after) == (str(tmp_path), "new")
+    assert (first.parent, before) == (tmp_path, "old")
+    assert (second, after) == (tmp_path, "new")
 
 
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ def test_services_get_what_programs_need(name: str, monkeypatch: pytest.MonkeyPa
     assert passed_on()[name] == "as it is"
 
 
-@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "TOWTANK_TOKEN", "MY_PATH", "PATH_TO_KEYS", "lang", "PYTHON"])
+@pytest.mark.parametrize(
+    "name", ["AWS_SECRET_ACCESS_KEY", "TOWTANK_TOKEN", "MY_PATH", "PATH_TO_KEYS", "lang", "PYTHON"]
+)
 def test_services_get_nothing_else(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "secret")
     assert "secret" not in passed_on().values()

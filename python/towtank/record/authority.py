@@ -1,8 +1,8 @@
 """A certificate authority of the recording, and certificates for hosts on the fly.
 
 Whoever has the key of the authority can pretend to be any server to a browser that trusts it. So the key is nowhere but
-in the memory of the recording, unless the user wants to keep the authority: then it is in a file that only its owner can
-read, for a month.
+in the memory of the recording, unless the user wants to keep the authority: then it is in a file that only its owner
+can read, for a month.
 """
 
 from __future__ import annotations

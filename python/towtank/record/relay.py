@@ -208,7 +208,9 @@ class Relay:
             await server.close()
 
 
-async def refuse(client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None) -> None:
+async def refuse(
+    client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
+) -> None:
     """Answer in place of a server, where that is still possible; what was begun cannot be taken back."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return

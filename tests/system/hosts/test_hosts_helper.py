@@ -40,7 +40,7 @@ def test_why_a_helper_is_not_ready(script: str, reason: str | None) -> None:
     [
         # Its child holds the outputs open, as `mount` of a dead disk does.
         ("echo no room >&2; printf rea; sleep 600 & wait", "no room (not ready within 0 s)"),
-        ("exec yes no room >&2", "no room (not ready within 0 s)"),
+        ("yes no room >&2 & wait", "no room (not ready within 0 s)"),
     ],
     ids=["hangs", "floods"],
 )

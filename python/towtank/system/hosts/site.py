@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from towtank.errors import TargetError
+from towtank.system.environment import passed_on
 from towtank.system.host_model import Link, Network
 from towtank.system.hosts import cleaning
 from towtank.system.hosts.links import disciplines, set_checksums, set_offloads

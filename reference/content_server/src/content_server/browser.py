@@ -30,7 +30,7 @@ from content_server.types import TYPES, definition_json
 
 # Content up to this length is read by the worker that found it; more is streamed in pieces of it. [bytes]
 PIECE = 1 << 20
-# What users stored is shown by browsers as the origin of this server: no scripts of one user with the rights of another.
+# Browsers show what a user stored as pages of this server: they run no scripts of one user with the rights of another.
 _FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
