@@ -70,11 +70,25 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
         with temporary.open("rb") as stream:
             os.fsync(stream.fileno())
         temporary.replace(place)
+        _sync_folder(place.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def _sync_folder(path: Path) -> None:
+    """Force the names in a folder to disk, where its file system can do that and it may be read.
+
+    Without it a loss of power may leave the old file.
+    """
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def why_no_file(path: Path) -> str | None:

@@ -266,6 +266,15 @@ def test_cancelled_check_out_leaves_no_trace(ann: Client) -> None:
     assert fault(ann.act("cancelCheckOut", objectId=id)) == (400, "invalidArgument")
 
 
+def test_a_content_runs_no_scripts_as_a_page_of_this_server(ann: Client) -> None:
+    id = ann.create("page.html", b"<script>alert(1)</script>", mime="text/html")["cmis:objectId"]
+    for given in ({}, {"download": "attachment"}):
+        headers = ann.select("content", objectId=id, **given).headers
+        assert headers["content-type"].startswith("text/html")
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["content-security-policy"] == "sandbox"
+
+
 def test_renditions_of_text_and_image(ann: Client) -> None:
     picture = io.BytesIO()
     Image.new("RGB", (40, 30), (200, 10, 10)).save(picture, "PNG")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import shutil
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from content_nodes import Client, Node, fault
 
 from content_server.errors import NotAuthenticated
 from content_server.repository import User
-from content_server.users import Authenticator, Directory, hash_password, verify_password
+from content_server.users import Authenticator, Directory, FileDirectory, hash_password, verify_password
 
 _SLAPD = """include {schema}/core.schema
 include {schema}/cosine.schema
@@ -70,6 +71,24 @@ def test_passwords_are_hashed_with_a_salt() -> None:
     assert "secret" not in stored
     assert verify_password("secret", stored)
     assert not verify_password("Secret", stored)
+
+
+def test_a_name_that_nobody_has_costs_as_much_as_a_wrong_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = [f"{name}:{hash_password('secret', n=n)}" for name, n in (("ann", 32), ("bob", 16), ("eve", 16))]
+    (tmp_path / "users").write_text("\n".join(accounts))
+    directory = FileDirectory(tmp_path / "users")
+    costs: list[int] = []
+    scrypt = hashlib.scrypt
+
+    def counted(password: bytes, *, n: int, **more: Any) -> bytes:
+        costs.append(n)
+        return scrypt(password, n=n, **more)
+
+    monkeypatch.setattr(hashlib, "scrypt", counted)
+    assert [directory.verify(name, "wrong") for name in ("bob", "nobody", "")] == [None] * 3
+    assert costs == [16, 16, 16]
 
 
 def test_right_login_is_remembered_and_wrong_is_not() -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from dripping import dripping
 
 from towtank.observe import PrometheusScraper, ScrapeError
 from towtank.observe import page as module
@@ -172,6 +173,12 @@ def test_a_page_that_drips_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(ScrapeError, match="within"):
             PrometheusScraper("content", "content_server", url).scrape()
         released.set()
+
+
+def test_a_head_that_drips_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TIMEOUT_S", 0.2)
+    with dripping(b"HTTP/1.1 200 OK\r\nX: ") as address, pytest.raises(ScrapeError, match="within"):
+        PrometheusScraper("content", "content_server", f"http://{address}/metrics").scrape()
 
 
 def test_nobody_there_is_a_failure() -> None:

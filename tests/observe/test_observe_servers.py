@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dripping import dripping
+from waiting import PATIENCE_S
 
 from towtank.observe import ScrapeError, haproxy, httpd, nginx, openldap, redis
 from towtank.observe.nginx import MembersLog
@@ -190,6 +192,22 @@ def test_what_is_no_status_page_is_a_failure(page: str) -> None:
         haproxy.parse_stat(page)
     with pytest.raises(ScrapeError):
         redis.parse(page)
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        (b"+PO", "not whole within its time"),
+        (b"$9000000000\r\n", "must be an answer of Redis"),
+        (b"$--5\r\n", "must be an answer of Redis"),
+        (b"+" + b"x" * 5000, "must be an answer of Redis"),
+    ],
+    ids=["drips", "large", "no number", "long"],
+)
+def test_answers_of_redis_are_bounded(first: bytes, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis, "_TIMEOUT_S", 0.2 if words.startswith("not whole") else PATIENCE_S)
+    with dripping(first) as address, pytest.raises(ScrapeError, match=words):
+        redis.ask(address, "PING")
 
 
 def bare(values: dict[str, float]) -> set[str]:

@@ -48,13 +48,15 @@ def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Ru
     """Starts proxies; at the end they are stopped."""
     with ExitStack() as stack:
 
-        def start(*, tls: bool = True, cacert: Path | None = None, only: frozenset[str] = frozenset()) -> Running:
+        def start(
+            *, tls: bool = True, cacert: Path | None = None, only: frozenset[str] = frozenset(), password: str = ""
+        ) -> Running:
             path = tmp_path / "recording.har"
             archive = Archive(path)
             told: list[str] = []
             recorder = Recorder(archive, only, told.append)
             trust = trust_of(str(cacert) if cacert else None, insecure=False)
-            proxy = Proxy(recorder, authority if tls else None, trust, distrusted="install it")
+            proxy = Proxy(recorder, authority if tls else None, trust, distrusted="install it", password=password)
             running = Running(proxy, path, told)
             ready, stop = threading.Event(), threading.Event()
 

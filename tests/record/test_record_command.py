@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -132,13 +133,26 @@ def test_nothing_recorded(bench: Bench) -> None:
     assert list(bench.scratch.iterdir()) == []
 
 
-def test_the_authority_is_made_on_the_first_use_only(bench: Bench, site: Site) -> None:
-    for _ in range(2):
-        process, address = bench.start_proxy("--out", "w.yaml", "--force")
-        log_in(site, address)
-        assert bench.stop(process).returncode == 0
-    folder = bench.folder / "state" / "record"
-    assert sorted(path.name for path in folder.iterdir()) == ["ca.key", "ca.pem"]
+@pytest.mark.parametrize(("options", "kept"), [((), []), (("--keep-authority",), ["ca.key", "ca.pem"])])
+def test_the_authority_is_kept_only_where_asked(
+    bench: Bench, site: Site, options: tuple[str, ...], kept: list[str]
+) -> None:
+    process, address = bench.start_proxy("--out", "w.yaml", *options)
+    log_in(site, address)
+    assert bench.stop(process).returncode == 0
+    assert sorted(path.name for path in (bench.folder / "state" / "record").iterdir()) == kept
+
+
+def test_a_proxy_with_a_password_tells_it_and_asks_for_it(bench: Bench, site: Site) -> None:
+    process, address = bench.start_proxy("--out", "w.yaml", "--password")
+    assert process.stderr is not None
+    told = re.fullmatch(r"it lets in user (\w+) with password ([\w-]{16})\n", process.stderr.readline())
+    assert told is not None
+    with httpx.Client(proxy=f"http://{address}", timeout=30) as stranger:
+        assert stranger.get(f"{site.url}/login").status_code == 407
+    log_in(site, f"{told[1]}:{told[2]}@{address}")
+    assert bench.stop(process).returncode == 0
+    assert told[2] not in (bench.folder / "w.yaml").read_text()
 
 
 WRONG = [

@@ -8,6 +8,7 @@ import socket
 import ssl
 import stat
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -243,6 +244,28 @@ def test_https_with_a_client_that_does_not(secure_site: Site, run_proxy: Start) 
     until(lambda: proxy.told)
     assert proxy.told == ["127.0.0.1: the client ended the connection in the TLS handshake: install it"]
     assert proxy.entries() == []
+
+
+def test_only_who_gives_the_password_is_let_in(
+    site: Site, secure_site: Site, run_proxy: Start, authority: Authority, tmp_path: Path
+) -> None:
+    proxy = run_proxy(cacert=tmp_path / "server-ca.pem", password="open sesame")
+    trust = ssl.create_default_context(cadata=authority.pem.decode())
+    for login in ("", "towtank:open@", "other:open%20sesame@"):
+        with httpx.Client(proxy=proxy.url.replace("://", f"://{login}"), verify=trust, timeout=30) as stranger:
+            refused = stranger.get(f"{site.url}/login")
+            assert (refused.status_code, refused.headers["proxy-authenticate"]) == (407, 'Basic realm="towtank"')
+            with pytest.raises(httpx.ProxyError, match="407"):
+                stranger.get(f"{secure_site.url}/login")
+    assert proxy.entries() == []
+    assert b"BEGIN CERTIFICATE" in talk(proxy, b"GET /ca.pem HTTP/1.1\r\nHost: x\r\n\r\n")
+    own = proxy.url.replace("://", "://towtank:open%20sesame@")
+    with httpx.Client(proxy=own, verify=trust, timeout=30) as browser:
+        assert browser.get(f"{site.url}/login").status_code == 200
+        assert browser.get(f"{secure_site.url}/login").status_code == 200
+    asked = [entry["request"]["headers"] for entry in proxy.entries(2)]
+    assert len(asked) == 2
+    assert "proxy-authorization" not in {each["name"].lower() for headers in asked for each in headers}
 
 
 def test_servers_that_nobody_trusts_are_told_to_the_client(

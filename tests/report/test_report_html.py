@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -99,6 +101,15 @@ def test_page_forbids_network_by_policy(page: Page) -> None:
     assert policy is not None
     assert policy.startswith("default-src 'none';")
     assert "unsafe-eval" not in policy
+
+
+def test_the_page_runs_no_scripts_but_its_own(html: str, page: Page) -> None:
+    (policy,) = [meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
+    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert len(scripts) == 2
+    assert "\r" not in "".join(scripts), "browsers read it as another end of the line"
+    assert f"; script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}';" in str(policy)
 
 
 def test_every_section_is_there_in_order(page: Page) -> None:

@@ -68,6 +68,22 @@ def test_temporary_names_are_unpredictable(tmp_path: Path) -> None:
     assert seen[0] != seen[1]
 
 
+def test_the_new_name_is_on_disk_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, forced = tmp_path / "run.json", []
+    path.write_text("old")
+    fsync = os.fsync
+
+    def seen(descriptor: int) -> None:
+        forced.append((Path(f"/proc/self/fd/{descriptor}").readlink(), path.read_text()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", seen)
+    put_text(path, "new")
+    ((first, before), (second, after)) = forced
+    assert (first.parent, before) == (tmp_path, "old")
+    assert (second, after) == (tmp_path, "new")
+
+
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     def fill(path: Path) -> None:
         path.write_text("half")

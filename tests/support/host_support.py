@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -72,6 +73,8 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
     asyncssh = pytest.importorskip("asyncssh", reason="needs asyncssh")
     made = SshServer()
     connections: list[Any] = []
+    # Another machine has an environment of its own.
+    environment = dict(os.environ)
     host_key, user_key = asyncssh.generate_private_key("ssh-ed25519"), asyncssh.generate_private_key("ssh-ed25519")
     user_key.write_private_key(str(folder / "key"))
     user_key.write_public_key(str(folder / "authorized"))
@@ -89,7 +92,9 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
     async def handle(process: Any) -> None:
         made.commands.append(process.command)
         pipe = asyncio.subprocess.PIPE
-        child = await asyncio.create_subprocess_shell(process.command, stdin=pipe, stdout=pipe, stderr=pipe)
+        child = await asyncio.create_subprocess_shell(
+            process.command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment
+        )
         await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
         status = await child.wait()
         with suppress(OSError):

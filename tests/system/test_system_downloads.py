@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import pwd
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -114,6 +116,23 @@ def test_other_bytes_are_thrown_away(repository: Repository) -> None:
     assert downloads.is_here(ARTEFACT)
 
 
+def test_a_server_that_sends_more_does_not_fill_the_disk(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received: list[int] = []
+    digest_of = downloads.digest_of
+
+    def seen(path: Path) -> str:
+        received.append(path.stat().st_size)
+        return digest_of(path)
+
+    monkeypatch.setattr(downloads, "digest_of", seen)
+    repository.content = b"x" * 5_000_000
+    with pytest.raises(TargetError, match=f"must have the SHA-256 {ARTEFACT.sha256}"):
+        downloads.fetch([ARTEFACT])
+    assert received == [ARTEFACT.size]
+
+
 def test_what_is_whole_but_has_no_name_yet_is_taken(repository: Repository) -> None:
     part = downloads.place_of(ARTEFACT).with_name("thing-1.2.jar.part")
     part.parent.mkdir(parents=True)
@@ -180,3 +199,14 @@ def test_the_cache_is_where_the_user_keeps_caches(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert downloads.cache_folder() == tmp_path / ".cache" / "towtank"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has other users' folders")
+def test_the_cache_is_not_that_of_another_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = Path(pwd.getpwuid(0).pw_dir) / ".cache" / "towtank"
+    os.chown(tmp_path, 65534, 65534)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert downloads.cache_folder() == own
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "absent" / "cache"))
+    assert downloads.cache_folder() == own

@@ -11,12 +11,13 @@ import pytest
 
 from towtank.system import state
 from towtank.system.hosts import cleaning
-from towtank.system.identity import identity, is_own_folder, noted_identity
+from towtank.system.identity import is_own_folder, note_identity, noted_identity, own_identity
 from towtank.system.keeper import take_down
 from towtank.system.scratch import sweep_scratch
 from towtank.system.services import mariadb, postgresql
 
 GONE = "4194304 1"
+HERE = Path("/proc/self/ns/pid").stat().st_ino
 
 
 @pytest.fixture
@@ -59,18 +60,38 @@ def test_a_note_that_is_none_holds_nobody_up(temporary: Path, kind: str) -> None
 
 
 def test_a_note_of_ours_is_read(temporary: Path) -> None:
-    me = identity(os.getpid())
-    assert me is not None
-    (temporary / "owner").write_text(f"{me[0]} {me[1]}")
-    assert noted_identity(temporary / "owner") == me
+    me = own_identity()
+    for note in (note_identity(), f"{me[0]} {me[1]}"):
+        (temporary / "owner").write_text(note)
+        assert noted_identity(temporary / "owner") == me
     assert noted_identity(temporary / "nothing") is None
+
+
+def test_folders_of_another_container_are_left_alone(temporary: Path) -> None:
+    names = [f"towtank-{name}" for name in ("postgresql-x", f"system-4194304-1-{HERE + 1}-x", "abcdef")]
+    for name in names:
+        (temporary / name).mkdir()
+        (temporary / name / "owner").write_text(f"{GONE} {HERE + 1}")
+    postgresql.Postgresql._sweep(postgresql.Postgresql.__new__(postgresql.Postgresql))
+    sweep_scratch()
+    assert cleaning.is_owned("towtank-abcdef")
+    assert sorted(path.name for path in temporary.iterdir()) == sorted(names)
+
+
+def test_folders_whose_owner_is_gone_are_removed(temporary: Path) -> None:
+    for name in ("postgresql-x", f"system-4194304-1-{HERE}-x"):
+        (temporary / f"towtank-{name}").mkdir()
+        (temporary / f"towtank-{name}" / "owner").write_text(f"{GONE} {HERE}")
+    postgresql.Postgresql._sweep(postgresql.Postgresql.__new__(postgresql.Postgresql))
+    sweep_scratch()
+    assert list(temporary.iterdir()) == []
 
 
 def test_folders_behind_links_are_not_removed(temporary: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "owner").write_text(GONE)
-    names = ("towtank-postgresql-x", "towtank-system-4194304-1-x", "towtank-abcdef")
+    names = ("towtank-postgresql-x", f"towtank-system-4194304-1-{HERE}-x", "towtank-abcdef")
     for name in names:
         (temporary / name).symlink_to(elsewhere)
     postgresql.Postgresql._sweep(postgresql.Postgresql.__new__(postgresql.Postgresql))
@@ -82,7 +103,7 @@ def test_folders_behind_links_are_not_removed(temporary: Path, tmp_path: Path) -
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
 def test_folders_and_states_of_others_are_left_alone(temporary: Path, tmp_path: Path) -> None:
-    for name in ("towtank-postgresql-x", "towtank-system-4194304-1-x", "towtank-abcdef"):
+    for name in ("towtank-postgresql-x", f"towtank-system-4194304-1-{HERE}-x", "towtank-abcdef"):
         (temporary / name).mkdir()
         (temporary / name / "owner").write_text(GONE)
         os.chown(temporary / name, 65534, 65534)

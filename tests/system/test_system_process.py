@@ -1,15 +1,18 @@
 """One process under its guard: started, logged, ended, told how it ended."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from towtank.errors import Stopped, TargetError
+from towtank.system import keeper
 from towtank.system.identity import identity
-from towtank.system.process import ProcessSpec, ServiceProcess, describe_status, run_to_end, tail
+from towtank.system.process import _REAP_S, ProcessSpec, ServiceProcess, describe_status, run_to_end, tail
 
+GUARD = Path(__file__).parents[2] / "crates/engine/src/guard.rs"
 pytestmark = pytest.mark.usefixtures("fake_engine")
 
 
@@ -67,6 +70,12 @@ def test_process_that_ignores_term_is_killed_after_the_grace_time(tmp_path: Path
         assert process.status() is None
     process.stop()
     assert process.ended_text() == "ended by signal 9"
+
+
+def test_a_guard_that_waits_for_the_kernel_is_not_killed() -> None:
+    given = re.search(r"const KILLED_AT_LATEST: Duration = Duration::from_secs\((\d+)\);", GUARD.read_text())
+    assert given is not None
+    assert min(_REAP_S, keeper._GUARD_WITHIN_S) > float(given[1])
 
 
 @pytest.mark.parametrize(

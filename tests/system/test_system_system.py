@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from towtank.errors import Stopped, TargetError
+from towtank.system.hosts.group import Hosts
+from towtank.system.hosts.host import Room
+from towtank.system.hosts.local import LocalHost
 from towtank.system.identity import identity
 from towtank.system.ports import free_port, require_free
 from towtank.system.process import ProcessSpec
@@ -96,7 +99,7 @@ def test_services_come_up_in_order_and_go_down_in_reverse(make: Any, journal: li
     assert refuses_connection(endpoints.addresses["content"][0])
 
 
-@pytest.mark.parametrize("step", ["stopping", "stopped"])
+@pytest.mark.parametrize("step", ["status", "stopping", "stopped"])
 def test_a_service_that_fails_to_go_leaves_nothing_of_the_others_up(make: Any, journal: list[str], step: str) -> None:
     first, second, third = (Small(name, journal) for name in ("first", "second", "third"))
     system = make(first, second, third)
@@ -106,10 +109,10 @@ def test_a_service_that_fails_to_go_leaves_nothing_of_the_others_up(make: Any, j
     def fails(**_: Any) -> None:
         raise OSError("no room")
 
-    setattr(second, step, fails)
+    setattr(processes[1] if step == "status" else second, step, fails)
     with pytest.raises(OSError, match="no room"):
         system.down()
-    assert [process.status() is None for process in processes] == [False] * 3
+    assert [identity(process.pid) for process in processes] == [None] * 3
     assert {"stopped first", "stopped third"} <= set(journal)
     assert not scratch.exists()
     assert system._lock is None
@@ -123,6 +126,31 @@ def test_what_is_stopped_to_be_started_again_is_told_so(make: Any, journal: list
     system.start("database")
     system.down()
     assert journal == ["prepare database", "stopping database for now", "stopping database", "stopped database"]
+
+
+def test_nothing_is_started_again_while_the_system_goes_down(make: Any, journal: list[str]) -> None:
+    system = make(Small("database", journal), Small("content", journal))
+    system.up()
+    system.stop("content")
+    (_, ended) = system._processes[1]
+    ended.stop = system.down  # as by another thread, at this moment
+    with pytest.raises(TargetError, match="content is not started again: the system goes down"):
+        system.start("content")
+    assert system.status() == {}
+
+
+def test_a_host_that_fails_to_go_leaves_none_of_the_others(journal: list[str], tmp_path: Path) -> None:
+    class Leaving(LocalHost):
+        def tear_down(self) -> None:
+            journal.append(self.name)
+            if self.name == "second":
+                raise OSError("no room")
+
+    hosts = Hosts({name: Leaving(name) for name in ("first", "second", "third")})
+    hosts.prepare(Room(tmp_path))
+    with pytest.raises(TargetError, match="no room"):
+        hosts.tear_down()
+    assert journal == ["third", "second", "first"]
 
 
 def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal: list[str]) -> None:

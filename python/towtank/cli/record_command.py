@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,7 @@ from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
     from towtank.cli.options import Given
+    from towtank.record.authority import Authority
     from towtank.record.finishing import Recording
     from towtank.record.script import Action
 
@@ -49,6 +52,13 @@ def proxy(
         bool,
         typer.Option("--listen-anywhere", help="Let other machines use the proxy: it relays for all who reach it."),
     ] = False,
+    password: Annotated[
+        bool, typer.Option("--password", help="Let in only who gives a password, which is made and told at the start.")
+    ] = False,
+    keep_authority: Annotated[
+        bool,
+        typer.Option("--keep-authority", help="Keep the certificate authority for later recordings, for 30 days."),
+    ] = False,
     keep_passwords: _Passwords = False,
     insecure: _Insecure = False,
     cacert: _Authorities = None,
@@ -59,9 +69,9 @@ def proxy(
     from towtank.cli.options import Given  # noqa: PLC0415
     from towtank.conduct.envelope import state_folder  # noqa: PLC0415
     from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
-    from towtank.record.authority import kept_authority  # noqa: PLC0415
+    from towtank.record.authority import authority_in  # noqa: PLC0415
     from towtank.record.finishing import Recording, archive_at  # noqa: PLC0415
-    from towtank.record.proxy import Proxy, trust_of  # noqa: PLC0415
+    from towtank.record.proxy import USER, Proxy, trust_of  # noqa: PLC0415
     from towtank.record.recorder import Recorder  # noqa: PLC0415
     from towtank.record.running import record_proxy  # noqa: PLC0415
 
@@ -71,18 +81,23 @@ def proxy(
     _files(given, out, har, force=force)
     given.refuse_faults()
     folder = state_folder() / "record"
-    authority = None if no_tls else kept_authority(folder)
+    lent: AbstractContextManager[Authority | None]
+    lent = nullcontext() if no_tls else authority_in(folder, keep=keep_authority)
     tell = _teller(quiet=quiet)
-    with StopRequest() as stop, archive_at(har, _note) as archive:
+    with StopRequest() as stop, lent as authority, archive_at(har, _note) as archive:
         recorder = Recorder(archive, frozenset(host.lower() for host in only or ()), tell)
         relay = Proxy(recorder, authority, trust_of(cacert, insecure=insecure), address)
+        relay.password = secrets.token_urlsafe(12) if password else ""
         relay.distrusted = f"it does not trust {folder / 'ca.pem'}: install that, or give --no-tls"
 
         def started() -> None:
             end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
             tell(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
+            if password:  # nobody else has it
+                _note(f"it lets in user {USER} with password {relay.password}")
             if authority is not None:
-                tell(f"HTTPS is recorded where the client trusts {folder / 'ca.pem'}")
+                until = f"{authority.certificate.not_valid_after_utc:%Y-%m-%d}"
+                tell(f"HTTPS is recorded where the client trusts {folder / 'ca.pem'}, valid until {until}")
 
         record_proxy(relay, started, lambda: stop.requested, for_s)
         _finish(Recording("proxy", recorder, har, keep_passwords), out, json=json)

@@ -72,7 +72,7 @@ class Happenings:
     note: Callable[[str], None]
     failures: list[str] = field(default_factory=list)
     _over: threading.Event = field(default_factory=threading.Event)
-    _threads: list[threading.Thread] = field(default_factory=list)
+    _threads: dict[str, threading.Thread] = field(default_factory=dict)
     _begun: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -96,30 +96,35 @@ class Happenings:
                 self._set_clock(title, event, (0.0 if wanted is None else start_s) + event.at.after_s)
 
     def _set_clock(self, title: str, event: Event, at_s: float) -> None:
-        thread = threading.Thread(target=self._happen, args=(title, event, at_s), name=f"towtank-event-{title}")
-        self._threads.append(thread)
-        thread.start()
+        # One that never ends, as where a disk holds it, does not hold up the end of the command.
+        work = threading.Thread(
+            target=self._happen, args=(title, event, at_s), name=f"towtank-event-{title}", daemon=True
+        )
+        self._threads[title] = work
+        work.start()
 
     def finish(self) -> None:
         """End what lasts, and wait for what is under way."""
         self._over.set()
         deadline = time.monotonic() + _END_WITHIN_S
-        for thread in self._threads:
+        for title, thread in self._threads.items():
             thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                self._failed(title, self.events[title], f"it did not end within {_END_WITHIN_S:g} s of the load's end")
         for title, event in self.events.items():
             if title not in self._begun:
                 self._failed(title, event, "its time did not come")
 
     def _happen(self, title: str, event: Event, at_s: float) -> None:
-        due_ns = self._origin_ns() + round(at_s * _NANOSECONDS)
-        if self._over.wait(max(0.0, (due_ns - time.monotonic_ns()) / _NANOSECONDS)):
-            self._failed(title, event, "the load ended before")
-            return
         try:
+            due_ns = self._origin_ns() + round(at_s * _NANOSECONDS)
+            if self._over.wait(max(0.0, (due_ns - time.monotonic_ns()) / _NANOSECONDS)):
+                self._failed(title, event, "the load ended before")
+                return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        except (TowtankError, OSError) as error:
-            self._failed(title, event, str(error))
+        except Exception as error:  # the border of the thread: an event that fails is told, whatever is wrong
+            self._failed(title, event, str(error) or type(error).__name__)
 
     def _origin_ns(self) -> int:
         """Start of the load on the clock of this machine; its threads tell it within their first second."""

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import http.client
+import io
+import socket
 import time
+from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from towtank.observe.scraper import ScrapeError
+from towtank.observe.timely import TimelyStream
 from towtank.secrets import basic_authorization, redacted_text
 
 TIMEOUT_S = 1.0
 """For the whole exchange: a page that takes longer would hold up the grid. [s]"""
 PAGE_AT_MOST_BYTES = 8 * 1024 * 1024
 """A larger page is an error: reading it each second would itself be a load on the system."""
+
+
+class _TimelyAnswer(http.client.HTTPResponse):
+    """An answer whose head must come in time, too."""
+
+    def __init__(self, connection: socket.socket, *arguments: Any, deadline: float, **more: Any) -> None:
+        super().__init__(connection, *arguments, **more)
+        self.fp.close()
+        self.fp = io.BufferedReader(TimelyStream(connection, deadline))
 
 
 class Page:
@@ -70,7 +84,10 @@ class Page:
             return self._exchange(deadline)
 
     def _exchange(self, deadline: float) -> bytes:
+        if self._connection.sock is not None:
+            self._connection.sock.settimeout(TIMEOUT_S)
         self._connection.request("GET", self._target, headers=self._headers)
+        self._connection.response_class = partial(_TimelyAnswer, deadline=deadline)  # type: ignore[assignment]
         response = self._connection.getresponse()
         if response.status != http.client.OK:
             raise ScrapeError(f"{self.url}: must answer 200, got {response.status} instead")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import re
 import socket
+import time
 
 from towtank.observe.scraper import ScrapeError, series
+from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
+# `INFO all` has some 10 kB; an error, one line. [byte]
+_LINE_AT_MOST, _ANSWER_AT_MOST = 4096, 8 * 1024 * 1024
 _FIELDS = {
     "connected_clients": "redis_clients",
     "blocked_clients": "redis_clients_blocked",
@@ -29,6 +34,7 @@ _FIELDS = {
     "aof_current_size": "redis_append_log_bytes",
     "aof_delayed_fsync": "redis_append_syncs_delayed_total",
 }
+_LENGTH = re.compile(rb"-1|\d{1,9}")
 _DATABASE = re.compile(r"db(\d+)")
 _COMMAND = re.compile(r"cmdstat_(.+)")
 
@@ -73,7 +79,8 @@ class RedisConnection:
     def __init__(self, address: str, password: str | None = None) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), _TIMEOUT_S)
-        self._stream = self._socket.makefile("rb")
+        self._answers = TimelyStream(self._socket, time.monotonic() + _TIMEOUT_S)
+        self._stream = io.BufferedReader(self._answers)
         if password is not None:
             try:
                 self.ask("AUTH", password)
@@ -87,19 +94,23 @@ class RedisConnection:
         Raises
         ------
         ScrapeError
-            If the answer is an error, or has another form than text, a number or nothing.
+            If the answer is an error, is too long, or has another form than text, a number or nothing.
+        OSError
+            If it does not come in time.
         """
         parts = [word.encode() for word in words]
         request = b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
+        self._socket.settimeout(_TIMEOUT_S)
         self._socket.sendall(request)
+        self._answers.deadline = time.monotonic() + _TIMEOUT_S
         return self._answer()
 
     def _answer(self) -> str | None:
-        line = self._stream.readline()
+        line = self._stream.readline(_LINE_AT_MOST)
         kind, rest = line[:1], line[1:].strip()
-        if kind in (b"+", b":"):
+        if kind in (b"+", b":") and line.endswith(b"\n"):
             return rest.decode("utf-8", "replace")
-        if kind != b"$" or not rest.lstrip(b"-").isdigit():
+        if kind != b"$" or not _LENGTH.fullmatch(rest) or int(rest) > _ANSWER_AT_MOST:
             raise ScrapeError(f"must be an answer of Redis, got {line[:80]!r} instead")
         length = int(rest)
         return None if length < 0 else self._stream.read(length + 2)[:-2].decode("utf-8", "replace")

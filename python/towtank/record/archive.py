@@ -2,7 +2,7 @@
 
 Entry n stands in line n, so that notes about line n are notes about request n. Each entry is written in place of the
 end of the document together with a new end, in one call; where the disk is full, the old end is put back. A kill in the
-very middle of that call leaves a document that is cut off in its last entry.
+very middle of that call leaves a document that is cut off in its last entry; the importer then reads the others.
 """
 
 from __future__ import annotations

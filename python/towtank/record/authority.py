@@ -1,7 +1,8 @@
-"""A certificate authority of the recording: made once, for its user only, and certificates for hosts on the fly.
+"""A certificate authority of the recording, and certificates for hosts on the fly.
 
-Whoever has the key of the authority can pretend to be any server to a browser that trusts it. The key never leaves its
-file, which only its owner can read.
+Whoever has the key of the authority can pretend to be any server to a browser that trusts it. So the key is nowhere but
+in the memory of the recording, unless the user wants to keep the authority: then it is in a file that only its owner
+can read, for a month.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import base64
 import ipaddress
 import os
 import ssl
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,9 +33,9 @@ from towtank.errors import StudyError
 
 CERTIFICATE = "ca.pem"
 _KEY = "ca.key"
-_AUTHORITY_LIVES = timedelta(days=3650)
-# Browsers refuse certificates of servers that live longer than 398 days.
-_HOST_LIVES = timedelta(days=30)
+_LIVES = timedelta(days=30)
+# One that ends earlier would end in the middle of a recording.
+_LEFT_AT_LEAST = timedelta(days=1)
 # Clocks of other machines may be behind ours.
 _BEFORE = timedelta(days=1)
 
@@ -76,12 +78,13 @@ class Authority:
         now = datetime.now(UTC)
         certificate = (
             x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:64])]))
+            # Whose it is stands in the alternative name; a client chose the text.
+            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recorded server")]))
             .issuer_name(self.certificate.subject)
             .public_key(self._host_key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - _BEFORE)
-            .not_valid_after(now + _HOST_LIVES)
+            .not_valid_after(self.certificate.not_valid_after_utc)
             .add_extension(x509.SubjectAlternativeName([_general_name(host)]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -125,7 +128,7 @@ def new_authority() -> Authority:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _BEFORE)
-        .not_valid_after(now + _AUTHORITY_LIVES)
+        .not_valid_after(now + _LIVES)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.KeyUsage(**usage), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -147,8 +150,16 @@ _USAGES = (
 )
 
 
-def kept_authority(folder: Path) -> Authority:
-    """The authority kept in a folder; made on the first use, readable by its owner only.
+@contextmanager
+def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
+    """Lend the authority that is kept in a folder, or a new one, whose certificate is there meanwhile.
+
+    Parameters
+    ----------
+    folder : Path
+        Its folder, for its owner only.
+    keep : bool
+        Whether a new one is kept for later recordings.
 
     Raises
     ------
@@ -157,14 +168,32 @@ def kept_authority(folder: Path) -> Authority:
     """
     certificate, key = folder / CERTIFICATE, folder / _KEY
     try:
-        if certificate.exists() and key.exists():
-            found = _read(certificate, key)
-            if found.certificate.not_valid_after_utc > datetime.now(UTC) + _HOST_LIVES:
-                return found
-        return _keep(new_authority(), certificate, key)
+        authority = _kept(certificate, key)
+        if authority is None:
+            authority = new_authority()
+            key.unlink(missing_ok=True)
+            if keep:
+                _write(key, _private_pem(authority.key), 0o600)
+            _write(certificate, authority.pem, 0o644)
     except OSError as error:
         message = f"must be a folder in which the certificate authority can be kept, got: {error.strerror}"
         raise StudyError.at(folder, message) from None
+    try:
+        yield authority
+    finally:
+        with suppress(OSError):
+            # Another recording may have put its own there.
+            if not key.exists() and certificate.read_bytes() == authority.pem:
+                certificate.unlink()
+
+
+def _kept(certificate: Path, key: Path) -> Authority | None:
+    """The authority of two files, if they are there; none that ends soon, or lives longer than one made today."""
+    if not (certificate.exists() and key.exists()):
+        return None
+    found = _read(certificate, key)
+    left = found.certificate.not_valid_after_utc - datetime.now(UTC)
+    return found if _LEFT_AT_LEAST < left <= _LIVES else None
 
 
 def _read(certificate: Path, key: Path) -> Authority:
@@ -182,14 +211,12 @@ def _read(certificate: Path, key: Path) -> Authority:
     return Authority(private, read)
 
 
-def _keep(authority: Authority, certificate: Path, key: Path) -> Authority:
-    """Write an authority; its key is private from its first byte on."""
-    key.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for path, pem, mode in ((key, _private_pem(authority.key), 0o600), (certificate, authority.pem, 0o644)):
-        scratch = path.with_suffix(".new")
-        with suppress(FileNotFoundError):
-            scratch.unlink()
-        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
-            stream.write(pem)
-        scratch.replace(path)
-    return authority
+def _write(path: Path, pem: bytes, mode: int) -> None:
+    """Write a file, which has its mode from its first byte on."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    scratch = path.with_suffix(".new")
+    with suppress(FileNotFoundError):
+        scratch.unlink()
+    with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
+        stream.write(pem)
+    scratch.replace(path)

@@ -6,12 +6,14 @@ a certificate of its own authority; where it has none, or a host is not to be re
 
 from __future__ import annotations
 
+import base64
+import hmac
 import ipaddress
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 import h11
@@ -30,6 +32,8 @@ _HANDSHAKE = b"\x16"
 _FIRST_BYTES_S = 30.0
 _HANDSHAKE_S = 30.0
 AUTHORITY_PATH = "/ca.pem"
+USER = "towtank"
+"""Name of those who give the password of the proxy."""
 
 
 @dataclass
@@ -48,6 +52,8 @@ class Proxy:
         What to do when a client does not accept a certificate.
     refuses : callable
         Whether a host is not relayed to.
+    password : str
+        What clients must give, as user `towtank`; none where it is empty.
     """
 
     recorder: Recorder
@@ -56,6 +62,7 @@ class Proxy:
     address: tuple[str, int] = ("127.0.0.1", 0)
     distrusted: str = ""
     refuses: Callable[[str], bool] = lambda _: False
+    password: str = field(default="", repr=False)
 
     @property
     def where(self) -> str:
@@ -67,18 +74,22 @@ class Proxy:
         """Serve one client until it or the recording ends."""
         client = Peer(stream, h11.SERVER)
         try:
-            await self._converse(client, Relay(client, self.recorder, self.trust))
+            await self._converse(client, Relay(client, self.recorder, self.trust), outside=True)
         finally:
             await client.close()
 
-    async def _converse(self, client: Peer, relay: Relay) -> None:
-        """Relay one exchange after the other."""
+    async def _converse(self, client: Peer, relay: Relay, *, outside: bool = False) -> None:
+        """Relay one exchange after the other; who is in a tunnel was let in outside of it."""
         try:
             while isinstance(request := await client.next(), h11.Request):
-                if request.method == b"CONNECT":
+                tunnel, destination = request.method == b"CONNECT", relay.destination(request)
+                if outside and (tunnel or destination) and not self._lets_in(request):
+                    wanted = ("Proxy-Authenticate", 'Basic realm="towtank"')
+                    await refuse(client, 407, "the password of this recording is asked for", more=[wanted])
+                    return
+                if tunnel:
                     await self._tunnel(client, request.target.decode("latin-1"))
                     return
-                destination = relay.destination(request)
                 if destination is None or self._is_own(destination[0]):
                     await self._explain(client, request, destination[1] if destination else "")
                 elif self.refuses(destination[0].host):
@@ -92,6 +103,14 @@ class Proxy:
             await refuse(client, 400, f"not understood: {error}")
         finally:
             await relay.close()
+
+    def _lets_in(self, request: h11.Request) -> bool:
+        """Whether a client gives the password, or needs none."""
+        if not self.password:
+            return True
+        login = base64.b64encode(f"{USER}:{self.password}".encode())
+        given = dict(request.headers).get(b"proxy-authorization", b"")
+        return hmac.compare_digest(b"Basic " + login, given)
 
     def _is_own(self, origin: Origin) -> bool:
         """Whether a request would come back here for ever."""

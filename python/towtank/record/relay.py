@@ -208,12 +208,15 @@ class Relay:
             await server.close()
 
 
-async def refuse(client: Peer, status: int, text: str, media: str = "text/plain") -> None:
+async def refuse(
+    client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
+) -> None:
     """Answer in place of a server, where that is still possible; what was begun cannot be taken back."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()
     headers = [("Content-Type", f"{media}; charset=utf-8"), ("Content-Length", str(len(body))), ("Connection", "close")]
+    headers += more or []
     try:
         await client.send(h11.Response(status_code=status, headers=headers))
         await client.send(h11.Data(data=body))

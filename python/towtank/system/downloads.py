@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pwd
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
@@ -76,10 +77,26 @@ class Artefact:
 
 
 def cache_folder() -> Path:
-    """`towtank` below `$XDG_CACHE_HOME`, else below `~/.cache` (XDG base directories)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
+    """`towtank` below `$XDG_CACHE_HOME`, else below `~/.cache` (XDG base directories).
+
+    What is kept there is run. Where the folder is another user's, as under `sudo` with the home of who called it, it is
+    the one in the home that the database of users names.
+    """
+    named = os.environ.get("XDG_CACHE_HOME", "")
     # A relative path is to be ignored, says the specification.
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "towtank"
+    base = Path(named) if named.startswith("/") else Path.home() / ".cache"
+    if _is_of_another_user(base):
+        with suppress(KeyError):
+            base = Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".cache"
+    return base / "towtank"
+
+
+def _is_of_another_user(folder: Path) -> bool:
+    """Whether a folder, or the one that it would be made in, is neither root's nor that of this user."""
+    try:
+        return folder.stat().st_uid not in (0, os.geteuid())
+    except OSError:
+        return folder != folder.parent and _is_of_another_user(folder.parent)
 
 
 def place_of(artefact: Artefact) -> Path:
@@ -169,7 +186,7 @@ def _fetch(artefact: Artefact, address: str) -> None:
     part = target.with_name(f"{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _receive(f"{address}/{artefact.path}", part)
+        _receive(f"{address}/{artefact.path}", part, artefact.size)
         if (size := part.stat().st_size) < artefact.size:
             raise OSError(f"it ended after {size} of {artefact.size} bytes")
         found = digest_of(part)
@@ -190,7 +207,7 @@ def _why(error: OSError | HTTPException) -> str:
     return f"status {error.code} ({reason})" if isinstance(error, urllib.error.HTTPError) else str(reason)
 
 
-def _receive(url: str, part: Path) -> None:
+def _receive(url: str, part: Path, size: int) -> None:
     """Append what is missing of a file, or all of it where the server does not give parts."""
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
@@ -202,12 +219,14 @@ def _receive(url: str, part: Path) -> None:
                 return
         raise
     with answer, part.open("ab" if answer.status == _PARTIAL else "wb") as file:
-        _copy(answer, file)
+        _copy(answer, file, size - have if answer.status == _PARTIAL else size)
 
 
-def _copy(answer: HTTPResponse, file: IO[bytes]) -> None:
-    while chunk := answer.read(_CHUNK_BYTES):
+def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
+    """Write what comes; more than there must be would only fill the disk."""
+    while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)
+        room -= len(chunk)
 
 
 def digest_of(path: Path) -> str:

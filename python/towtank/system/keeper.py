@@ -28,6 +28,8 @@ _POLL_S = 0.1
 # How long a keeper may take to end its system by itself.
 _DOWN_WITHIN_S = 60.0
 _KILLED_WITHIN_S = 20.0
+# A guard gives its tree the time of grace, and then the kernel 30 s.
+_GUARD_WITHIN_S = 60.0
 
 
 def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
         for process in seen.get("processes", {}).values():
             # Its guard saw the keeper end and is ending the tree; TERM says so once more, KILL ends a stuck guard.
-            _end(process, signal.SIGTERM, _KILLED_WITHIN_S)
+            _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()
         names.append(state.name)

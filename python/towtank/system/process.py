@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from towtank.engine import guarded
 from towtank.errors import TargetError
+from towtank.system.environment import passed_on
 from towtank.system.limits import limits_below, ports_here, read_here
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 SHOWN_LINES = 15
 _TAIL_BYTES = 16384
 _POLL_S = 0.05
-# What a guard needs beyond the grace time to kill and reap the tree.
-_REAP_S = 5.0
+# A guard waits 30 s for the kernel to let go of what it killed, and looks for it meanwhile. Were it killed before, what
+# is left would have nobody that ends it.
+_REAP_S = 35.0
 
 Check = Callable[[], None]
 """Called while waiting; raises to end the wait (the user asked to stop)."""
@@ -56,7 +58,7 @@ class ProcessSpec:
     command : list of str
         Program and arguments, without the guard.
     environment : mapping of str to str
-        Added to the environment of the conductor.
+        Added to what `passed_on` returns.
     grace_s : float
         Time between TERM and KILL when it is ended. [s]
     host : Host, optional
@@ -125,7 +127,7 @@ class Entry:
     command : callable
         Makes of the command that the guard starts one that first goes where the command belongs.
     environment : mapping of str to str
-        Added to the environment of the conductor.
+        Added to what `passed_on` returns, before that of the process.
     starting : callable
         Makes a context in which the process is started.
     """
@@ -165,7 +167,7 @@ class ServiceProcess:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **entry.environment, **self.spec.environment},
+                env={**passed_on(), **entry.environment, **self.spec.environment},
                 start_new_session=True,
             )
 

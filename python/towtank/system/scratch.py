@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
 from pathlib import Path
 
-from towtank.system.identity import identity, is_own_folder
+from towtank.system.identity import has_ended, is_own_folder, own_identity
 
 # The name tells whose it is, so that no folder is ever without an owner.
-_NAME = re.compile(r"towtank-(?:system|drive)-(\d+)-(\d+)-.+")
+_NAME = re.compile(r"towtank-(?:system|drive)-(\d{1,10})-(\d{1,20})-(\d{1,20})-[^-]+")
 
 
 def make_scratch(use: str = "system") -> Path:
@@ -23,13 +22,13 @@ def make_scratch(use: str = "system") -> Path:
         `system` or `drive`; part of the folder's name.
     """
     sweep_scratch()
-    pid, start = identity(os.getpid()) or (os.getpid(), 0)
-    return Path(tempfile.mkdtemp(prefix=f"towtank-{use}-{pid}-{start}-"))
+    pid, start, namespace = own_identity()
+    return Path(tempfile.mkdtemp(prefix=f"towtank-{use}-{pid}-{start}-{namespace}-"))
 
 
 def sweep_scratch() -> None:
     """Remove the folders of processes that are gone."""
     for folder in Path(tempfile.gettempdir()).glob("towtank-*"):
         match = _NAME.fullmatch(folder.name)
-        if match and is_own_folder(folder) and identity(int(match[1])) != (int(match[1]), int(match[2])):
+        if match and is_own_folder(folder) and has_ended((int(match[1]), int(match[2]), int(match[3]))):
             shutil.rmtree(folder, ignore_errors=True)

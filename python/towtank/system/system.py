@@ -10,6 +10,7 @@ import fcntl
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -133,6 +134,12 @@ def in_order(services: list[Service]) -> list[Service]:
     return ordered
 
 
+def _ask_to_end(service: Service, own: list[Process]) -> None:
+    """Ask a service to end for good, where any of its processes runs."""
+    if any(process.status() is None for process in own):
+        service.stopping(for_good=True)
+
+
 class System:
     """All services of a system under test.
 
@@ -176,6 +183,8 @@ class System:
         self._check, self._note = check, note
         self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
+        # Events start processes in threads of their own, while the system may go down.
+        self._registering = threading.Lock()
         # Names of processes that an event has ended: their absence is no news.
         self._taken_down: set[str] = set()
         self._scratch: Path | None = None
@@ -391,14 +400,22 @@ class System:
             if old.status() is None:
                 raise TargetError(f"{old.spec.name} runs already")
             old.stop()  # lets go of what is held for it here
-            process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
-            process.start()
-            self._processes[place] = (owner, process)
+            process = self._start_anew(place, owner, old)
             self._taken_down.discard(old.spec.name)
             self._await(owner, [process], partial(owner.process_ready, old.spec.name))
             if process.pid is not None:
                 started[old.spec.name] = process.pid
         return started
+
+    def _start_anew(self, place: int, owner: Service, old: Process) -> Process:
+        """Start a process in place of one that has ended, as long as the system is up."""
+        with self._registering:
+            if self._processes[place : place + 1] != [(owner, old)]:
+                raise TargetError(f"{old.spec.name} is not started again: the system goes down")
+            process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
+            process.start()
+            self._processes[place] = (owner, process)
+            return process
 
     def status(self) -> dict[str, dict[str, Any]]:
         """Per tier: root process id and whether it runs."""
@@ -412,20 +429,20 @@ class System:
 
         What fails of one service leaves nothing of the others up; its error is raised at the end.
         """
+        with self._registering:
+            prepared, processes = self._prepared, self._processes
+            self._prepared, self._processes = [], []
         with ExitStack() as steps:  # does the last one first, whatever becomes of the others
             steps.callback(self._unlock)
             steps.callback(self._hosts.tear_down)
             # While the hosts are still watched over: whatever of this is not done, the janitor does.
             steps.callback(self._remove_scratch)
-            for service in self._prepared:
-                own = [process for owner, process in self._processes if owner is service]
+            for service in prepared:
+                own = [process for owner, process in processes if owner is service]
                 steps.callback(service.stopped)
                 for process in own:
                     steps.callback(process.stop)
-                if any(process.status() is None for process in own):
-                    steps.callback(service.stopping, for_good=True)
-            self._processes.clear()
-            self._prepared.clear()
+                steps.callback(_ask_to_end, service, own)
 
     def _remove_scratch(self) -> None:
         if self._scratch is not None:

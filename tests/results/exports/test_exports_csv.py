@@ -90,3 +90,17 @@ def test_all_runs_of_a_study_are_in_one_file(towtank, results):
         found = {(row["run"], row["factor_users"], row["factor_search_index"]) for row in csv.DictReader(stream)}
     assert len(found) == 8
     assert ("r001", "48", "absent") in found
+
+
+def test_no_name_is_a_formula_to_a_spreadsheet(towtank, tmp_path):
+    names = ["=HYPERLINK(1)", "+1+1", "-1+1", "@SUM(1)", "\t=1", "-1", "read = all"]
+    stages = [Stage("=now", "steady", 2.0, 1)]
+    exchanges = [Exchange(number, 0.2, 0.2, 0.4, 0.0, 0.1, 0) for number in range(len(names))]
+    factors = {"size": "=1+1", "offset": "-5"}
+    script = Script("r1", names, stages, exchanges, factors, 1, user_starts=[0.0], user_ends=[2.0])
+    run = write_run(tmp_path / "r1", script)
+    assert towtank("export", run.path, "--to", "csv", "--out", tmp_path / "out.csv").status == 0
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["of"] == "transaction"]
+    assert [row["name"] for row in rows] == [*(f"'{name}" for name in names[:5]), *names[5:]]
+    assert {(row["stage"], row["factor_size"], row["factor_offset"]) for row in rows} == {("'=now", "'=1+1", "-5")}

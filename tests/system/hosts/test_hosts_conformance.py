@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from canaries import canary
 from host_support import until
 
 from towtank.errors import TargetError
@@ -34,6 +35,18 @@ def test_a_process_runs_with_its_environment_and_its_log_is_here(host: Host, tmp
     run_to_end(process)
     assert (tmp_path / "worker.log").read_text() == "given yes\noops\n"
     assert process.ended_text() == "ended with status 0"
+
+
+def test_services_do_not_get_what_else_the_environment_holds(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = canary("environment")
+    for name in ("CLOUD_TOKEN", "TOWTANK_FAR", "PGPASSWORD", "https_proxy"):
+        monkeypatch.setenv(name, secret)
+    run_to_end(host.process(ProcessSpec("worker", ["env"], {"GIVEN": "yes"}), tmp_path / "worker.log"))
+    for told in ((tmp_path / "worker.log").read_text(), host.execute(["env"], environment={"GIVEN": "yes"}).output):
+        assert "GIVEN=yes" in told
+        assert secret not in told
 
 
 def test_a_process_that_fails_is_told_with_its_last_words(host: Host, tmp_path: Path) -> None:

@@ -133,3 +133,12 @@ def test_it_does_not_run_as_root(bench: Bench) -> None:
         system.up()
         wanted = pwd.getpwnam(bench.case.account).pw_uid
         assert Path(f"/proc/{server_of(bench)}").stat().st_uid == wanted
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
+@those([case for case in CASES if case.account])
+def test_it_does_not_outlive_its_guard(bench: Bench) -> None:
+    with bench.make() as system:
+        system.up()
+        os.kill(system.status()["served"]["pid"], signal.SIGKILL)
+        assert until(lambda: not processes_of(bench.folder))

@@ -42,6 +42,32 @@ def recording(*entries: dict[str, Any]) -> str:
     return json.dumps({"log": {"entries": list(entries)}})
 
 
+def recorded(*entries: dict[str, Any]) -> str:
+    """As `towtank record` writes it: a line for each entry, and an end that is written over."""
+    head = '{"log":{"version":"1.2","creator":{"name": "towtank", "version": "1"},"entries":['
+    return head + ",\n".join(map(json.dumps, entries)) + '],"pages":[]}}\n'
+
+
+def test_a_recording_that_was_cut_off_is_read_without_its_last_exchange(import_text: Importer) -> None:
+    first, second, third = (entry(5.0 * number, "GET", f"http://a/p{number}") for number in range(3))
+    whole = recorded(first, second, third)
+    assert not import_text("har", whole).noted("last exchange")
+    begun = whole.index(json.dumps(third))
+    rest = recorded(first, second)[begun - 2 :]
+    # What was written of it, and what stood there before where that was longer.
+    for written in (1, 20, len(json.dumps(third)), len(whole) - begun - 3):
+        torn = whole[: begun + written] + rest[2 + written :]
+        found = import_text("har", torn)
+        assert [step["get"] for step in found.requests()] == ["/p0", "/p1"]
+        assert found.noted("last exchange") == [3]
+
+
+def test_another_file_that_is_cut_off_is_none(import_text: Importer) -> None:
+    text = json.dumps(json.loads(recording(entry(0, "GET", "http://a/x"), entry(1, "GET", "http://a/y"))), indent=1)
+    with pytest.raises(StudyError, match="must be JSON"):
+        import_text("har", text[: len(text) // 2])
+
+
 def test_the_example(import_file: Importer) -> None:
     found = import_file("har", "shop.har")
     session = found.workload["transactions"]["session"]

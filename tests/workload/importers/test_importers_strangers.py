@@ -12,7 +12,10 @@ import pytest
 from jmeter_plans import element, plan, sampler
 
 from towtank.errors import StudyError
-from towtank.workload.importers.draft import Draft
+from towtank.workload.importers import xmlfile
+from towtank.workload.importers.accesslog_lines import read_lines
+from towtank.workload.importers.curl_words import Splitter
+from towtank.workload.importers.draft import Draft, Notes
 from towtank.workload.importers.jmx_texts import Texts
 from towtank.workload.importers.jsonfile import parse
 from towtank.workload.importers.openapi_values import VALUES_AT_MOST, Maker, References
@@ -137,3 +140,41 @@ def test_a_script_reads_no_file_but_those_in_its_folder(import_file: Importer, s
         path = source / f"script-{number}.js"
         path.write_text(f"import http from 'k6/http';\n{body}", encoding="utf-8")
         assert SECRET not in import_file("k6", path).text
+
+
+# The work of the following files would take minutes to hours where it grew with the square of their length.
+
+
+def test_text_between_many_elements_is_put_together_once(tmp_path: Path) -> None:
+    piece, times = "x" * 2000, 40_000
+    path = tmp_path / "plan.jmx"
+    path.write_text(f"<a>{f'{piece}<b/>' * times}</a>")
+    read = xmlfile.load(path)
+    assert (read.text, len(read.children)) == (piece * times, times)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("a " * 1_000_000, 1_000_000), (f'"{"a" * 2_000_000}"', 1), ("a\\ " * 1_000_000, 1), ("a<" * 500_000, 1_000_000)],
+    ids=["many", "long", "escaped", "redirected"],
+)
+def test_many_and_long_words_of_command_lines(text: str, words: int) -> None:
+    (command,) = Splitter("x", text).split()
+    assert len(command) == words
+
+
+def test_many_settings_in_front_of_a_command(import_text: Importer) -> None:
+    (only,) = import_text("curl", f"{'a=1 ' * 300_000}curl http://a/x", "commands.sh").requests()
+    assert only["get"] == "/x"
+
+
+def test_many_commands_that_are_done_where_others_fail() -> None:
+    (first, *_) = Splitter("x", "a||" * 200_000).split()
+    assert [word.text for word in first] == ["a"]
+
+
+def test_lines_of_a_log_with_many_brackets_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    path.write_text(f"a -{' [' * 30_000}\n" * 100)
+    with pytest.raises(StudyError, match="must be an access log"):
+        list(read_lines(path, Notes("access.log")))

@@ -22,6 +22,8 @@ _QUANTILES = {
 _PLACE = ("start_s", "end_s", "started_at", "stage", "phase", "users")
 _COUNTS = ("offered", "started", "ok", "failed", "failed_by_kind", "not_started", "bytes_out", "bytes_in")
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
+# What begins a formula, or is passed over before one, in the spreadsheets in use. Names come from files of others.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -36,7 +38,7 @@ def _write(path: Path, material: Material) -> None:
         writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
         writer.writeheader()
         for run in material.runs:
-            levels = {column: run.factors.get(name, "") for name, column in factors.items()}
+            levels = {column: _text(run.factors.get(name, "")) for name, column in factors.items()}
             for row in _rows(run, material.histograms):
                 writer.writerow({"run": run.name, **levels, **row})
 
@@ -48,7 +50,7 @@ def _rows(run: RunMaterial, histograms: HistogramReader) -> Iterator[dict[str, A
         place = _place(second, wall_ns)
         every = total(second.of("transaction"), "all", "all transactions")
         for item in [every, *second.items]:
-            yield {**place, "of": item.of, "name": item.name, **_counts(item), **_times(item, histograms)}
+            yield {**place, "of": item.of, "name": _text(item.name), **_counts(item), **_times(item, histograms)}
 
 
 def _place(second: Second, wall_ns: int | None) -> dict[str, Any]:
@@ -57,10 +59,19 @@ def _place(second: Second, wall_ns: int | None) -> dict[str, Any]:
         "start_s": _number(second.start_s),
         "end_s": _number(second.end_s),
         "started_at": started,
-        "stage": second.stage,
+        "stage": _text(second.stage),
         "phase": second.phase,
         "users": _number(second.users),
     }
+
+
+def _text(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: one that begins like it, and is no number, has a `'` in front."""
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}" if text.startswith(_FORMULAS) else text
+    return text
 
 
 def _moment(wall_ns: int) -> str:

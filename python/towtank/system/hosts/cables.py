@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from towtank.errors import TargetError
 from towtank.system.hosts import capabilities
+from towtank.system.hosts.helper import await_ready, end_helper, start_helper
 from towtank.system.hosts.links import checksums, offloads
 from towtank.system.hosts.namespaces import within_network
 from towtank.system.hosts.site import DEVICE, in_network
@@ -21,8 +22,6 @@ from towtank.system.hosts.site import DEVICE, in_network
 if TYPE_CHECKING:
     from towtank.system.host_model import Link
     from towtank.system.hosts.site import Site
-
-_RELAY_WITHIN_S = 5.0
 
 
 class Cable:
@@ -121,21 +120,14 @@ class RelayedCable(Cable):
         link, site = self._link, self._site
         ends = [{"pid": site.switch_pid, "device": self._port}, {"pid": self._pid, "device": DEVICE}]
         wanted = {"ends": ends, "delay_s": link.delay, "loss": link.loss, "seed": site.names.index(self._name)}
-        self._relay = subprocess.Popen(
-            [sys.executable, "-m", "towtank.system.hosts.relay", json.dumps(wanted)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=site.environment,
-            start_new_session=True,
-        )
+        command = [sys.executable, "-m", "towtank.system.hosts.relay", json.dumps(wanted)]
+        self._relay = start_helper(command, site.environment)
         if cpus:  # part of the system under test, whose CPUs are not those of the conductor that starts it
             with suppress(ProcessLookupError):
                 sched_setaffinity(self._relay.pid, cpus)
-        assert self._relay.stdout is not None
-        assert self._relay.stderr is not None
-        if self._relay.stdout.readline() != b"ready\n":
-            raise TargetError(f"host {self._name}: the relay did not start: {self._relay.stderr.read().decode()}")
+        reason = await_ready(self._relay)
+        if reason is not None:
+            raise TargetError(f"host {self._name}: the relay did not start: {reason}")
 
     def processes(self) -> dict[str, int]:
         """The relay."""
@@ -148,19 +140,9 @@ class RelayedCable(Cable):
 
     def end(self) -> None:
         """End the relay: it waits for the end of its standard input."""
-        relay = self._relay
-        if relay is None:
-            return
-        for pipe in (relay.stdin, relay.stdout, relay.stderr):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-        try:
-            relay.wait(_RELAY_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            relay.kill()
-            relay.wait()
-        self._relay = None
+        if self._relay is not None:
+            end_helper(self._relay)
+            self._relay = None
 
 
 class DirectCable(Cable):

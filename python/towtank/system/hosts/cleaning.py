@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from towtank.system.hosts import cgroups
-from towtank.system.identity import identity, is_own_folder, noted_identity
+from towtank.system.identity import has_ended, identity, is_own_folder, noted_identity
 from towtank.system.scratch import sweep_scratch
 
 PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
@@ -53,7 +53,7 @@ def prefixes() -> list[str]:
 def is_owned(prefix: str) -> bool:
     """Whether the conductor of a system lives, or the janitor that cleans up after it."""
     owner = noted_identity(folders(prefix)[0] / OWNER)
-    if owner is not None and identity(owner[0]) == owner:
+    if owner is not None and not has_ended(owner):
         return True
     wanted = [JANITOR.encode(), prefix.encode()]
     return any(set(wanted) <= set(_bytes(process / "cmdline").split(b"\0")) for process in _processes())

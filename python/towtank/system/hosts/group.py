@@ -100,7 +100,7 @@ class Hosts:
         for host in reversed(self._prepared):
             try:
                 host.tear_down()
-            except TargetError as error:
+            except (TargetError, OSError) as error:
                 errors.append(str(error))
         self._prepared.clear()
         if self._site is not None:

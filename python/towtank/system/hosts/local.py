@@ -16,6 +16,7 @@ from towtank.engine import binary
 from towtank.errors import TargetError
 from towtank.secrets import PRIVATE_FOLDER_MODE, PRIVATE_MODE
 from towtank.system import ports
+from towtank.system.environment import passed_on
 from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
 from towtank.system.process import Process, ProcessSpec, ServiceProcess
 
@@ -193,7 +194,7 @@ def execute(command: list[str], limit_s: float, environment: Mapping[str, str] |
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **(environment or {})},
+            env={**passed_on(), **(environment or {})},
             timeout=limit_s,
             check=False,
         )

@@ -7,15 +7,14 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from towtank.errors import TargetError
+from towtank.system.hosts.helper import await_ready, end_helper, start_helper
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
-_END_WITHIN_S = 5.0
 # Says that the namespaces are set up, and holds them until the conductor's end of the pipe closes.
 _HOLD = "echo ready; exec cat >/dev/null"
 _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
@@ -50,20 +49,9 @@ class Namespaces:
         flags = [_FLAGS[kind] for kind in self._kinds]
         private = ["--propagation", "private"] if "mnt" in self._kinds else []
         command = ["unshare", *flags, *private, "sh", "-ec", f"{script}\n{_HOLD}", "sh", *arguments]
-        self._holder = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=self._environment,
-            start_new_session=True,
-        )
-        assert self._holder.stdout is not None
-        assert self._holder.stderr is not None
-        said = self._holder.stdout.readline()
-        self._holder.stdout.close()
-        if said != b"ready\n":
-            reason = self._holder.stderr.read().decode("utf-8", "replace").strip()
+        self._holder = start_helper(command, self._environment)
+        reason = await_ready(self._holder)
+        if reason is not None:
             self.end()
             raise TargetError(f"cannot make namespaces: {reason or 'unshare ended'}")
 
@@ -85,19 +73,9 @@ class Namespaces:
 
     def end(self) -> None:
         """Let go of them."""
-        holder = self._holder
-        if holder is None:
-            return
-        for pipe in (holder.stdin, holder.stdout, holder.stderr):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-        try:
-            holder.wait(_END_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            holder.kill()
-            holder.wait()
-        self._holder = None
+        if self._holder is not None:
+            end_helper(self._holder)
+            self._holder = None
 
 
 def within_network(pid: int, work: Callable[[], T]) -> T:

@@ -16,11 +16,12 @@ import tempfile
 from pathlib import Path
 
 from towtank.errors import TargetError
+from towtank.system.environment import passed_on
 from towtank.system.host_model import Link, Network
 from towtank.system.hosts import cleaning
 from towtank.system.hosts.links import disciplines, set_checksums, set_offloads
 from towtank.system.hosts.namespaces import Namespaces, within_network
-from towtank.system.identity import identity
+from towtank.system.identity import note_identity
 
 # The range that RFC 2544 sets aside for benchmarks, so that it is nobody's network.
 _RANGE = ipaddress.ip_network("198.18.0.0/15")
@@ -73,7 +74,7 @@ class Site:
     @property
     def environment(self) -> dict[str, str]:
         """Environment of all that belongs to it."""
-        environment = {**os.environ, cleaning.MARK: self.prefix}
+        environment = {**passed_on(), cleaning.MARK: self.prefix}
         if "PYTHONPATH" in environment:  # processes of hosts start in another folder
             paths = environment["PYTHONPATH"].split(os.pathsep)
             environment["PYTHONPATH"] = os.pathsep.join(str(Path(path).absolute()) for path in paths if path)
@@ -126,7 +127,7 @@ class Site:
             self.images.mkdir(mode=0o700)
         except OSError as error:
             raise TargetError(f"{error.filename} cannot be made: {error.strerror}") from error
-        (self.folder / cleaning.OWNER).write_text(" ".join(map(str, identity(os.getpid()) or ())))
+        (self.folder / cleaning.OWNER).write_text(note_identity())
         self._choose_subnet()
         self._write_names()
         script = _CARD if self.link == "macvlan" else _BRIDGE

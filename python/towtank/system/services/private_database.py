@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from towtank.errors import TargetError
-from towtank.system.identity import identity, is_own_folder, noted_identity
+from towtank.system.identity import has_ended, is_own_folder, note_identity, noted_identity
 from towtank.system.service import PlainService, Service
+from towtank.system.services.private_server import as_account
 from towtank.system.services.sql_script import filled_script
 
 _POPULATE_WITHIN_S = 3600.0
@@ -128,7 +129,7 @@ class PrivateDatabase(PlainService):
             host.make_private_folder(part)
             if self._is_root:
                 self._require(["chown", f"{self.account}:{self.account}", str(part)])
-        host.write(folder / _OWNER, " ".join(map(str, identity(os.getpid()) or ())))
+        host.write(folder / _OWNER, note_identity())
 
     @property
     def _group(self) -> str | None:
@@ -197,15 +198,13 @@ class PrivateDatabase(PlainService):
     def _as_server(self, name: str, *options: str) -> list[str]:
         """Run one of its programs as the user that it is for where the host has us as root."""
         command = [self._path(name), *options]
-        if not self._is_root:
-            return command
-        return ["setpriv", f"--reuid={self.account}", f"--regid={self.account}", "--clear-groups", "--", *command]
+        return as_account(self.account, command) if self._is_root else command
 
     def _sweep(self) -> None:
         """Remove the folders of instances whose conductor was killed; their servers ended with it."""
         for folder in filter(is_own_folder, Path(tempfile.gettempdir()).glob(f"{self.prefix}*")):
             owner = noted_identity(folder / _OWNER)
-            if owner is not None and identity(owner[0]) != owner:
+            if owner is not None and has_ended(owner):
                 shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -41,6 +41,15 @@ def server_account(names: Sequence[str]) -> str | None:
     return None
 
 
+def as_account(account: str, command: list[str], *options: str) -> list[str]:
+    """Wrap a command so that it runs as another user, with further options of `setpriv`.
+
+    The kernel forgets at a change of user that a process is to die with its guard; `setpriv` then tells it again.
+    """
+    change = ["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", "--pdeathsig=keep"]
+    return [*change, *options, "--", *command]
+
+
 class ProgramService(PlainService):
     """A program that others wrote, in a folder of this time."""
 
@@ -144,10 +153,9 @@ class PrivateServer(ProgramService):
         """Run a command as the user that the server is for, where we are root."""
         if self._account is None:
             return command
-        change = ["setpriv", f"--reuid={self._account}", f"--regid={self._account}", "--clear-groups"]
-        if 0 < self._port < _FIRST_FREE_PORT:
-            change += ["--inh-caps=+net_bind_service", "--ambient-caps=+net_bind_service"]
-        return [*change, "--", *command]
+        low = 0 < self._port < _FIRST_FREE_PORT
+        more = ["--inh-caps=+net_bind_service", "--ambient-caps=+net_bind_service"] if low else []
+        return as_account(self._account, command, *more)
 
     def ready(self) -> str | None:
         """Ready when it takes connections."""

@@ -28,7 +28,7 @@ _LINE_AT_MOST = 65536
 _UNREADABLE_AT_MOST = 0.5
 
 _LINE = re.compile(
-    r"(?:(?P<vhost>\S+:\d+) (?=\S+ \S+ \S+ \[))?(?P<host>\S+) \S+ (?P<user>.*?) \[(?P<time>[^\]]+)\] "
+    r"(?:(?P<vhost>\S+:\d+) (?=\S+ \S+ \S+ \[))?(?P<host>\S+) \S+ (?P<user>.*?) \[(?P<time>[^\[\]]+)\] "
     r'"(?P<request>(?:[^"\\]|\\.)*)" (?P<status>\d{3}|-) (?P<bytes>\d+|-)'
     r'(?: "(?:[^"\\]|\\.)*" "(?P<agent>(?:[^"\\]|\\.)*)")?(?P<rest>.*)'
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -96,6 +97,12 @@ def read(path: Path, options: Options) -> Draft:
     return draft
 
 
+def _is_setting(word: Word) -> bool:
+    """Whether it is NAME=value, as in front of a command."""
+    name, equals, _ = word.text.partition("=")
+    return bool(equals) and "/" not in name
+
+
 class _Reader:
     """Reads commands one by one; faults are gathered."""
 
@@ -117,8 +124,7 @@ class _Reader:
     def steps(self, words: list[Word]) -> list[Step]:
         """Steps of one command: one for each URL, or none where it is no curl."""
         first = words[0]
-        while words and "=" in words[0].text and "/" not in words[0].text.partition("=")[0]:
-            words = words[1:]  # NAME=value in front of a command
+        words = list(dropwhile(_is_setting, words))
         program = Path(words[0].text).name if words else ""
         if program not in {"curl", "curl.exe"}:
             shown = " ".join(word.text for word in (words or [first]))

@@ -7,6 +7,7 @@ are continued, comments, and the ends of commands: line end, `;`, `&`, `&&`, `||
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from towtank.errors import StudyError
@@ -26,6 +27,8 @@ class Word:
     pieces: list[tuple[str, str]] = field(default_factory=list)
     # Whether it is `<`, `>` or their like, which the shell takes with the word that follows.
     redirects: bool = False
+    # Texts since the last piece.
+    _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -34,9 +37,17 @@ class Word:
 
     def add(self, kind: str, text: str) -> None:
         """Append text, or a variable."""
-        if kind == "text" and self.pieces and self.pieces[-1][0] == "text":
-            text = self.pieces.pop()[1] + text
-        self.pieces.append((kind, text))
+        if kind == "text":
+            self._texts.append(text)
+        else:
+            self.end()
+            self.pieces.append((kind, text))
+
+    def end(self) -> None:
+        """Make one piece of the texts that were appended since the last one."""
+        if self._texts:
+            self.pieces.append(("text", "".join(self._texts)))
+            self._texts = []
 
 
 class Splitter:
@@ -54,6 +65,7 @@ class Splitter:
         self.file = file
         self.text = text
         self.at = 0
+        self._line_ends = [found.start() for found in re.finditer("\n", text)]
         self.commands: list[list[Word]] = [[]]
         self.word: Word | None = None
         self.substitutions: list[tuple[int, int]] = []
@@ -71,12 +83,13 @@ class Splitter:
         while self.at < len(self.text):
             self._step(self.text[self.at])
         self._end_word()
-        return [command for command in self.commands if command and not any(command is each for each in self.otherwise)]
+        otherwise = set(map(id, self.otherwise))
+        return [command for command in self.commands if command and id(command) not in otherwise]
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, from 1."""
-        before = self.text[:offset]
-        return before.count("\n") + 1, offset - before.rfind("\n")
+        lines = bisect_left(self._line_ends, offset)
+        return lines + 1, offset - (self._line_ends[lines - 1] if lines else -1)
 
     def _step(self, char: str) -> None:
         following = self.text[self.at + 1 : self.at + 2]
@@ -111,8 +124,10 @@ class Splitter:
 
     def _redirect(self) -> None:
         """`<`, `<<<`, `>`, `2>` and a word; `2>&1` alone."""
-        if self.word is not None and self.word.text.isdecimal():
-            self.word = None
+        if self.word is not None:
+            self.word.end()
+            if self.word.text.isdecimal():
+                self.word = None
         self._end_word()
         found = _REDIRECT.match(self.text, self.at)
         assert found is not None  # it begins with < or >
@@ -127,6 +142,7 @@ class Splitter:
 
     def _end_word(self) -> None:
         if self.word is not None:
+            self.word.end()
             self.commands[-1].append(self.word)
         self.word = None
 

@@ -39,12 +39,15 @@ from towtank.workload.importers.har_thinking import between_pages
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.multipart import multipart_params
 from towtank.workload.importers.nodes import child_of, items_of, number_of, place_of, text_of
+from towtank.workload.importers.textfile import read_text
 from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
 # While nothing is in flight for so long, the user is reading: it is longer than browsers wait between the requests of
 # one page, and shorter than people need to act. [s]
 IDLE = 1.0
+# How recordings of `towtank record` begin: with an entry in each line.
+_RECORDED = '{"log":{"version":"1.2","creator":{"name": "towtank"'
 
 _ASSET_TYPES = frozenset({"stylesheet", "script", "image", "font", "media", "manifest", "texttrack"})
 _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/javascript", "text/javascript")
@@ -65,8 +68,8 @@ class View:
 
 def read(path: Path, options: Options) -> Draft:
     """Read a recording."""
-    root = jsonfile.load(path)
     draft = Draft(options.source or str(path), "har", identifier(path.stem, "recording"), f"Recording {path.name}")
+    root = _load(path, draft)
     log = root.child("log")
     if log is None or not isinstance(log.value, dict) or log.child("entries") is None:
         message = "must be an HTTP Archive with log.entries, got none"
@@ -98,6 +101,21 @@ def read(path: Path, options: Options) -> Draft:
     draft.groups = {"users": {"loop": {"think": pauses.after, "mix": {"session": 100}}}}
     _say_what_browsers_do(views, draft)
     return draft
+
+
+def _load(path: Path, draft: Draft) -> Node:
+    """Read the file; one of `towtank record` that a kill cut off in its last line is read without that."""
+    text = read_text(path)
+    try:
+        return jsonfile.parse(text, str(path))
+    except StudyError:
+        lines = text.rstrip("\n").split("\n")
+        if len(lines) == 1 or not text.startswith(_RECORDED):
+            raise
+    whole = "\n".join(lines[:-1]).removesuffix(",")
+    root = jsonfile.parse(f"{whole}]}}}}", str(path))
+    draft.notes.add((len(lines), 1), "last exchange", "left out: the recording was cut off in the middle of it")
+    return root
 
 
 def _pairs(views: list[View]) -> list[tuple[View, View]]:

@@ -61,6 +61,8 @@ def load(path: Path) -> Element:
     parser = expat.ParserCreate()
     root = Element("", {}, 1, 1)
     stack = [root]
+    # Pieces of the texts of those in the stack.
+    texts: list[list[str]] = [[]]
 
     def here() -> tuple[int, int]:
         return parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
@@ -72,9 +74,13 @@ def load(path: Path) -> Element:
         element = Element(tag, attributes, line, column)
         stack[-1].children.append(element)
         stack.append(element)
+        texts.append([])
+
+    def end(_: str) -> None:
+        stack.pop().text = "".join(texts.pop())
 
     def text(data: str) -> None:
-        stack[-1].text += data
+        texts[-1].append(data)
 
     def refuse(*_: object) -> None:
         line, column = here()
@@ -82,7 +88,7 @@ def load(path: Path) -> Element:
 
     parser.buffer_text = True
     parser.StartElementHandler = start
-    parser.EndElementHandler = lambda _: stack.pop()
+    parser.EndElementHandler = end
     parser.CharacterDataHandler = text
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse

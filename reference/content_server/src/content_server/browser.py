@@ -30,6 +30,8 @@ from content_server.types import TYPES, definition_json
 
 # Content up to this length is read by the worker that found it; more is streamed in pieces of it. [bytes]
 PIECE = 1 << 20
+# Browsers show what a user stored as pages of this server: they run no scripts of one user with the rights of another.
+_FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,7 @@ def get_content(call: Call) -> Answer:
         raise ObjectNotFound(f"no stream {stream[:80]}")
     etag = f'"{stored.content_id}"'
     headers = {
+        **_FOREIGN,
         "ETag": etag,
         "Accept-Ranges": "bytes",
         "Content-Disposition": _disposition(call, stored.file_name or stored.name),

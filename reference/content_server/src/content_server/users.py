@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,9 @@ class FileDirectory(Directory):
             if line.strip() and not line.startswith("#"):
                 name, stored, role = self._parse(path, number, line.strip())
                 self._users[name] = (stored, User(name, role))
+        costs = Counter(stored.split("$")[1] for stored, _ in self._users.values())
+        n = costs.most_common(1)[0][0] if costs else SCRYPT_N
+        self._nobody = f"scrypt${n}${os.urandom(16).hex()}${os.urandom(32).hex()}"
 
     @staticmethod
     def _parse(path: Path, number: int, line: str) -> tuple[str, str, str]:
@@ -76,8 +80,9 @@ class FileDirectory(Directory):
         return name, stored, role
 
     def verify(self, name: str, password: str) -> User | None:
-        stored, user = self._users.get(name, (None, None))
-        return user if stored is not None and verify_password(password, stored) else None
+        # A name that nobody has takes as long as one with another password: time does not tell who has an account.
+        stored, user = self._users.get(name, (self._nobody, None))
+        return user if verify_password(password, stored) else None
 
 
 class LdapDirectory(Directory):

@@ -1,0 +1,50 @@
+"""What comes over a connection, until a deadline: the limit of a socket is one for each piece that comes."""
+
+from __future__ import annotations
+
+import io
+import socket
+import time
+from typing import Any
+
+
+class TimelyStream(io.RawIOBase):
+    """Reads from a socket as long as there is time.
+
+    Parameters
+    ----------
+    connection : socket
+        It is closed by whoever opened it.
+    deadline : float
+        Until when, on the monotonic clock; it may be moved. [s]
+    """
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self._connection, self._pieces = connection, connection.makefile("rb", buffering=0)
+        self.deadline = deadline
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read what is there, or wait for it.
+
+        Raises
+        ------
+        TimeoutError
+            If the time is over.
+        """
+        left_s = self.deadline - time.monotonic()
+        try:
+            if left_s <= 0:
+                raise TimeoutError
+            self._connection.settimeout(left_s)
+            return self._pieces.readinto(buffer)
+        except TimeoutError:
+            raise TimeoutError("timed out: not whole within its time") from None
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._pieces.close()
+        super().close()

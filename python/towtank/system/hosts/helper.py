@@ -1,0 +1,81 @@
+"""Small programs that hold or carry something for a host: started, heard, ended.
+
+Each says `ready` when it is, and ends when its standard input does, of which the conductor holds the only other end.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from contextlib import suppress
+
+# They take a tenth of a second. A mount of a dead disk or a lock of the kernel can take for ever. [s]
+_READY_WITHIN_S = 30.0
+_END_WITHIN_S = 5.0
+# A word is expected; of what went wrong, what a pipe holds is enough. [byte]
+_PIECE = 64
+_COMPLAINT_AT_MOST = 65536
+
+
+def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start one."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN_S) -> str | None:
+    """Wait until a helper is ready; None when it is, else the reason why it is not, which may be empty.
+
+    Parameters
+    ----------
+    helper : Popen
+        What `start_helper` returned.
+    within_s : float, default 30.0
+        How long it may take. [s]
+    """
+    assert helper.stdout is not None
+    deadline = time.monotonic() + within_s
+    said = b""
+    while b"\n" not in said:
+        if not select.select([helper.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            return f"{_complaint(helper)} (not ready within {within_s:g} s)".lstrip()
+        piece = os.read(helper.stdout.fileno(), _PIECE)
+        if not piece:
+            break
+        said += piece
+    return None if said == b"ready\n" else _complaint(helper)
+
+
+def _complaint(helper: subprocess.Popen[bytes]) -> str:
+    """What it wrote to its standard error until now; its children may hold that open, and write on."""
+    assert helper.stderr is not None
+    os.set_blocking(helper.stderr.fileno(), False)
+    try:
+        said = os.read(helper.stderr.fileno(), _COMPLAINT_AT_MOST)
+    except BlockingIOError:
+        return ""
+    return said.decode("utf-8", "replace").strip()
+
+
+def end_helper(helper: subprocess.Popen[bytes]) -> None:
+    """Let go of a helper, and wait for its end and that of its children; what the kernel holds is left to it."""
+    for pipe in (helper.stdin, helper.stdout, helper.stderr):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
+    with suppress(subprocess.TimeoutExpired):
+        helper.wait(_END_WITHIN_S)
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(helper.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        helper.wait(_END_WITHIN_S)
