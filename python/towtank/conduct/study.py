@@ -266,6 +266,9 @@ def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
     """Set the status and the messages of a study, if every part of its answer was made."""
     verdict = outcome.summary.get("verdict", {})
     if not outcome.summary or verdict.get("level") == "invalid":
+        if outcome.summary and not outcome.messages:
+            gaps = _gaps(verdict, [])
+            outcome.messages.append(f"status {ExitStatus.INVALID_MEASUREMENT:d}: {gaps}; the results are kept")
         return ExitStatus.INVALID_MEASUREMENT
     found = outcome.summary.get("objectives", [])
     missed = sum(objective.get("met") is False for objective in found)
