@@ -61,7 +61,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
                 Line(". .venv/bin/activate", shown="the tests run in their own environment"),
             ),
         ),
-        Output("verdict: suspect (runs", of="towtank run content-users", line=Line("", measures=True)),
+        Output("verdict: valid (runs", of="towtank run content-users", line=Line("", measures=True)),
         study("content-nodes"),
         Snippet("schema: towtank/study/1", kind="study", onto="examples/first-study/study.yaml", saved="study.yaml"),
         Run("towtank validate study.yaml", (Line("towtank run study.yaml", sets=_SMALL_STUDY, measures=True),)),
