@@ -20,9 +20,11 @@ def shape(line: str) -> str:
     --------
     >>> shape("all runs   50  100 [90, 111] /s 908 µs 1.64 ms  0.0750 valid")
     'all runs # # /s # t # t # verdict'
+    >>> shape("all runs   50  100 [90, 111] /s 908 [880, 940] µs 1.64 ms  0.0750 valid")
+    'all runs # # /s # t # t # verdict'
     """
-    text = _NUMBER.sub("#", _DATE.sub("#", line))
-    text = _INTERVAL.sub("#", _SIZE.sub("# B", _TIME.sub("# t", text)))
+    text = _INTERVAL.sub("#", _NUMBER.sub("#", _DATE.sub("#", line)))
+    text = _SIZE.sub("# B", _TIME.sub("# t", text))
     text = _VERDICTS.sub("# verdict", _VERDICT.sub("verdict", text))
     return " ".join(re.sub(r"[─━═]+", "─", text).split())
 
