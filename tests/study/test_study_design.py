@@ -277,10 +277,9 @@ def test_the_shipped_study_keeps_what_it_promises(preset: str | None) -> None:
         assert len(runs) == 24
     else:
         # A pilot run of a minute and six runs, with about six seconds for each to bring the system up and down, fit
-        # into eight minutes if the levels below the limit are precise after half of their longest time, as they are.
+        # into nine minutes if every steady stage takes its longest time; levels far below the limit take half of it.
         assert len(runs) == 6
-        sure = sum(25 for run in runs if run.factors["users"] != "150 %")
-        assert sum(stage["duration_s"] for run in runs for stage in run.stages) - sure + 6 * len(runs) + 75 <= 8 * 60
+        assert sum(stage["duration_s"] for run in runs for stage in run.stages) + 6 * len(runs) + 15 + 60 < 560
     for group in study.workload.file.groups.values():
         assert {"log_in", "open_root", "open_all_searches"} <= set(group.once)
         assert sum(group.loop.mix.values()) == 100

@@ -64,12 +64,11 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
     """
     gap = 2 if console.width >= _WIDE else 1
     tiers = tiers_of(study_summary)
-    shown, made, has_intervals = list(tiers), table(study_summary, gap), True
+    shown, has_intervals = list(tiers), True
     if is_bounded(console):
-        for has_intervals in (True, False):
-            shown, made = _as_many_tiers_as_fit(console, study_summary, gap, has_intervals=has_intervals)
-            if _least_width(console, made) <= console.width:
-                break
+        shown = _tiers_that_fit(console, study_summary, gap)
+        has_intervals = _least_width(console, table(study_summary, gap, shown)) <= console.width
+    made = table(study_summary, gap, shown, has_intervals=has_intervals)
     fitting = fit_table(console, made)
     if fitting is not made and is_bounded(console):  # lines have room for all of it
         shown, has_intervals, fitting = tiers, True, stacked(table(study_summary))
@@ -81,16 +80,12 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
         console.print(Text(f"{'; '.join(left)}: see the report, or a wider terminal\n"), soft_wrap=True)
 
 
-def _as_many_tiers_as_fit(
-    console: Console, study_summary: Mapping[str, Any], gap: int, *, has_intervals: bool
-) -> tuple[list[str], Table]:
-    """The tiers that a terminal has room for, none if it must be, and the table with them."""
+def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int) -> list[str]:
+    """The first tiers for which a table without intervals of times has room."""
     shown = tiers_of(study_summary)
-    while True:
-        made = table(study_summary, gap, shown, has_intervals=has_intervals)
-        if not shown or _least_width(console, made) <= console.width:
-            return shown, made
+    while shown and _least_width(console, table(study_summary, gap, shown, has_intervals=False)) > console.width:
         shown.pop()
+    return shown
 
 
 def _least_width(console: Console, made: Table) -> int:
