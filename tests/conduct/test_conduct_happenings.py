@@ -1,4 +1,4 @@
-"""Events of a run whose threads fail or do not end: told, and nothing waits for them without end."""
+"""Events whose threads fail or never end are reported, and nothing waits for them without end."""
 
 from __future__ import annotations
 

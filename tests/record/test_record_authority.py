@@ -1,4 +1,4 @@
-"""The authority goes with its recording or is kept private for a month, and what cannot be used is told."""
+"""The authority goes with its recording or is kept private for a month, and one that cannot be used is reported."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Whether the other side has closed; what it has sent is kept. One that has sent much is not read to its end, so that it
+    /// Whether the other side has closed. Bytes that it has sent are kept. The read stops after some of them, so that a server
     /// cannot fill the memory of a session that asks for nothing.
     pub(crate) fn is_closed(&mut self) -> bool {
         while self.received.len() < UNASKED_BYTES {

@@ -64,7 +64,7 @@ impl Worker {
         let took_ns = Arc::new(AtomicU64::new(0));
         let told = Arc::clone(&took_ns);
         let body = move || {
-            // Not allowed there: the time of another CPU would be told as that of this one.
+            // The system does not allow this CPU: the time would be that of another one.
             if sys::pin_thread(cpu).is_err() {
                 return;
             }
@@ -77,7 +77,7 @@ impl Worker {
         let handle = thread::Builder::new()
             .name(format!("pace-{cpu}"))
             .spawn(body);
-        // Without a thread, for example at a limit of processes, the probe does what it is for.
+        // At a limit of processes there is no thread; the probe samples all the same.
         let thread = handle.ok()?.thread().clone();
         Some(Self { thread, took_ns })
     }

@@ -333,7 +333,7 @@ def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One doubt of each kind and level that makes a run less than valid, told for all runs that have it.
+    """One doubt of each kind and level that makes a run less than valid, with all runs that have it.
 
     Notes do not, but the speed of the machine may be why a run is less than valid.
     """

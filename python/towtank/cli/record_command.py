@@ -53,7 +53,10 @@ def proxy(
         typer.Option("--listen-anywhere", help="Let other machines use the proxy: it relays for all who reach it."),
     ] = False,
     password: Annotated[
-        bool, typer.Option("--password", help="Let in only who gives a password, which is made and told at the start.")
+        bool,
+        typer.Option(
+            "--password", help="Make a password, print it at the start, and refuse clients that do not give it."
+        ),
     ] = False,
     keep_authority: Annotated[
         bool,

@@ -123,7 +123,7 @@ class Happenings:
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        except Exception as error:  # the border of the thread: an event that fails is told, whatever is wrong
+        except Exception as error:  # the thread ends here: every fault of an event is reported
             self._failed(title, event, str(error) or type(error).__name__)
 
     def _origin_ns(self) -> int:

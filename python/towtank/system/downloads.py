@@ -79,8 +79,8 @@ class Artefact:
 def cache_folder() -> Path:
     """`towtank` below `$XDG_CACHE_HOME`, else below `~/.cache` (XDG base directories).
 
-    What is kept there is run. Where the folder is another user's, as under `sudo` with the home of who called it, it is
-    the one in the home that the database of users names.
+    Towtank runs the programs that it keeps there. Where the folder is another user's, as under `sudo` with the home of
+    who called it, it is the one in the home that the database of users names.
     """
     named = os.environ.get("XDG_CACHE_HOME", "")
     # A relative path is to be ignored, says the specification.

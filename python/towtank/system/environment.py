@@ -1,7 +1,7 @@
 """The environment of the processes of a system under test.
 
-They get the variables that programs need to run. What else is in the environment of the conductor, tokens and keys of
-other services among it, is not theirs.
+They get the variables that programs need to run. They do not get the rest of the conductor's environment, which may
+hold tokens and keys of other services.
 """
 
 from __future__ import annotations

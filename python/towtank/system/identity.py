@@ -1,7 +1,7 @@
 """Which process a process id stands for: ids are used again, start times are not.
 
 Containers may share a temporary folder and not their processes. So notes of who owns a folder there name the namespace
-of the ids, too: whether a process of another one lives, nobody here can tell.
+of the ids, too: nobody here can see whether a process of another namespace lives.
 """
 
 from __future__ import annotations

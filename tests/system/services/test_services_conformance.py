@@ -114,7 +114,7 @@ def those(cases: list[ServiceCase]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("bench", cases, indirect=True, ids=lambda case: case.kind)
 
 
-# A server without `intrude` answers whoever reaches it: that is what it is measured for.
+# A server without `intrude` answers everybody: it is measured as a public one.
 @those([case for case in CASES if case.intrude])
 def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
     assert bench.case.intrude is not None

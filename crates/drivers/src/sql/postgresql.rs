@@ -34,7 +34,7 @@ const TEXT: i16 = 0;
 /// `ReadyForQuery` outside of a transaction.
 const IDLE: u8 = b'I';
 
-/// The longest message that is taken: room for a whole one is made as soon as its head tells the length. [B]
+/// Longest message that a session accepts. The library reserves memory for a whole message once it has read its head. [B]
 const MESSAGE_CEILING: i32 = 64 << 20;
 
 type Columns = Arc<[String]>;
@@ -70,7 +70,7 @@ fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
     Message::parse(received).map_err(|error| protocol(&error))
 }
 
-/// Length of a code (SQLSTATE, appendix A of the manual). What is longer is none, and would be kept for the report.
+/// Length of a code (SQLSTATE, appendix A of the manual). A longer one is no code, and the report would keep it.
 const CODE_CHARACTERS: usize = 5;
 
 /// What the server says is wrong: its code, and whether the session is over.

@@ -346,7 +346,7 @@ impl Extract {
         matches!(self.finder, Finder::Json(_) | Finder::Regex(_))
     }
 
-    /// What there is; `None` where it is beyond all bounds.
+    /// The values found; `None` where they exceed the bound.
     fn find(&self, answer: &Answer, document: Option<&Value>) -> Option<Vec<Vec<u8>>> {
         Some(match &self.finder {
             Finder::Status => vec![answer.status().to_string().into_bytes()],

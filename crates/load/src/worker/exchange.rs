@@ -191,7 +191,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Writes what is to be sent until all is, the socket is full or the turn is over.
+    /// Writes the rest of the request until all of it is sent, the socket is full or the turn is over.
     pub(super) fn send(&mut self, exchange: usize) {
         let one = &mut self.exchanges[exchange];
         let place = &mut self.connections[one.connection as usize];

@@ -22,7 +22,7 @@ _QUANTILES = {
 _PLACE = ("start_s", "end_s", "started_at", "stage", "phase", "users")
 _COUNTS = ("offered", "started", "ok", "failed", "failed_by_kind", "not_started", "bytes_out", "bytes_in")
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
-# What begins a formula, or is passed over before one, in the spreadsheets in use. Names come from files of others.
+# Spreadsheets take a text that begins so for a formula. Names may come from files of strangers.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

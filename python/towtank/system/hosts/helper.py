@@ -15,7 +15,7 @@ from contextlib import suppress
 # They take a tenth of a second. A mount of a dead disk or a lock of the kernel can take for ever. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
-# A word is expected; of what went wrong, what a pipe holds is enough. [byte]
+# A helper writes one word; of its errors the first pipe-full is enough. [byte]
 _PIECE = 64
 _COMPLAINT_AT_MOST = 65536
 
@@ -67,7 +67,7 @@ def _complaint(helper: subprocess.Popen[bytes]) -> str:
 
 
 def end_helper(helper: subprocess.Popen[bytes]) -> None:
-    """Let go of a helper, and wait for its end and that of its children; what the kernel holds is left to it."""
+    """Close the pipes of a helper and wait until it and its children end; leave those that the kernel holds."""
     for pipe in (helper.stdin, helper.stdout, helper.stderr):
         if pipe is not None:
             with suppress(OSError):

@@ -44,7 +44,7 @@ def server_account(names: Sequence[str]) -> str | None:
 def as_account(account: str, command: list[str], *options: str) -> list[str]:
     """Wrap a command so that it runs as another user, with further options of `setpriv`.
 
-    The kernel forgets at a change of user that a process is to die with its guard; `setpriv` then tells it again.
+    When a process changes its user, the kernel forgets that it is to die with its guard; `setpriv` sets that again.
     """
     change = ["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", "--pdeathsig=keep"]
     return [*change, *options, "--", *command]

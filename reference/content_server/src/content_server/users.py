@@ -80,7 +80,7 @@ class FileDirectory(Directory):
         return name, stored, role
 
     def verify(self, name: str, password: str) -> User | None:
-        # A name that nobody has takes as long as one with another password: time does not tell who has an account.
+        # An unknown name takes as long as a wrong password, so that time does not reveal who has an account.
         stored, user = self._users.get(name, (self._nobody, None))
         return user if verify_password(password, stored) else None
 

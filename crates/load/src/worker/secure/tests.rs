@@ -1,4 +1,4 @@
-//! What servers say within TLS that is no content.
+//! Messages of TLS servers that carry no content.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use super::*;
 
-/// Length of a ticket of the server. Records end with a ticket, since what is cut off is bounded by the library. [B]
+/// Length of a ticket of the server. Records end with a whole ticket, since the library bounds tickets that are cut off. [B]
 const TICKET_BYTES: usize = 81;
 
 /// Length of the head of a record, which the server counts as a part of its content. [B]
