@@ -143,11 +143,9 @@ def little(run):
 
 
 def utilization(run):
-    """A server that works too little for a test of its window, and costs more in the second half."""
-
     def change(document, at):
-        used_s = 0.02 * (at + 10) + 0.02 * max(0.0, at - 22)
-        document["groups"]["content"] |= {"cpu_user_s_total": used_s, "cpu_system_s_total": 0.0}
+        group = document["groups"]["content"]
+        group["cpu_user_s_total"] += 0.08 * max(0.0, at - 22)
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 

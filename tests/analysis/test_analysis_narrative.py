@@ -48,7 +48,7 @@ def test_the_load_at_which_most_transactions_fail_is_told_with_what_response_tim
     for one, share in zip(points, (0.0, 0.031, 0.02, 0.9), strict=True):
         one["errors_share"] = share
     (sentence,) = _failed({"points": points, "key": {}, "label": ""})
-    assert sentence["text"].startswith("At 20 users 3.1 % of the transactions fail, the most of all loads. ")
+    assert sentence["text"].startswith("At 20 users 3.1 % of the transactions fail, the most of all valid loads. ")
     assert sentence["numbers"] == {"errors_share": 0.031}
 
 

@@ -37,6 +37,24 @@ def test_of_several_cpus_it_is_the_mean_and_without_pinning_all_count():
     assert pace(observed(work, cpus=()), 0.0, 20.0)["median_s"] == pytest.approx(3e-5)
 
 
+def test_a_slow_cpu_that_is_not_always_free_is_no_change_of_speed():
+    work = [{"0": 4e-5, "1": 9e-5}, {"0": 4e-5, "1": 9e-5}, {"0": 4e-5}, {"1": 9e-5}] * 5
+    found = pace(observed(work, cpus=(0, 1)), 0.0, 20.0)
+    assert (found["spread"], found["median_s"]) == (pytest.approx(0.0), pytest.approx(6.5e-5))
+
+
+def test_a_tier_that_is_not_pinned_may_run_on_every_cpu():
+    found = observed([{"0": 2e-5, "1": 4e-5}] * 12)
+    found.tiers["database"] = {}
+    assert pace(found, 0.0, 20.0)["median_s"] == pytest.approx(3e-5)
+
+
+def test_the_machine_of_the_generator_is_not_the_systems():
+    found = observed([{"0": 2e-5}] * 12)
+    found.where = lambda tier: None
+    assert pace(found, 0.0, 20.0) is None
+
+
 @pytest.mark.parametrize("work", [[{"0": 2e-5}] * 9, [{"1": 2e-5}] * 20, [{}] * 20])
 def test_too_few_samples_of_the_tiers_cpus_show_nothing(work):
     assert pace(observed(work), 0.0, 30.0) is None

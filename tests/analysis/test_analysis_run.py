@@ -116,6 +116,28 @@ def test_a_tier_may_use_no_more_than_its_control_group(run, limit_at, allotted):
     assert tier["utilization"] == pytest.approx(0.4 / allotted, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("group", "allotted"),
+    [
+        (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.4 * at}, 0.42),
+        # 95 % of the limit would be a saturated tier, but half of its work is in another group.
+        (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.2 * at}, 1),
+        # Used up, and a little more elsewhere: a limit below the use would break a law of physics.
+        (lambda at: {"cpu_limit": 0.387}, 1),
+        (lambda at: {"cpu_limit": 0.42} if at < 25 else {}, 1),
+    ],
+)
+def test_the_limit_of_a_control_group_counts_only_for_a_tier_that_is_all_in_it(run, group, allotted):
+    def change(document, at):
+        document["groups"]["content"]["cgroup"] = {"version": 2, "path": "/box", **group(at)}
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    summary = summarize_run(run)
+    tier = summary["tiers"]["content"]
+    assert (tier["cpus_allotted"], tier["cpu_control_group"]) == (allotted, "/box" if allotted < 1 else None)
+    assert "physical_bound" not in kinds(summary)
+
+
 def test_host_and_services(run):
     summary = summarize_run(run)
     assert summary["host"]["cpus"] == 2

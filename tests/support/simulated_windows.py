@@ -39,8 +39,16 @@ def closed_queue(
     return np.array(arrivals), np.array(ends)
 
 
-def window_of(arrivals: Times, ends: Times, start_s: float, seconds: int, *, is_open: bool) -> Window:
-    """The tested window of `seconds` seconds from a start on."""
+def window_of(
+    arrivals: Times,
+    ends: Times,
+    start_s: float,
+    seconds: int,
+    *,
+    is_open: bool,
+    tiers_cpu_s: dict[str, Times] | None = None,
+) -> Window:
+    """The tested window of `seconds` seconds from a start on, with the CPU time of tiers in each of them."""
     arrivals, ends = arrivals - start_s, ends - start_s
     edges = np.arange(seconds + 1.0)
     ended, sums = np.histogram(ends, edges)[0], np.histogram(ends, edges, weights=ends - arrivals)[0]
@@ -69,7 +77,7 @@ def window_of(arrivals: Times, ends: Times, start_s: float, seconds: int, *, is_
         length_of=lambda chosen: float(chosen.sum()),
     )
     measured.inside = lambda start, end: (edges[:-1] >= start - 1e-6) & (edges[1:] <= end + 1e-6)
-    return tested(measured, Window(0.0, seconds, 0.0, seconds, seconds), {})  # type: ignore[arg-type]
+    return tested(measured, Window(0.0, seconds, 0.0, seconds, seconds), tiers_cpu_s or {})  # type: ignore[arg-type]
 
 
 def verdict_on(window: Window) -> str:

@@ -88,6 +88,11 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
         )
 
 
+def most_cpus(allotted: float, length_s: float) -> float:
+    """Largest CPU use that may be observed over a window if so many CPUs are allotted. [1]"""
+    return allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length_s
+
+
 def _cpus(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
     length = data.measurement.length_of(data.chosen)
     used = {name: (tier["cpus_used"]["value"], tier["cpus_allotted"]) for name, tier in summary["tiers"].items()}
@@ -98,7 +103,7 @@ def _cpus(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for where, (seen, allotted) in used.items():
         if seen is None or not allotted or not length:
             continue
-        limit = allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length
+        limit = most_cpus(allotted, length)
         text = (
             f"{where} used {seen:.3g} CPUs of its {allotted:g}: {100 * seen / allotted:.0f} %, "
             f"limit {100 * limit / allotted:.0f} %"

@@ -190,9 +190,10 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     ),
     Kind.MACHINE_SPEED: (
         "A fixed piece of work, done once a second on the system's CPUs, took more CPU time in some seconds than in "
-        "others, so the machine itself was slower then. What changes in throughput and response times may be that.",
+        "others, so these CPUs were slower then. What changes in throughput and response times may be that, or be its "
+        "cause: load on the other hardware thread of a core slows it, too.",
         "repeat the run at another time or on a machine of its own; on a virtual one other guests may share its cores, "
-        "on a real one look at clock rate, temperature and power settings",
+        "on a real one look at clock rate, temperature, power settings and hardware threads that share a core",
     ),
     Kind.INTERFERENCE: (
         "Other programs worked on the CPUs of the system under test, so it waited for them and not for itself.",

@@ -178,15 +178,15 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """At which load most transactions fail, and that what was answered counts in response times all the same."""
+    """At which valid load most transactions fail, and that what was answered counts in response times all the same."""
     points = [point for point in _valid(configuration) if point["errors_share"]]
     if not points:
         return
     worst = max(points, key=lambda point: point["errors_share"])
     text = (
         f"{_prefix(configuration)}at {_load(worst)} {percent(worst['errors_share'])} of the transactions fail, the "
-        f"most of all loads. Response times hold them too, unless a connection failed: quick errors make means and "
-        f"percentiles look better, time-outs make them look worse."
+        f"most of all valid loads. Response times hold them too, unless a connection failed: quick errors make means "
+        f"and percentiles look better, time-outs make them look worse."
     )
     yield _sentence("errors", _capital(text), errors_share=worst["errors_share"])
 

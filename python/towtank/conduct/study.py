@@ -267,7 +267,7 @@ def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
     verdict = outcome.summary.get("verdict", {})
     if not outcome.summary or verdict.get("level") == "invalid":
         if outcome.summary and not outcome.messages:
-            gaps = _gaps(verdict, [])
+            gaps = _gaps(verdict, []) or "no run"
             outcome.messages.append(f"status {ExitStatus.INVALID_MEASUREMENT:d}: {gaps}; the results are kept")
         return ExitStatus.INVALID_MEASUREMENT
     found = outcome.summary.get("objectives", [])

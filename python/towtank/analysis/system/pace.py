@@ -28,29 +28,38 @@ def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | N
     dict or None
         `median_s`, `fast_s` and `slow_s` (10th and 90th percentile of the samples, each the mean over the CPUs) [s],
         `spread`, the share by which the slow time exceeds the fast one [1], and the number of `samples`; None with
-        fewer than ten.
+        fewer than ten, and if all tiers are on other machines.
 
     Notes
     -----
     Other guests on the same core and a falling clock rate make a CPU slower without any steal time: the same work then
-    takes more CPU time. The work runs in the first-level cache, so that slower memory does not show.
+    takes more CPU time. The work runs in the first-level cache, so that slower memory does not show. Each CPU counts by
+    its own median: a slow one that was not free in some seconds is no change of speed.
     """
-    pinned = {str(cpu) for name, one in observed.tiers.items() if observed.where(name) is observed
-              for cpu in one.get("cpus") or []}  # fmt: skip
-    times_s = []
-    samples = observed.samples
-    for at, sample in zip(samples.times_s, samples.samples, strict=True):
-        work = sample.get("probe", {}).get("work_s") or {}
-        taken = [float(value) for cpu, value in work.items() if cpu in pinned or not pinned]
-        if start_s <= at <= end_s and taken:
-            times_s.append(sum(taken) / len(taken))
-    if len(times_s) < SAMPLES_AT_LEAST:
+    here = [one for name, one in observed.tiers.items() if observed.where(name) is observed]
+    if observed.tiers and not here:
         return None
-    fast_s, median_s, slow_s = (float(value) for value in np.percentile(times_s, [10, 50, 90]))
+    pinned = {str(cpu) for one in here for cpu in one["cpus"]} if all(one.get("cpus") for one in here) else set()
+    taken = [
+        {cpu: float(value) for cpu, value in (sample.get("probe", {}).get("work_s") or {}).items()}
+        for at, sample in zip(observed.samples.times_s, observed.samples.samples, strict=True)
+        if start_s <= at <= end_s
+    ]
+    cpus = {cpu for by_cpu in taken for cpu in by_cpu if not pinned or cpu in pinned}
+    medians_s = {cpu: float(np.median([by_cpu[cpu] for by_cpu in taken if cpu in by_cpu])) for cpu in cpus}
+    ratios = [
+        sum(found) / len(found)
+        for by_cpu in taken
+        if (found := [by_cpu[cpu] / medians_s[cpu] for cpu in by_cpu.keys() & cpus])
+    ]
+    if len(ratios) < SAMPLES_AT_LEAST:
+        return None
+    usual_s = sum(medians_s.values()) / len(medians_s)
+    fast_s, median_s, slow_s = (usual_s * float(ratio) for ratio in np.percentile(ratios, [10, 50, 90]))
     return {
         "median_s": median_s,
         "fast_s": fast_s,
         "slow_s": slow_s,
         "spread": slow_s / fast_s - 1,
-        "samples": len(times_s),
+        "samples": len(ratios),
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from towtank.analysis.bounds import most_cpus
 from towtank.analysis.load import numbers
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import estimates, ratio_of_sums
@@ -49,10 +50,6 @@ TCP_COUNTS = {
 }
 HOST_CPU = ("cpu_user_s_total", "cpu_system_s_total", "cpu_irq_s_total")
 _HOST_CPU_ALL = (*HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal_s_total")
-
-
-_QUOTA_ERROR = 0.05
-"""Share by which the CPU use of a window may exceed a limit that holds: its edges cut periods and ticks. [1]"""
 
 
 @dataclass
@@ -102,19 +99,31 @@ class Observed:
         bounds = [len(one.get("cpus") or []) or self.where(tier).host_cpus, given, self._quota(tier, start_s, end_s)]
         return min((cpus for cpus in bounds if isinstance(cpus, int | float)), default=None)
 
+    def limiting_group(self, tier: str, start_s: float, end_s: float) -> str | None:
+        """Path of the control group whose limit is what a tier may use; None if it may use all that it is pinned to."""
+        quota = self._quota(tier, start_s, end_s)
+        if quota is None or quota != self.allotted(tier, start_s, end_s):
+            return None
+        groups = (sample.get("groups", {}).get(tier, {}) for sample in reversed(self.where(tier).samples.samples))
+        return next((str(group["cgroup"]["path"]) for group in groups if "path" in group.get("cgroup", {})), None)
+
     def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
         """CPU limit of the control group that a tier's first process is in, the largest between two instants. [1]
 
-        None without a limit, and where the tier used more, because some of its processes are elsewhere.
+        None if there was no limit for a part of the time, and if processes of the tier are outside of the group: the
+        tier then uses more CPU time than the whole group, or more than its limit.
         """
-        samples = self.where(tier).samples
-        quota = max(samples.gauge(start_s, end_s, "groups", tier, "cgroup", "cpu_limit"), default=None)
+        samples, group = self.where(tier).samples, ("groups", tier, "cgroup")
+        limits = samples.gauge(start_s, end_s, *group, "cpu_limit")
+        if not limits or len(limits) < len(samples.gauge(start_s, end_s, *group, "version")):
+            return None
         rates = [
             samples.track("groups", tier, name).rate(start_s, end_s)
             for name in ("cpu_user_s_total", "cpu_system_s_total")
         ]
-        used = sum(rate or 0.0 for rate in rates)
-        return None if quota is None or used > (1 + _QUOTA_ERROR) * quota else quota
+        used, whole = sum(rate or 0.0 for rate in rates), samples.track(*group, "cpu_s_total").rate(start_s, end_s)
+        most = max(limits) if whole is None else min(max(limits), whole)
+        return None if used > most_cpus(most, end_s - start_s) else max(limits)
 
     def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
         """CPU time of a tier in each bin, NaN where it was not observed; shape (n_bins,). [s]"""
@@ -173,6 +182,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
         "kind": observed.tiers.get(name, {}).get("kind"),
         "cpus_used": used.document(),
         "cpus_allotted": allotted,
+        "cpu_control_group": observed.limiting_group(name, start, end),
         "cpu_user": rate("cpu_user_s_total"),
         "cpu_system": rate("cpu_system_s_total"),
         "utilization": used.value / allotted if used.value is not None and allotted else None,

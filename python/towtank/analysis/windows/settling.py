@@ -161,7 +161,8 @@ def without_transient(seconds: Seconds) -> Seconds | None:
         return seconds
     series, edges = _series(seconds, sizes)
     transient = transient_of(series)
-    if transient.unsettled(series, edges, transient.observations):
+    kept = {name: values[transient.observations :] for name, values in series.items()}
+    if transient.unsettled(kept, edges[transient.observations :]):
         return None
     return seconds.last((sizes[1] - transient.observations) * sizes[0]) if transient.observations else seconds
 

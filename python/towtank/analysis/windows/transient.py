@@ -36,22 +36,17 @@ class Transient:
     observations: int
     at_limit: tuple[Change, ...]
 
-    def unsettled(self, series: Mapping[str, Floats], edges_s: Floats, left_out: int) -> list[Change]:
+    def unsettled(self, kept: Mapping[str, Floats], edges_s: Floats) -> list[Change]:
         """Return the changes at half of the window after which the series is not at rest.
 
         Parameters
         ----------
-        series : dict of ndarray of shape (n_observations,)
-        edges_s : ndarray of shape (n_observations + 1,)
-            Edges of the observations. [s]
-        left_out : int
-            Observations that are left out; at least `observations`. [1]
+        kept : dict of ndarray of shape (n_kept,)
+            Observations of each series that are not left out.
+        edges_s : ndarray of shape (n_kept + 1,)
+            Edges of these observations. [s]
         """
-        return [
-            change
-            for change in self.at_limit
-            if not is_at_rest(change.metric, series[change.metric][left_out:], edges_s[left_out:])
-        ]
+        return [change for change in self.at_limit if not is_at_rest(change.metric, kept[change.metric], edges_s)]
 
 
 def transient_of(series: Mapping[str, Floats]) -> Transient:

@@ -332,20 +332,25 @@ def _quantities(name: str, run: Json) -> Quantities | None:
 
 
 def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
-    """Tiers by the CPUs they share: those that are pinned to the same ones, and those that are pinned to none."""
+    """Tiers by the CPUs they share: those that are pinned to the same ones, and those that are pinned to none.
+
+    Of the latter, those that a control group limits share only what that group may use.
+    """
     allotted = {
         tier: float(one["cpus_allotted"])
         for run in summaries
         for tier, one in run["tiers"].items()
         if one.get("cpus_allotted")
     }
+    limited = {tier: one.get("cpu_control_group") for run in summaries for tier, one in run["tiers"].items()}
     groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     declared: Json = {}
     for run in folders:
         declared |= _tiers(run)
     for tier in allotted:
         one = declared.get(tier, {})
-        groups[str(one.get("host")), tuple(one.get("cpus") or ())].append(tier)
+        cpus = tuple(one.get("cpus") or ())
+        groups[str(one.get("host")), cpus, None if cpus else limited.get(tier)].append(tier)
     return [_resource(tiers, max(allotted[tier] for tier in tiers)) for tiers in groups.values()]
 
 
