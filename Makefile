@@ -6,11 +6,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
+# Some machines forbid Python to keep its compiled modules: every command would compile them anew, a third of its CPU time.
+unexport PYTHONDONTWRITEBYTECODE
 # Generated files of each kind of import that `make judge` compares.
 PLANS ?= 20
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test test-packages test-anywhere nightly pages plant check certify judge lint bench bench-peers lock clean
+.PHONY: help setup demo test test-packages test-anywhere nightly pages plant fuzz soak check certify judge lint bench bench-peers lock clean
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -22,6 +24,7 @@ $(VENV)/.python: requirements.lock
 	touch $@
 
 $(VENV)/.towtank: $(VENV)/.python pyproject.toml $(RUST_SOURCES)
+	$(BIN)/python scripts/vega-runtime
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e reference/content_server
 	touch $@
@@ -39,15 +42,20 @@ check: lint ## before each commit, in minutes: lints, and the tests that start n
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(UNITS)
 
 nightly: PLANS = 200
-nightly: test test-anywhere judge pages plant ## all tests with new examples, again as on other machines and for other users, and planted faults
+nightly: test test-anywhere judge pages plant fuzz ## all tests with new examples, again as on other machines and for other users, and planted faults
 	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 $(BIN)/python -m pytest -n 2 \
 		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py
 	TOWTANK_SIZINGS=240 $(BIN)/python -m pytest -n 2 tests/size/test_size_contradictions.py
+	TOWTANK_KILLS=1000 TOWTANK_FULL_DISKS=100 $(BIN)/python -m pytest -n 2 \
+		tests/integration/test_integration_kills.py tests/integration/test_integration_full_disks.py
+
+# Many tests wait for servers and for loads that last, so that two cores have work for three workers.
+WORKERS ?= 3
 
 test: setup ## all tests, Rust and Python; as root on Debian it installs what they need
 	@$(BIN)/python scripts/packages.py
 	cargo test --workspace --locked --profile checked --quiet
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-packages: ## as root: install what some tests need, of scripts/packages.txt
 	@$(BIN)/python scripts/packages.py
@@ -59,7 +67,8 @@ pages: setup ## every command of README, docs, examples and studies as it stands
 	TOWTANK_PAGES=nightly $(BIN)/python -m pytest tests/docs/test_docs_commands.py
 
 certify: setup ## measure what is known, beside what Towtank shows of it, and write docs/certification.md
-	TOWTANK_CERTIFICATION=$(CURDIR)/docs/certification.md $(BIN)/python -m pytest -m certify tests/certified tests/system/hosts
+	TOWTANK_CERTIFICATION=$(CURDIR)/docs/certification.md TOWTANK_CERTIFY=500 TOWTANK_GRID=600 TOWTANK_CLOSED=400 \
+		$(BIN)/python -m pytest -m certify tests/certified tests/integration tests/model tests/results tests/size tests/system/hosts
 
 judge: setup ## run JMeter (from Maven) and k6 (built by Go) beside imports of their files; PLANS=20 generated ones each
 	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter
@@ -74,7 +83,18 @@ plant: setup ## plant single faults into what states numbers, another sample eac
 	@status=0; $(BIN)/python scripts/plant --size $(PLANT_PYTHON) || status=1; \
 		$(BIN)/python scripts/plant --rust --size $(PLANT_RUST) || status=1; exit $$status
 
-lint: setup ## formatting, lints, types, schemas up to date
+# Minutes in all; each of nine readers in Rust has a twelfth of them, those in Python the rest, at 60 inputs a second.
+MINUTES ?= 10
+fuzz: setup ## damaged inputs for all that reads from outside, others each day; MINUTES=10 in all
+	export TOWTANK_FUZZ_S=$$(( $(MINUTES) * 5 )) TOWTANK_FUZZ_SEED=$$(date +%Y%m%d); \
+		cargo test --locked --profile checked --quiet -p towtank-load -p towtank-queueing --test damaged -- --test-threads 1 && \
+		cargo test --locked --profile checked --quiet -p towtank-drivers --lib no_bytes_make_it_panic -- --test-threads 1
+	TOWTANK_EXAMPLES=$$(( $(MINUTES) * 45 )) $(BIN)/python -m pytest -n 2 tests/units/test_units_damaged_inputs.py
+
+soak: setup ## as root: a load of hours, with memory and open files of every process of ours flat; MINUTES=180
+	$(BIN)/python scripts/soak --minutes $(if $(filter file default,$(origin MINUTES)),180,$(MINUTES))
+
+lint: setup ## formatting, lints, types, schemas up to date, plain English
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --profile checked -- -D warnings
 	$(BIN)/ruff format --check .
@@ -82,6 +102,7 @@ lint: setup ## formatting, lints, types, schemas up to date
 	$(BIN)/mypy
 	$(BIN)/python scripts/schemas --check
 	$(BIN)/python scripts/figures --check
+	$(BIN)/python scripts/words
 
 bench: bench-peers ## install the peers that are missing, then speed and accuracy of the load engine beside them
 	$(BIN)/python benches --quick

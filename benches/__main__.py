@@ -1,7 +1,8 @@
-"""Benches of the engine, beside its peers, in one run.
+"""Benches of the engine and its peers, in one run.
 
     python benches [--quick] [NAME ...]        names: generator_cpu stall constant_delay start_lag memory syscalls
-                                               allocations tls http2 solve simulate caches; all of them by default
+                                               allocations tls http2 sql files solve simulate caches report_paint;
+                                               all by default
     python benches [--quick] users             up to ten million users, with up to a million connections; by name only
     python benches [--minutes N] endurance     memory over an hour, or over N minutes; by name only
 
@@ -27,18 +28,21 @@ BENCHES = (
     "allocations",
     "tls",
     "http2",
+    "sql",
+    "files",
     "solve",
     "capacity_curve",
     "simulate",
     "caches",
+    "report_paint",
 )
-# These take long or nearly all memory: they are run when they are asked for.
+# Benches that take long or nearly all memory: they run only if named.
 BY_NAME = ("users", "endurance")
 MINUTES_AT_MOST = 7 * 24 * 60
 
 
 def main() -> int:
-    """Run the benches that are named."""
+    """Run the named benches."""
     parser = argparse.ArgumentParser(
         prog="python benches", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,7 +1,7 @@
-"""Speed of miss-ratio curves: references for each second of processor time, exact and from samples, in one run.
+"""Speed of miss-ratio curves: references per second of processor time, exact and from samples, in one run.
 
-Reading the trace from its file is in all figures: a sample can do without everything but that. Beside the speed stands
-the largest distance of a sampled curve from the exact one.
+All figures include reading the trace from its file: a sample cannot do without that. The largest distance of a sampled
+curve from the exact one is printed beside the speed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def run(*, quick: bool) -> None:
 
         runs = harness.turns(list(_WAYS), 3 if quick else 10, once)
     for name in _WAYS:
-        mine = [one for one in runs if one["generator"] == name]
-        rates = [one["references_per_s"] / 1e6 for one in mine]
+        mine = [row for row in runs if row["generator"] == name]
+        rates = [row["references_per_s"] / 1e6 for row in mine]
         error = max(
             abs(ratio - curves["exact"][size]) for size, ratio in curves[name].items() if size in curves["exact"]
         )
@@ -54,7 +54,7 @@ def run(*, quick: bool) -> None:
 
 
 def _trace(folder: Path, references: int, *, weighted: bool) -> Path:
-    """References by Zipf's law, from a fixed seed."""
+    """Write references by Zipf's law, from a fixed seed."""
     numbers = np.random.default_rng(7)
     shares = np.arange(1, _KEYS + 1) ** -_SKEW
     cumulated = np.cumsum(shares / shares.sum())

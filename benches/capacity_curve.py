@@ -15,7 +15,7 @@ from towtank.model.fitting.observations import Observations, observations
 from towtank.model.fitting.prediction import predict
 from towtank.model.fitting.selection import candidate
 
-# What a curve is held to. [s]
+# Limit of the time of a curve. [s]
 _LIMIT_S = 2.0
 _LOADS = np.linspace(25, 1000, 40)
 
@@ -27,10 +27,10 @@ def run(*, quick: bool) -> None:
         "closed": _measured(ClosedCurve(1, 1.0, with_busy=True), (0.0015, 0.001, 0.02), users),
         "load-dependent": _measured(DependentCurve(1, 1.0, with_busy=True), (0.0015, 0.001, 1.2), users),
     }
-    once: Callable[[str], dict[str, Any]] = lambda name: _once(name, ones[name])  # noqa: E731 - as the turns want it
+    once: Callable[[str], dict[str, Any]] = lambda name: _once(name, ones[name])  # noqa: E731 - as the turns require
     runs = harness.turns(list(ones), 3 if quick else 10, once)
     for name in ones:
-        found = harness.interval([one["cpu_s"] for one in runs if one["generator"] == name])
+        found = harness.interval([row["cpu_s"] for row in runs if row["generator"] == name])
         what = f"s CPU for 1,000 replicates at {len(_LOADS)} loads, held to {_LIMIT_S:g} s"
         print(f"  {name}: {harness.shown(found)} {what}")
     harness.keep("capacity-curve", {}, runs=runs, limit_s=_LIMIT_S)
@@ -55,7 +55,7 @@ def _measured(curve: ClosedCurve, truth: tuple[float, ...], users: Any) -> Obser
 
 
 def _once(name: str, points: Observations) -> dict[str, float]:
-    """From points to bands, nothing kept from before; tables of the exact solution are made too."""
+    """Compute bands from points, without caches of earlier rounds; tables of the exact solution are made, too."""
     before = time.process_time()
     rows = predict(candidate(name, points, 1, 1.0, None), [float(load) for load in _LOADS], 1.0)
     spent = time.process_time() - before

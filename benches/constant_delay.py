@@ -1,7 +1,7 @@
-"""What a generator says of a server that answers after 5 ms, against the server's own clock.
+"""Response times that generators report of a server that answers after 5 ms, against the server's own clock.
 
-The server notes when it had each request and when it gave the answer away; the way to and from the server on the
-loopback interface is the generator's to add, and so is everything it adds by itself.
+The server records when it had each request and when it sent the answer; the generator adds the way to and from the
+server on the loopback interface, and its own delays.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def run(*, quick: bool) -> None:
     names = ["towtank", *(name for name in peers.available() if name != "minimal")]
     runs = harness.turns(names, rounds, lambda name: _once(name, seconds))
     for name in names:
-        own = [one for one in runs if one["generator"] == name]
-        errors = [harness.interval([one[f"{key}_error_us"] for one in own]) for key in ("p50", "p99")]
+        own = [row for row in runs if row["generator"] == name]
+        errors = [harness.interval([row[f"{key}_error_us"] for row in own]) for key in ("p50", "p99")]
         print(
             f"  {name}: p50 {harness.shown(errors[0])} us, p99 {harness.shown(errors[1])} us above the server's clock"
         )
         quieter = ", ".join(
-            f"{one['p99_error_us']:,.0f} ({one['other_work']:.1%})" for one in harness.quieter_half(own)
+            f"{row['p99_error_us']:,.0f} ({row['other_work']:.1%})" for row in harness.quieter_half(own)
         )
         print(f"       quieter half, p99 and share of the CPUs with other work: {quieter}")
     arguments = {"rate": RATE, "connections": CONNECTIONS, "delay_ms": DELAY_MS, "seconds": seconds}

@@ -1,4 +1,4 @@
-"""Memory of the engine over a long time under one constant load, and whether it still starts what it was asked for."""
+"""Memory of the engine over a long time under one constant load, and its share of started requests."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ RATE_PER_S = 1_000.0
 EVERY_S = 10.0
 MINUTES = 60.0
 QUICK_MINUTES = 2.0
-# When the first look is taken: by then every part of a run has been through its loop.
+# Time of the first sample: by then every part of a run has been through its loop. [s]
 _FIRST_S = 60.0
-# Files and the start of the process before the first request, and the sample at the very end.
+# Time for files and the start of the process before the first request, and for the last sample. [s]
 _SPARE_S = 5.0
 
 
@@ -38,7 +38,7 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
     ):
         samples, engine = _drive(address, Path(name), length_s)
     totals = engine["totals"]
-    early = next(one for one in samples if one["t_s"] >= min(_FIRST_S, length_s / 2))
+    early = next(sample for sample in samples if sample["t_s"] >= min(_FIRST_S, length_s / 2))
     growth = samples[-1]["rss_bytes"] / early["rss_bytes"]
     achieved = totals["started"] / (RATE_PER_S * length_s)
     answered = totals["ok"] / totals["offered"]
@@ -58,7 +58,7 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
 
 
 def _drive(address: str, folder: Path, length_s: float) -> tuple[list[dict[str, float]], dict[str, object]]:
-    """Resident set every ten seconds, and `engine.json` at the end."""
+    """Return the resident set every ten seconds, and `engine.json` at the end."""
     load = towtank_load.opened(RATE_PER_S, length_s, "constant", users=1_000)
     command = [*towtank_load.command(address, load, folder), "--until-stdin-closes"]
     pinned = ["taskset", "-c", str(harness.cores()[1]), *command]
@@ -76,6 +76,6 @@ def _drive(address: str, folder: Path, length_s: float) -> tuple[list[dict[str, 
 
 
 def _resident(pid: int) -> int:
-    """Resident set of a process. [bytes]"""
+    """Return the resident set of a process. [bytes]"""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize()

@@ -1,4 +1,4 @@
-"""What all benches share: servers and generators on different cores, turns, ratios with intervals, raw runs kept."""
+"""Common parts of the benches: servers and generators on different cores, turns, ratios with intervals, raw runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from towtank.observe.host import host_facts
 HERE = Path(__file__).parent
 RAW = HERE / "raw"
 PEERS = HERE.parent / ".venv" / "benches"
-"""Where `make bench-peers` puts the peers."""
+"""Folder in which `make bench-peers` installs the peers."""
 _CONNECTIONS_OF_A_THREAD = 12_000
 _NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log crit;
@@ -41,13 +41,13 @@ http {{
 """
 
 
-class Skipped(Exception):  # noqa: N818 - what a machine lacks is no error
-    """A bench or a peer that this machine cannot do; its text says why, and what installs it."""
+class Skipped(Exception):  # noqa: N818 - a lack of the machine is not an error
+    """A bench or a peer that this machine cannot run; its text has the reason, and the command that installs it."""
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a command printed and used. Times in seconds."""
+    """Output of a command, and the time that it used. [s]"""
 
     output: str
     cpu_s: float
@@ -55,12 +55,12 @@ class Spent:
 
 
 def cores() -> tuple[int, int]:
-    """The server's core and the generator's.
+    """Return the server's core and the generator's.
 
     Raises
     ------
     Skipped
-        Where there is only one.
+        If this machine has only one core.
     """
     usable = sorted(os.sched_getaffinity(0))
     if len(usable) < 2:
@@ -69,13 +69,13 @@ def cores() -> tuple[int, int]:
 
 
 def program(name: str) -> str | None:
-    """Path of a program: a peer installed by us, else whatever the path has."""
+    """Return the path of a program: that of our peers, else the one on the path."""
     places = f"{PEERS / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin"
     return shutil.which(name, path=places)
 
 
 def spend(command: list[str], *, environment: dict[str, str] | None = None) -> Spent:
-    """Run a command on the generator's core; its whole process is counted, start and end included.
+    """Run a command on the generator's core; its whole process is counted, including start and end.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def spend(command: list[str], *, environment: dict[str, str] | None = None) -> S
 
 @contextmanager
 def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
-    """The engine's null server on its core: address and process id."""
+    """Run the engine's null server on its core; yield address and process id."""
     command = [str(binary()), "null-server", "--body", str(body), "--cpus", str(cores()[0]), "--until-stdin-closes"]
     with subprocess.Popen(
         [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -117,7 +117,7 @@ def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
 
 @contextmanager
 def crowded_server(connections: int, body: int = 128) -> Iterator[tuple[list[str], int]]:
-    """The null server with room for so many connections: its addresses and process id.
+    """Run the null server with capacity for so many connections; yield its addresses and process id.
 
     Each of its threads holds what one process may open; a port takes no more connections from one address of this
     host than there are ports, and finding a free one takes long before all are taken.
@@ -137,7 +137,7 @@ def crowded_server(connections: int, body: int = 128) -> Iterator[tuple[list[str
 
 @contextmanager
 def nginx_server(body: int = 128, *, listen: str = "", settings: str = "") -> Iterator[tuple[str, int]]:
-    """One nginx worker on the server's core: address and process id.
+    """Run one nginx worker on the server's core; yield address and process id.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def nginx_server(body: int = 128, *, listen: str = "", settings: str = "") -> It
     Raises
     ------
     Skipped
-        Where nginx is not installed.
+        If nginx is not installed.
     """
     path = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if path is None:
@@ -171,22 +171,22 @@ def nginx_server(body: int = 128, *, listen: str = "", settings: str = "") -> It
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """Return a port that nothing listens on now."""
     import socket  # noqa: PLC0415
 
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def wait_for(port: int, within_s: float = 5.0) -> None:
-    """Wait until a port takes connections."""
+    """Wait until a port accepts connections."""
     import socket  # noqa: PLC0415
 
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", port)) == 0:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
     raise SystemExit(f"error: nothing listens on port {port} after {within_s:g} s")
@@ -194,7 +194,7 @@ def wait_for(port: int, within_s: float = 5.0) -> None:
 
 @contextmanager
 def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
-    """What else the CPUs did meanwhile, as a share of all of them: other programs, and time taken by the host (steal).
+    """Measure other work of the CPUs, as a share of all of them: other programs, and time taken by the host (steal).
 
     Parameters
     ----------
@@ -214,14 +214,14 @@ def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
 
 
 def _busy_s() -> float:
-    """CPU time of this host that was not idle, stolen time included."""
+    """Return the CPU time of this host that was not idle, including stolen time."""
     words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     user, nice, system, _idle, _waiting, *rest = (int(word) for word in words[1:9])
     return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
 
 
 def _own_s(servers: Sequence[int]) -> float:
-    """CPU time of this process, of its ended children, and of the servers."""
+    """Return the CPU time of this process, of its ended children, and of the servers."""
     times = os.times()
     total = times.user + times.system + times.children_user + times.children_system
     for server in servers:
@@ -231,12 +231,12 @@ def _own_s(servers: Sequence[int]) -> float:
 
 
 def quieter_half(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The half of the runs with the least other work on the machine, by `other_work` alone, not by their results."""
-    return sorted(runs, key=lambda one: one["other_work"])[: -(-len(runs) // 2)]
+    """Return the half of the runs with the least other work on the machine, chosen without regard to results."""
+    return sorted(runs, key=lambda run: run["other_work"])[: -(-len(runs) // 2)]
 
 
 def turns(names: list[str], rounds: int, once: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:
-    """Do everything once a round, in alternating order (ABBA), so that drift meets all alike."""
+    """Run each generator once per round, in alternating order (ABBA), so that drift affects all equally."""
     runs = []
     for index in range(rounds):
         for name in names if index % 2 == 0 else reversed(names):
@@ -250,7 +250,7 @@ def turns(names: list[str], rounds: int, once: Callable[[str], dict[str, Any]]) 
 
 
 def interval(values: list[float]) -> tuple[float, float, float]:
-    """Median with a 95 % bootstrap interval (percentile method, 5,000 resamples, fixed seed)."""
+    """Return the median with a 95 % bootstrap interval (percentile method, 5,000 resamples, fixed seed)."""
     found = np.array(values, dtype=float)
     samples = np.random.default_rng(1).choice(found, (5000, len(found)))
     low, high = np.quantile(np.median(samples, axis=1), [0.025, 0.975])
@@ -258,14 +258,14 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def ratio(runs: list[dict[str, Any]], key: str, name: str, reference: str) -> tuple[float, float, float]:
-    """Median over rounds of the ratio of a figure within a round, with its interval."""
+    """Return the median over rounds of the ratio of a figure within a round, with its interval."""
     by_round = {(run["round"], run["generator"]): run[key] for run in runs}
     rounds = sorted({run["round"] for run in runs})
     return interval([by_round[index, name] / by_round[index, reference] for index in rounds])
 
 
 def shown(found: tuple[float, float, float], digits: int = 3) -> str:
-    """A median and its interval for people."""
+    """Return a median and its interval as text."""
     middle, low, high = (f"{value:.{digits}g}" for value in found)
     return f"{middle} [{low}, {high}]"
 
@@ -275,7 +275,7 @@ def keep(name: str, arguments: dict[str, Any], **results: Any) -> Path:
     RAW.mkdir(exist_ok=True)
     path = RAW / f"{time.strftime('%Y-%m-%d')}-{platform.node() or 'host'}-{name}.json"
     facts = {key: value for key, value in host_facts().items() if key != "name"}
-    # Who reads the figures later must know whether the machine was quiet.
+    # Readers of the figures must know whether the machine was quiet.
     load = {"load_average_1m": os.getloadavg()[0]}
     document = {"bench": name, "towtank": __version__, "arguments": arguments, "host": {**facts, **load}, **results}
     path.write_text(json.dumps(document, indent=1) + "\n")

@@ -24,7 +24,7 @@ HINT = "apt-get install nghttp2-client"
 
 @dataclass(frozen=True)
 class Shape:
-    """How many connections, and requests at once over each."""
+    """Number of connections, and concurrent requests on each."""
 
     connections: int
     streams: int
@@ -38,14 +38,14 @@ SHAPES = (Shape(1, 100), Shape(64, 1), Shape(8, 32))
 
 @contextmanager
 def null_server() -> Iterator[tuple[str, int]]:
-    """The engine's null server, which takes HTTP/2."""
+    """Run the engine's null server with HTTP/2."""
     with harness.null_server("--http2") as server:
         yield server
 
 
 @contextmanager
 def nginx_server() -> Iterator[tuple[str, int]]:
-    """One nginx worker that speaks HTTP/2 without TLS."""
+    """Run one nginx worker that speaks HTTP/2 without TLS."""
     with harness.nginx_server(listen=" http2") as server:
         yield server
 
@@ -62,7 +62,7 @@ def run(*, quick: bool) -> None:
     Raises
     ------
     Skipped
-        Where h2load is not installed.
+        If h2load is not installed.
     """
     if harness.program(REFERENCE) is None:
         raise harness.Skipped(f"{REFERENCE} is not installed ({HINT})")
@@ -104,7 +104,7 @@ def _h2load(address: str, shape: Shape, seconds: int) -> dict[str, Any]:
 
 
 def succeeded(output: str) -> int:
-    """Requests that h2load says it had answers to.
+    """Return the number of answered requests that h2load reports.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def succeeded(output: str) -> int:
     """
     found = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", output)
     if found is None or any(int(count) for count in found.groups()[1:]):
-        raise SystemExit(f"error: requests of {REFERENCE} failed, or there is no count of them:\n{output[-2000:]}")
+        raise SystemExit(f"error: requests of {REFERENCE} failed, or their count is missing:\n{output[-2000:]}")
     return int(found[1])
 
 

@@ -22,7 +22,7 @@ _GO = {
 
 
 def commands(name: str) -> list[list[str]]:
-    """What installs a peer."""
+    """Return the commands that install a peer."""
     root = str(harness.PEERS)
     if name in _DEBIAN:
         return [["apt-get", "install", "-y", "-qq", "--no-install-recommends", _DEBIAN[name]]]
@@ -40,13 +40,13 @@ def commands(name: str) -> list[list[str]]:
 
 
 def install(name: str) -> str:
-    """Install one peer; what came of it, in a word or a sentence."""
+    """Install one peer; return the result in a word or a sentence."""
     environment = {**os.environ, "GOBIN": str(harness.PEERS / "bin")}
     environment["PATH"] = f"{environment.get('PATH', '')}:/usr/local/go/bin"
     environment["DEBIAN_FRONTEND"] = "noninteractive"
     for command in commands(name):
         if harness.shutil.which(command[0], path=environment["PATH"]) is None:
-            return f"skipped: {command[0]} is not here to install it with"
+            return f"skipped: {command[0]} , which would install it, is not available"
         try:
             done = subprocess.run(
                 command, env=environment, timeout=WITHIN_S, capture_output=True, text=True, check=False
@@ -54,16 +54,16 @@ def install(name: str) -> str:
         except subprocess.TimeoutExpired:
             return f"skipped: its installation took more than {WITHIN_S:g} s"
         if done.returncode != 0:
-            reason = (done.stderr.strip().splitlines() or ["no reason told"])[-1]
+            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             return f"skipped: `{' '.join(command)}` ended with status {done.returncode}: {reason}"
     return "installed"
 
 
 def main() -> int:
-    """Install what is missing."""
+    """Install the missing peers."""
     (harness.PEERS / "bin").mkdir(parents=True, exist_ok=True)
     for name in (*_DEBIAN, "hey", "k6", "vegeta", "locust", "oha"):
-        print(f"{name}: {'is here' if harness.program(name) else install(name)}", flush=True)
+        print(f"{name}: {'is installed' if harness.program(name) else install(name)}", flush=True)
     return 0
 
 

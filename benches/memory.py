@@ -1,4 +1,4 @@
-"""Memory of the engine per idle user with a connection of its own, and its growth over time under one load."""
+"""Memory of the engine per idle user with its own connection, and its growth over time under one load."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(*, quick: bool) -> None:
         runs = harness.turns([str(few), str(many)], rounds, lambda name: _idle(address, int(name)))
         first_s, last_s = (5.0, 30.0) if quick else (60.0, 600.0)
         growth = _growth(address, first_s, last_s)
-    sizes = {(one["round"], one["generator"]): one["rss_bytes"] for one in runs}
+    sizes = {(row["round"], row["generator"]): row["rss_bytes"] for row in runs}
     each = [(sizes[index, str(many)] - sizes[index, str(few)]) / (many - few) for index in range(rounds)]
     print(f"  {harness.shown(harness.interval(each))} bytes per idle user ({few:,} against {many:,} connections)")
     print(f"  resident after {last_s:g} s / after {first_s:g} s, same load: {growth['ratio']:.4f}")
@@ -34,7 +34,7 @@ def run(*, quick: bool) -> None:
 
 
 def _resident(pid: int) -> int:
-    """Resident set of a process. [bytes]"""
+    """Return the resident set of a process. [bytes]"""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
@@ -47,7 +47,7 @@ def _start(address: str, folder: Path, load: dict[str, object], think_s: float) 
 
 
 def _idle(address: str, users: int) -> dict[str, float]:
-    """Resident set once every user has made its first request and thinks."""
+    """Return the resident set once every user has made its first request and thinks."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as name:
         folder, ramp_s = Path(name), users / 4_000
         with _start(address, folder, towtank_load.closed(users, 4.0, ramp_s), THINK_S) as engine:
@@ -57,14 +57,14 @@ def _idle(address: str, users: int) -> dict[str, float]:
             finally:
                 engine.terminate()
         done = towtank_load.read(folder, harness.Spent("", 0.0, 0.0))
-        connected = max((one.connections for one in done.measurement.recording.intervals), default=0)
+        connected = max((interval.connections for interval in done.measurement.recording.intervals), default=0)
         if connected < users:
             raise SystemExit(f"error: only {connected} of {users} users were connected")
     return {"rss_bytes": float(size), "users": float(users)}
 
 
 def _growth(address: str, first_s: float, last_s: float) -> dict[str, float]:
-    """Resident set early and late in one steady load of 2,000 requests/s."""
+    """Return the resident set early and late in one steady load of 2,000 requests/s."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as name:
         load = towtank_load.closed(200, last_s + 2.0)
         with _start(address, Path(name), load, 0.1) as engine:

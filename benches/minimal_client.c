@@ -49,7 +49,7 @@ static void ask(int connection)
         fail("write");
 }
 
-/* One exchange on a blocking connection tells how long every answer is. */
+/* One exchange on a blocking connection gives the length of every answer. */
 static size_t length_of_an_answer(int connection)
 {
     static char buffer[BUFFER];

@@ -1,6 +1,6 @@
-"""Other load generators: how each is installed, told to load one page, and read.
+"""Other load generators: their installation, their commands for loading one page, and their reports.
 
-Each gives the number of requests, and its own p50, p99, p99.9 and maximum [s] where it tells them.
+Each reports the number of requests, and some its own p50, p99, p99.9 and maximum [s].
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class User(FastHttpUser):
 
 @dataclass(frozen=True)
 class Case:
-    """What every generator is asked to do; without a rate as fast as its connections allow."""
+    """The task of every generator; without a rate as fast as its connections allow."""
 
     address: str
     connections: int
@@ -41,13 +41,13 @@ class Case:
 
     @property
     def url(self) -> str:
-        """The page that is asked for."""
+        """The page to load."""
         return f"http://{self.address}/"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one generator did, and what it said of response times. [s]"""
+class Report:
+    """Result of one generator, with the response times that it reported. [s]"""
 
     spent: harness.Spent
     requests: int
@@ -68,12 +68,12 @@ class Peer:
     drive : callable
         Does a case.
     hint : str
-        What installs it.
+        Command that installs it.
     has_rate : bool
         Whether it can hold a rate; the others only do as much as they can.
     """
 
-    drive: Callable[[Case, Path], Told]
+    drive: Callable[[Case, Path], Report]
     hint: str
     has_rate: bool
 
@@ -92,20 +92,20 @@ def _number(pattern: str, text: str, what: str) -> float:
     return float(found[1])
 
 
-def minimal(case: Case, folder: Path) -> Told:
-    """Our minimal client in C, compiled now."""
+def minimal(case: Case, folder: Path) -> Report:
+    """Run our minimal client in C, compiled now."""
     compiler = harness.program("cc")
     if compiler is None:
-        raise harness.Skipped(f"there is no C compiler ({PEERS['minimal'].hint})")
+        raise harness.Skipped(f"no C compiler is installed ({PEERS['minimal'].hint})")
     binary = folder / "minimal_client"
     subprocess.run([compiler, "-O2", "-o", str(binary), str(harness.HERE / "minimal_client.c")], check=True)
     host, _, port = case.address.rpartition(":")
     spent = harness.spend([str(binary), host, port, str(case.connections), str(case.seconds), "/"])
-    return Told(spent, int(spent.output))
+    return Report(spent, int(spent.output))
 
 
-def wrk(case: Case, _folder: Path) -> Told:
-    """`wrk` with one thread."""
+def wrk(case: Case, _folder: Path) -> Report:
+    """Run `wrk` with one thread."""
     options = ["-t", "1", "-c", str(case.connections), "-d", f"{case.seconds}s", "--latency"]
     spent = harness.spend([_path("wrk"), *options, case.url])
     times = {}
@@ -113,22 +113,22 @@ def wrk(case: Case, _folder: Path) -> Told:
         found = re.search(rf"^\s+{label}\s+([\d.]+)(us|ms|s)$", spent.output, re.MULTILINE)
         if found:
             times[name] = float(found[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]]
-    return Told(spent, int(_number(r"(\d+) requests in", spent.output, "count of requests")), times)
+    return Report(spent, int(_number(r"(\d+) requests in", spent.output, "count of requests")), times)
 
 
-def oha(case: Case, _folder: Path) -> Told:
-    """`oha`; with a rate it corrects for coordinated omission."""
+def oha(case: Case, _folder: Path) -> Report:
+    """Run `oha`; with a rate it corrects for coordinated omission."""
     rate = ["-q", str(case.rate), "--latency-correction"] if case.rate else []
     options = ["--no-tui", "-z", f"{case.seconds}s", "-c", str(case.connections), "--output-format", "json", *rate]
     spent = harness.spend([_path("oha"), *options, case.url])
     document = json.loads(spent.output)
     percentiles, summary = document["latencyPercentiles"], document["summary"]
     times = {name: percentiles[name] for name in ("p50", "p99", "p99.9")} | {"max": summary["slowest"]}
-    return Told(spent, sum(document["statusCodeDistribution"].values()), times)
+    return Report(spent, sum(document["statusCodeDistribution"].values()), times)
 
 
-def vegeta(case: Case, folder: Path) -> Told:
-    """`vegeta`; without a rate its workers are as many as the connections."""
+def vegeta(case: Case, folder: Path) -> Report:
+    """Run `vegeta`; without a rate it has as many workers as connections."""
     out = folder / "vegeta.bin"
     (folder / "targets").write_text(f"GET {case.url}\n")
     limit = ["-rate", str(case.rate)] if case.rate else ["-rate", "0", "-max-workers", str(case.connections)]
@@ -139,11 +139,11 @@ def vegeta(case: Case, folder: Path) -> Told:
     )
     document = json.loads(buckets.stdout)
     times = {name: document["latencies"][key] / 1e9 for name, key in (("p50", "50th"), ("p99", "99th"), ("max", "max"))}
-    return Told(spent, document["requests"], times)
+    return Report(spent, document["requests"], times)
 
 
-def k6(case: Case, folder: Path) -> Told:
-    """`k6`; requests that it dropped are not in its count."""
+def k6(case: Case, folder: Path) -> Report:
+    """Run `k6`; requests that it dropped are not in its count."""
     options: dict[str, object] = {"summaryTrendStats": ["med", "p(99)", "p(99.9)", "max"]}
     if case.rate:
         arrivals = {"executor": "constant-arrival-rate", "rate": case.rate, "duration": f"{case.seconds}s"}
@@ -158,11 +158,11 @@ def k6(case: Case, folder: Path) -> Told:
     metrics = json.loads(summary.read_text())["metrics"]
     names = {"p50": "med", "p99": "p(99)", "p99.9": "p(99.9)", "max": "max"}
     times = {name: metrics["http_req_duration"][key] / 1e3 for name, key in names.items()}
-    return Told(spent, int(metrics["http_reqs"]["count"]), times)
+    return Report(spent, int(metrics["http_reqs"]["count"]), times)
 
 
-def hey(case: Case, _folder: Path) -> Told:
-    """`hey`; its rate is per connection."""
+def hey(case: Case, _folder: Path) -> Report:
+    """Run `hey`; its rate is per connection."""
     rate = ["-q", str(case.rate / case.connections)] if case.rate else []
     options = ["-z", f"{case.seconds}s", "-c", str(case.connections), *rate]
     spent = harness.spend([_path("hey"), *options, case.url])
@@ -172,22 +172,24 @@ def hey(case: Case, _folder: Path) -> Told:
         if found:
             times[name] = float(found[1])
     times["max"] = _number(r"Slowest:\s+([\d.]+) secs", spent.output, "slowest response")
-    return Told(spent, int(_number(r"\[200\]\s+(\d+) responses", spent.output, "count of responses")), times)
+    return Report(spent, int(_number(r"\[200\]\s+(\d+) responses", spent.output, "count of responses")), times)
 
 
-def locust(case: Case, folder: Path) -> Told:
-    """Locust with its fast client, in one process."""
+def locust(case: Case, folder: Path) -> Report:
+    """Run Locust with its fast client, in one process."""
     wait = f"constant_throughput({case.rate / case.connections})" if case.rate else "constant(0)"
     (folder / "locustfile.py").write_text(LOCUST_FILE.replace("__WAIT__", wait))
     options = ["--headless", "--only-summary", "--json", "-u", str(case.connections), "-r", str(case.connections)]
     options += ["-t", f"{case.seconds}s", "--host", f"http://{case.address}", "-f", str(folder / "locustfile.py")]
     spent = harness.spend([_path("locust"), *options])
     document = json.loads(spent.output[spent.output.index("[") :])[0]
-    return Told(spent, document["num_requests"], _of_counts(document["response_times"], document["max_response_time"]))
+    return Report(
+        spent, document["num_requests"], _of_counts(document["response_times"], document["max_response_time"])
+    )
 
 
 def _of_counts(counts: dict[str, int], longest_ms: float) -> dict[str, float]:
-    """Quantiles of counts by response time [ms], as Locust tells them."""
+    """Return quantiles of counts by response time [ms], in Locust's format."""
     ordered = sorted((float(time), count) for time, count in counts.items())
     total, found = sum(count for _, count in ordered), {"max": longest_ms / 1e3}
     for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)):
@@ -212,7 +214,7 @@ PEERS: dict[str, Peer] = {
 
 
 def available(*, with_rate: bool = False) -> list[str]:
-    """Names of the peers that are here; the others are told by name with what installs them."""
+    """Return the names of the installed peers; print the others with the commands that install them."""
     names = []
     for name, peer in PEERS.items():
         needed = "cc" if name == "minimal" else name
@@ -225,7 +227,7 @@ def available(*, with_rate: bool = False) -> list[str]:
     return names
 
 
-def drive(name: str, case: Case) -> Told:
-    """Let a peer do a case."""
+def drive(name: str, case: Case) -> Report:
+    """Run a peer for a case."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as folder:
         return PEERS[name].drive(case, Path(folder))

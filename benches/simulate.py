@@ -18,7 +18,7 @@ import harness
 
 from towtank.engine import binary
 
-# What the simulator is held to. [1/s]
+# Targets of the simulator. [1/s]
 _TARGETS = {"single": 15e6, "closed": 5e6}
 _SIMPY = """
 import random, sys, simpy
@@ -59,7 +59,7 @@ def run(*, quick: bool) -> None:
 
     runs = harness.turns(names, 3 if quick else 10, once)
     for name in names:
-        rates = [one["events_per_s"] / 1e6 for one in runs if one["generator"] == name]
+        rates = [row["events_per_s"] / 1e6 for row in runs if row["generator"] == name]
         target = f", held to {_TARGETS[name] / 1e6:g} M" if name in _TARGETS else ""
         print(f"  {name}: {harness.shown(harness.interval(rates))} M events/s of processor time{target}")
     for name in _PEERS:
@@ -71,7 +71,7 @@ def run(*, quick: bool) -> None:
 
 
 def _model(name: str) -> dict[str, Any]:
-    """One server at a utilization of 0.8, or 1,000 users at ten stations of which the slowest is near its limit."""
+    """Return one server at a utilization of 0.8, or 1,000 users at ten stations with the slowest near its limit."""
     if name == "single":
         service = {"class": "jobs", "service_time_s": 1.0}
         return {
@@ -94,7 +94,7 @@ def _own(name: str, events: int) -> dict[str, Any]:
 
 
 def _peer(name: str, customers: int) -> dict[str, Any]:
-    """A peer in a process of its own, less the time to import it."""
+    """Run a peer in its own process, without the time to import it."""
     spent = []
     for count in (1, customers):
         before = _cpu_s()

@@ -1,4 +1,4 @@
-"""Speed of the queueing solvers: CPU time of one solution inside the engine, start and reading subtracted."""
+"""Speed of the queueing solvers: CPU time of one solution inside the engine, without start and reading."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import harness
 
 from towtank.engine import binary
 
-# What the solvers are held to. [s]
+# Limits of the solvers. [s]
 _LIMITS = {"mva_3_classes_60_users_10_stations": 0.012, "servers_16_32_64_users_20000": 0.015}
 
 
@@ -24,8 +24,8 @@ def run(*, quick: bool) -> None:
         "servers_128_users_20000": _one_class(20_000, 10.0, [(128, 0.085), (32, 0.021), (64, 0.04)]),
     }
     runs = harness.turns(list(models), 5 if quick else 20, lambda name: _solve(models[name]))
-    spent = {(one["round"], one["generator"]): one["cpu_s"] for one in runs}
-    rounds = sorted({one["round"] for one in runs})
+    spent = {(row["round"], row["generator"]): row["cpu_s"] for row in runs}
+    rounds = sorted({row["round"] for row in runs})
     for name in list(models)[1:]:
         each = [1e3 * (spent[index, name] - spent[index, "empty"]) for index in rounds]
         limit = f", held to {1e3 * _LIMITS[name]:g} ms" if name in _LIMITS else ""
@@ -44,7 +44,7 @@ def _one_class(users: int, think_s: float, stations: list[tuple[int, float]]) ->
 
 
 def _three_classes() -> dict[str, Any]:
-    """60 users of each of three classes at ten stations."""
+    """Return 60 users of each of three classes at ten stations."""
     return {
         "classes": [{"name": f"c{r}", "users": 60, "think_time_s": 1.0 + r} for r in range(3)],
         "stations": [

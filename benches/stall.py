@@ -1,9 +1,9 @@
-"""What a generator says of response times when the server stops for two seconds.
+"""Response times that generators report when the server stops for two seconds.
 
-The truth comes from the server's own log: when it stopped and when it went on. A request that was due in between
-would have waited to the end of the stall, whether or not the generator sent it; any other waited as long as the log
-tells. Half of the generators that are asked wait for the answer before they send the next request, and say that
-nothing happened: coordinated omission.
+The truth comes from the server's own log: when it stopped and when it resumed. A request that was due in between would
+have waited to the end of the stall, whether or not the generator sent it; any other waited as long as the log shows.
+Half of the generators wait for the answer before they send the next request, and report that nothing happened:
+coordinated omission.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAMES = {"p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print what each says beside the truth, keep the raw runs."""
+    """Measure, print the reports of each beside the truth, keep the raw runs."""
     rounds = 1 if quick else 3
     names = ["towtank", *peers.available(with_rate=True)]
     runs = harness.turns(names, rounds, _once)
@@ -30,13 +30,13 @@ def run(*, quick: bool) -> None:
         for quantile in _NAMES:
             own = [run for run in runs if run["generator"] == name and run[f"{quantile}_ms"] is not None]
             if own:
-                errors = [100 * (one[f"{quantile}_ms"] / one[f"true_{quantile}_ms"] - 1) for one in own]
+                errors = [100 * (row[f"{quantile}_ms"] / row[f"true_{quantile}_ms"] - 1) for row in own]
                 print(f"  {name}: {quantile} is off by {harness.shown(harness.interval(errors))} %")
     harness.keep("stall", {"rate": RATE, "rounds": rounds, **_shape()}, runs=runs)
 
 
 def _shape() -> dict[str, int]:
-    """Seconds to the stall, of the stall, and of the load: one stall in each load."""
+    """Return the seconds to the stall, of the stall, and of the load: one stall in each load."""
     return {"stall_every_s": 10, "stall_for_s": 2, "seconds": 18}
 
 
@@ -64,14 +64,14 @@ def _once(name: str) -> dict[str, float | None]:
 def truth(
     log: npt.NDArray[np.int64], first_ns: int | None, rate: float, seconds: float, stall_s: float
 ) -> dict[str, float]:
-    """Response times of the arrivals as they were due, from the server's log. [s]
+    """Return the response times of the arrivals as they were due, from the server's log. [s]
 
     Parameters
     ----------
     log : ndarray of shape (n, 2)
         Arrival and answer of each request. [ns]
     first_ns : int or None
-        When the first request was due; None: when the first came. [ns]
+        Time at which the first request was due; None for the time of the first request. [ns]
     rate, seconds : float
         The load that was asked for.
     stall_s : float

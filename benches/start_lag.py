@@ -1,12 +1,11 @@
-"""How late requests leave, and whether as many leave as were asked for, at shares of the calibrated envelope.
+"""Lag of requests, and share of requests that start, at shares of the calibrated envelope.
 
-The envelope is the rate of one load thread without think time, measured first. Then an open Poisson load at 25, 50,
-60 and 75 % of it, a second to settle before it: actual minus intended start of every request of the steady stage, and
-requests started within the time of both stages over all that were due in it.
-
-No lag can be shorter than the time that the machine itself takes away; so a program that only looks at the clock runs
-on both cores at once, before and after, and tells the share of time that it lost in gaps of more than a millisecond.
-Each round tells what other programs used of the machine meanwhile; beside all rounds stands their quieter half.
+The envelope is the rate of one load thread without think time, measured first. Then an open Poisson load at 25, 50, 60
+and 75 % of it, a second to settle before it: actual minus intended start of every request of the steady stage, and
+requests started within the time of both stages over all that were due in it. No lag can be shorter than the time that
+the machine itself takes away; so a program that only reads the clock runs on both cores concurrently, before and after,
+and reports the share of time that it lost in gaps of more than a millisecond. Each round reports the use of the machine
+by other programs; the quieter half of the rounds is printed beside all rounds.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ def run(*, quick: bool) -> None:
         )
     lost.append(_hiccups(seconds))
     for share in SHARES:
-        own = [one for one in runs if one["generator"] == f"{share:.0%}"]
-        found = {key: harness.interval([one[key] for one in own]) for key in ("lag_p50_us", "lag_p99_us", "achieved")}
+        own = [row for row in runs if row["generator"] == f"{share:.0%}"]
+        found = {key: harness.interval([row[key] for row in own]) for key in ("lag_p50_us", "lag_p99_us", "achieved")}
         lags = f"start lag p50 {harness.shown(found['lag_p50_us'])} us, p99 {harness.shown(found['lag_p99_us'])} us"
         print(f"  {share:.0%}: {lags}, achieved / offered {harness.shown(found['achieved'], 6)}")
         print(f"       quieter half: {_quieter(own)}")
@@ -44,18 +43,18 @@ def run(*, quick: bool) -> None:
 
 
 def _quieter(runs: list[dict[str, float]]) -> str:
-    """Lag in the rounds with the least other work, each, and how much that was."""
+    """Return the lag of each round with the least other work, and that work."""
     chosen = harness.quieter_half(runs)
-    lags = ", ".join(f"{one['lag_p99_us']:,.0f}" for one in chosen)
-    others = ", ".join(f"{one['other_work']:.1%}" for one in chosen)
+    lags = ", ".join(f"{row['lag_p99_us']:,.0f}" for row in chosen)
+    others = ", ".join(f"{row['other_work']:.1%}" for row in chosen)
     return f"start lag p99 {lags} us, with other work on {others} of the CPUs"
 
 
 def _hiccups(seconds: int) -> list[dict[str, float]]:
-    """What a program on each core loses in gaps of more than a millisecond, both at work at once."""
+    """Measure the time that a program on each core loses in gaps of more than a millisecond, both concurrently."""
     compiler = harness.program("cc")
     if compiler is None:
-        print("  skipped: hiccups of the machine, there is no C compiler (apt-get install gcc libc6-dev)")
+        print("  skipped: hiccups of the machine, no C compiler is installed (apt-get install gcc libc6-dev)")
         return []
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as folder:
         binary = str(Path(folder) / "hiccups")
@@ -64,7 +63,7 @@ def _hiccups(seconds: int) -> list[dict[str, float]]:
         started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
         told = [process.communicate()[0].split() for process in started]
     found = [{"lost": float(lost), "longest_ms": float(longest)} for lost, longest in told]
-    each = ", ".join(f"{one['lost']:.2%} (longest {one['longest_ms']:.1f} ms)" for one in found)
+    each = ", ".join(f"{gap['lost']:.2%} (longest {gap['longest_ms']:.1f} ms)" for gap in found)
     print(f"  lost to the machine in gaps over 1 ms, server's core and generator's: {each}")
     return found
 

@@ -1,4 +1,4 @@
-"""System calls of the generator per request, counted by strace, ours beside wrk's. Tracing slows both alike."""
+"""System calls of the generator per request, counted by strace, beside those of wrk. Tracing slows both equally."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def run(*, quick: bool) -> None:  # noqa: ARG001 - one traced run each: a count 
             found["wrk"] = _count(strace, [wrk, *options], folder, _wrk_requests)
         else:
             print(f"  skipped: wrk is not installed ({peers.PEERS['wrk'].hint})")
-    for name, one in found.items():
-        most = sorted(one["calls"].items(), key=lambda pair: -pair[1])[:4]
-        shares = ", ".join(f"{call} {count / one['requests']:.3f}" for call, count in most)
-        print(f"  {name}: {one['per_request']:.3f} system calls per request ({shares})")
+    for name, counts in found.items():
+        most = sorted(counts["calls"].items(), key=lambda pair: -pair[1])[:4]
+        shares = ", ".join(f"{call} {count / counts['requests']:.3f}" for call, count in most)
+        print(f"  {name}: {counts['per_request']:.3f} system calls per request ({shares})")
     harness.keep("syscalls", {"connections": CONNECTIONS, "seconds": SECONDS}, runs=found)
 
 

@@ -47,7 +47,7 @@ def run(*, quick: bool) -> None:
 
 @contextmanager
 def _server() -> Iterator[tuple[str, Path]]:
-    """Nginx with a certificate of its own authority: its address, and the authority's certificate."""
+    """Run nginx with a certificate of its own authority; yield its address, and the authority's certificate."""
     if not _program("openssl"):
         raise harness.Skipped("openssl is not installed (apt-get install openssl)")
     with tempfile.TemporaryDirectory(prefix="towtank-tls-") as name:

@@ -1,4 +1,4 @@
-"""Our own generator in the benches: plans for the engine, and what it recorded."""
+"""Our own generator in the benches: plans for the engine, and its records."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _WEIGHTS = {"first": 70.0, "second": 30.0}
 
 @dataclass(frozen=True)
 class Done:
-    """What the engine recorded of a load.
+    """Records of the engine about a load.
 
     Attributes
     ----------
     spent : Spent
-        What the process used.
+        Time that the process used.
     engine : dict
         `engine.json`.
     measurement : Measurement
@@ -55,7 +55,7 @@ class Done:
         return np.isin(self.measurement.stage, numbers)
 
     def times_s(self, of: str, everything: bool = False) -> dict[str, float]:
-        """Quantiles and maximum of `response`, `exchange` or `lag`, of the steady stage or of the whole load. [s]"""
+        """Return quantiles and maximum of `response`, `exchange` or `lag`, in the steady stage or in all. [s]"""
         timed = self.measurement.lag if of == "lag" else getattr(self.measurement.requests, of)
         chosen = np.ones(self.measurement.bins, dtype=bool) if everything else self.steady
         merged = timed.merged(chosen)
@@ -65,7 +65,7 @@ class Done:
 
 
 def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
-    """A closed load."""
+    """Return a closed load."""
     common = {"level": 0, "users": users}
     return {
         "kind": "closed",
@@ -78,7 +78,7 @@ def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
 
 
 def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, settle_s: float = 0.0) -> dict[str, Any]:
-    """An open load that holds its rate from the first instant."""
+    """Return an open load that has its full rate from the first instant."""
     settle = {"name": "settle", "phase": "settle", "level": 0, "duration_s": settle_s, "rate": rate}
     steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}
     return {
@@ -91,7 +91,7 @@ def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, sett
 
 
 def plan(address: str | list[str], load: dict[str, Any], out: Path, think_s: float = 0.0) -> dict[str, Any]:
-    """Two transactions with weights and status checks, one load thread on the generator's core, all recorded."""
+    """Return a plan of two transactions with weights and status checks, one load thread on the generator's core."""
     addresses = [address] if isinstance(address, str) else address
     request = {"op": "request", "target": 0, "method": "GET", "checks": [{"kind": "status", "in": [200]}]}
     return {
@@ -132,24 +132,24 @@ def plan(address: str | list[str], load: dict[str, Any], out: Path, think_s: flo
 
 
 def command(address: str, load: dict[str, Any], folder: Path, think_s: float = 0.0) -> list[str]:
-    """Command line of a load; its records go to `engine` in the folder."""
+    """Return the command line of a load; its records go to `engine` in the folder."""
     (folder / "plan.json").write_text(json.dumps(plan(address, load, folder / "engine", think_s)))
     return load_command(folder)
 
 
 def load_command(folder: Path) -> list[str]:
-    """Command line that drives the plan of a folder."""
+    """Return the command line that drives the plan of a folder."""
     return [str(binary()), "load", str(folder / "plan.json")]
 
 
 def read(folder: Path, spent: harness.Spent) -> Done:
-    """What a load left in its folder.
+    """Read the records of a load in its folder.
 
     Raises
     ------
     SystemExit
         If any request failed: the figures would not be those of the load that was asked for. Arrivals that were
-        not started in time are a result, which `start_lag` tells.
+        not started in time are a result, which `start_lag` reports.
     """
     engine = json.loads((folder / "engine" / "engine.json").read_text())
     if engine["totals"]["failed"]:
@@ -159,14 +159,14 @@ def read(folder: Path, spent: harness.Spent) -> Done:
 
 
 def drive_plan(document: dict[str, Any], folder: Path) -> Done:
-    """Do a plan whose records go to `engine` in the folder, on the generator's core."""
+    """Run a plan whose records go to `engine` in the folder, on the generator's core."""
     path = folder / "plan.json"
     path.write_text(json.dumps(document))
     return read(folder, harness.spend([str(binary()), "load", str(path)]))
 
 
 def drive(address: str, load: dict[str, Any], think_s: float = 0.0) -> Done:
-    """Do a load on the generator's core."""
+    """Run a load on the generator's core."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as name:
         folder = Path(name)
         return read(folder, harness.spend(command(address, load, folder, think_s)))

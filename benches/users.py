@@ -1,4 +1,4 @@
-"""How many users one machine carries: with a connection of each user's own, and with connections that they share."""
+"""Number of users that one machine carries: with their own connections, and with shared connections."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Crowd:
 
     @property
     def arrive_s(self) -> float:
-        """Time in which users start. With connections of their own all must be open before it is measured. [s]"""
+        """Time in which users start; their own connections must all be open before the measurement. [s]"""
         return max(1.0, self.users / _STARTS_PER_S)
 
     @property
     def spread_s(self) -> float:
-        """Time over which first requests are spread, a multiple of Z: requests come evenly ever after. [s]"""
+        """Time over which first requests are spread, a multiple of Z, so that later requests are spread evenly. [s]"""
         connecting_s = self.users / _CONNECTS_PER_S if self.own else 0.0
         return self.think_s * max(1, math.ceil(connecting_s / self.think_s))
 
@@ -68,9 +68,9 @@ class Crowd:
         return self.spread_s + 2.0 if self.own else 2.0
 
 
-# Users that start in a second: each start costs less than a request.
+# Users that start per second: each start costs less than a request. [1/s]
 _STARTS_PER_S = 250_000
-# Connections that are opened in a second, beside requests: one costs both sides about as much as ten requests.
+# Connections opened per second, beside requests: one costs both sides about as much as ten requests. [1/s]
 _CONNECTS_PER_S = 5_000
 CROWDS = (
     Crowd(250_000, 25.0, own=True, steady_s=60.0),
@@ -93,7 +93,9 @@ def run(*, quick: bool) -> None:
         print(f"  {crowd.name}", flush=True)
         needed = crowd.users * (_BYTES_PER_USER + (_BYTES_PER_CONNECTION if crowd.own else 0))
         if (there := _memory()["MemAvailable"]) < needed:
-            print(f"    skipped: about {needed / 1e9:.1f} GB of memory are needed, and {there / 1e9:.1f} GB are there")
+            print(
+                f"    skipped: about {needed / 1e9:.1f} GB of memory are needed, and {there / 1e9:.1f} GB are available"
+            )
             continue
         runs.append(_drive(crowd))
         _print(runs[-1])
@@ -122,7 +124,7 @@ def _plan(crowd: Crowd, addresses: list[str], out: Path) -> dict[str, Any]:
 
 
 def _drive(crowd: Crowd) -> dict[str, Any]:
-    """One load, watched from outside once a second."""
+    """Run one load, and observe it from outside once a second."""
     with (
         harness.crowded_server(crowd.users if crowd.own else POOL) as (addresses, server),
         tempfile.TemporaryDirectory(prefix="towtank-bench-") as name,
@@ -157,7 +159,7 @@ def _watch(engine: subprocess.Popen[bytes], server: int) -> list[dict[str, float
 
 
 def _look(engine: int, server: int) -> dict[str, float]:
-    """Sockets, kernel memory and resident sets now. [1], [bytes]"""
+    """Return the current sockets, kernel memory and resident sets. [1], [bytes]"""
     sockets = Path("/proc/net/sockstat").read_text()
     counts = dict(re.findall(r"(inuse|tw|orphan) (\d+)", sockets.partition("TCP:")[2].partition("\n")[0]))
     memory = _memory()
@@ -171,7 +173,7 @@ def _look(engine: int, server: int) -> dict[str, float]:
 
 
 def _events() -> dict[str, float]:
-    """What the kernel counted of TCP since it started, resets and overflows among it. [1]"""
+    """Return the TCP counters of the kernel since its start, including resets and overflows. [1]"""
     counts: dict[str, float] = {}
     for path in ("/proc/net/snmp", "/proc/net/netstat"):
         rows = [line.split() for line in Path(path).read_text().splitlines()]
@@ -181,13 +183,13 @@ def _events() -> dict[str, float]:
 
 
 def _memory() -> dict[str, float]:
-    """`/proc/meminfo`. [bytes]"""
+    """Return `/proc/meminfo`. [bytes]"""
     found = re.findall(r"^(\w+): +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     return {name: 1024.0 * int(value) for name, value in found}
 
 
 def _resident(pid: int) -> float:
-    """Resident set of a process, zero when it has ended. [bytes]"""
+    """Return the resident set of a process; zero if it has ended. [bytes]"""
     try:
         return float(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -195,7 +197,7 @@ def _resident(pid: int) -> float:
 
 
 def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[str, Any]:
-    """What the engine recorded of the steady stage, and the most that was seen from outside."""
+    """Return the records of the engine about the steady stage, and the maxima seen from outside."""
     engine = json.loads((folder / "engine.json").read_text())
     recording = segments.read(folder)
     done = towtank_load.Done(harness.Spent("", 0.0, 0.0), engine, Measurement(recording), 0)
@@ -209,7 +211,7 @@ def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[s
     return {
         "users_reached": float(of_users),
         "connections": most_connections(done.measurement),
-        "sockets_seen": max((one["tcp_inuse"] for one in samples), default=0.0),
+        "sockets_seen": max((sample["tcp_inuse"] for sample in samples), default=0.0),
         "rate_per_s": rate,
         "expected_per_s": expected,
         "achieved_share": rate / expected,
@@ -226,7 +228,7 @@ def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[s
 
 def _print(run: dict[str, Any]) -> None:
     before, users = run["before"], run["crowd"]["users"]
-    peak = {name: max(one[name] for one in run["samples"]) for name in before}
+    peak = {name: max(sample[name] for sample in run["samples"]) for name in before}
     kernel = (peak["slab_bytes"] - before["slab_bytes"]) / max(1, run["connections"])
     print(
         f"    users {run['users_reached']:,.0f}, connections {run['connections']:,} (sockets in use on this host "
@@ -243,7 +245,7 @@ def _print(run: dict[str, Any]) -> None:
 
 
 def _await_closed_ports(within_s: float = 90.0) -> None:
-    """Wait until the ports of the run before are free again: who closes first keeps them for a minute (RFC 9293)."""
+    """Wait until the ports of the previous run are free: the closing side keeps them for a minute (RFC 9293)."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline and _look(0, 0)["tcp_tw"] > 1_000:
         time.sleep(1.0)

@@ -1,4 +1,4 @@
-"""`make test-packages`: installs the packages that some tests need, if this machine and this user allow it.
+"""`make test-packages`: install the packages that some tests need, if this machine and this user allow it.
 
 A missing package is not an error: the tests that need it are skipped, and the test run reports how many and why.
 """

@@ -36,11 +36,11 @@ _HALF = "towtank-anywhere"
 
 
 class CannotShowError(Exception):
-    """This machine cannot show a variation, for the reason in the text."""
+    """This machine cannot show a variation; the text has the reason."""
 
 
 Setting = tuple[dict[str, str], list[str]]
-"""Variables of the environment, and the command that the test run is put behind."""
+"""Variables of the environment, and the command in front of the test run."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def joined(variations: list[Variation]) -> Variation:
         prefix: list[str] = []
         for variation in in_order:
             changed, before = variation.setting(scratch)
-            # A home of its own comes with a temporary folder; where another one is asked for, that is the one.
+            # A home of its own comes with a temporary folder, which another variation may replace.
             environment |= {key: value for key, value in changed.items() if key not in environment}
             prefix += before
         return environment, prefix
@@ -98,7 +98,7 @@ def joined(variations: list[Variation]) -> Variation:
 
 
 def kernel_of_blas(name: str, flag: str) -> Variation:
-    """OpenBLAS with the kernel of another kind of CPU; it needs the instructions of that CPU."""
+    """Return a variation with the OpenBLAS kernel of another kind of CPU, whose instructions it needs."""
 
     def prepare(_: Path) -> Setting:
         flags = re.search(r"^flags\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
@@ -110,7 +110,7 @@ def kernel_of_blas(name: str, flag: str) -> Variation:
 
 
 def cpus(count: int) -> Variation:
-    """So many CPUs to be seen."""
+    """Return a variation with so many visible CPUs."""
 
     def prepare(_: Path) -> Setting:
         usable = sorted(os.sched_getaffinity(0))
@@ -140,7 +140,7 @@ def half_a_cpu(_: Path) -> Setting:
 
 
 def remove_group() -> None:
-    """Remove the group of half a CPU, if there is one."""
+    """Remove the group of half a CPU, if it exists."""
     from towtank.system.hosts import cgroups  # noqa: PLC0415
 
     trees = cgroups.find_trees()
@@ -163,7 +163,7 @@ def latin(scratch: Path) -> Setting:
 
 
 def elsewhere(scratch: Path) -> Setting:
-    """Temporary files in a folder whose name has a space and a letter beyond ASCII."""
+    """Put temporary files into a folder whose name has a space and a letter beyond ASCII."""
     folder = scratch / "zwischen ablage ä"
     folder.mkdir()
     scratch.chmod(0o755)
@@ -218,7 +218,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether a test failed, or the run as such."""
+        """True if a test failed, or the run as such."""
         return self.status not in (0, None)
 
 
@@ -298,7 +298,7 @@ def main(arguments: list[str] | None = None) -> int:
     known = {variation.name: variation for variation in VARIATIONS}
     asked = [text.split("+") for text in given.variations]
     if unknown := [name for names in asked for name in names if name not in known]:
-        print(f"error: no variation {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        print(f"error: no variation {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
         return 2
     chosen = [joined([known[name] for name in names]) for names in asked] or list(VARIATIONS)
     if given.list:

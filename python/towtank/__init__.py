@@ -1,3 +1,111 @@
-"""Towtank drives a system, watches every tier, explains why it behaves as it does, and sizes the hardware."""
+"""Towtank drives a system, watches every tier, explains why it behaves as it does, and sizes the hardware.
+
+The functions of this package do what the commands of the same names do, and return typed results:
+
+>>> import towtank
+>>> results = towtank.open("results/content-users-20261125-101500")  # doctest: +SKIP
+>>> results.verdict, results.points[0].response_time_s.p95  # doctest: +SKIP
+(valid, 75 [59, 127] ms)
+
+`docs/reference/python.md` describes them. Errors are those of `towtank.errors`. Nothing heavy is imported until a
+function is called.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from towtank import errors
+    from towtank.api.driving import Drive, drive
+    from towtank.api.fits import Fit, Prediction, fit
+    from towtank.api.frames import Frame
+    from towtank.api.judged import Claim, Comparison, Objective
+    from towtank.api.measured import Doubt, Tier, Times, Transaction, Verdict
+    from towtank.api.models import ClassFigures, PoolFigures, Solution, StationFigures, simulate, solve
+    from towtank.api.points import Point, Run
+    from towtank.api.progress import Progress
+    from towtank.api.quantity import Interval, Quantity
+    from towtank.api.results import Results
+    from towtank.api.results import open_results as open
+    from towtank.api.sized import Cheaper, Due, Scenario, SizedObjective, SizedTier, WhatIf
+    from towtank.api.sizings import Sizing, size_model
+    from towtank.api.study import run
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "driving": ("Drive", "drive"),
+    "fits": ("Fit", "Prediction", "fit"),
+    "frames": ("Frame",),
+    "judged": ("Claim", "Comparison", "Objective"),
+    "measured": ("Doubt", "Tier", "Times", "Transaction", "Verdict"),
+    "models": ("ClassFigures", "PoolFigures", "Solution", "StationFigures", "simulate", "solve"),
+    "points": ("Point", "Run"),
+    "progress": ("Progress",),
+    "quantity": ("Interval", "Quantity"),
+    "results": ("Results", "open"),
+    "sized": ("Cheaper", "Due", "Scenario", "SizedObjective", "SizedTier", "WhatIf"),
+    "sizings": ("Sizing", "size_model"),
+    "study": ("run",),
+}
+_NAMES = {name: f"towtank.api.{module}" for module, names in _HOMES.items() for name in names}
+_OTHER_NAMES = {"open": "open_results"}
+"""Names of functions that would hide a builtin of Python in their own module."""
+
+__all__ = [
+    "Cheaper",
+    "Claim",
+    "ClassFigures",
+    "Comparison",
+    "Doubt",
+    "Drive",
+    "Due",
+    "Fit",
+    "Frame",
+    "Interval",
+    "Objective",
+    "Point",
+    "PoolFigures",
+    "Prediction",
+    "Progress",
+    "Quantity",
+    "Results",
+    "Run",
+    "Scenario",
+    "SizedObjective",
+    "SizedTier",
+    "Sizing",
+    "Solution",
+    "StationFigures",
+    "Tier",
+    "Times",
+    "Transaction",
+    "Verdict",
+    "WhatIf",
+    "drive",
+    "errors",
+    "fit",
+    "open",
+    "run",
+    "simulate",
+    "size_model",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name == "errors":
+        return import_module("towtank.errors")
+    if name not in _NAMES:
+        raise AttributeError(f"module 'towtank' has no attribute {name!r}")
+    found = getattr(import_module(_NAMES[name]), _OTHER_NAMES.get(name, name))
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """List the public names, whether they were imported yet or not."""
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""What ships: studies with their workloads and systems, kinds of services, observers, drivers, machines."""
+"""Everything that ships: studies with their workloads and systems, kinds of services, observers, drivers, machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.system.host_model import PROVIDERS
 from towtank.system.service_model import SERVICE_KINDS
 from towtank.units import format_size
 
-# What the probe and the scrapers read; the details are in docs/reference/run-folder.md.
+# Sources that the probe and the scrapers read; the details are in docs/reference/run-folder.md.
 OBSERVERS = {
     "host": "CPU, memory, page faults, disks, network, pressure and context switches of the machine, from /proc",
     "group": "CPU, memory, disk and open files of each service with all its processes, from /proc",
@@ -25,8 +25,8 @@ OBSERVERS = {
     "httpd": "status page of Apache httpd: workers, and requests by member of the balancer",
     "nginx": "status page of nginx, and requests by member from a log",
     "haproxy": "command socket of HAProxy: sessions, queues, and requests by member",
-    "glusterfs": "what a mount of GlusterFS tells below .meta",
-    "redis": "what Redis tells with INFO",
+    "glusterfs": "statistics of a GlusterFS mount, from its folder .meta",
+    "redis": "statistics of Redis, from INFO",
     "openldap": "monitor database of OpenLDAP: operations, threads, pages",
     "jetty": "statistics page of Jetty: requests, connections, heap",
     "gc_log": "log of a JVM's garbage collector: pauses, heap after a collection, allocation",
@@ -42,7 +42,7 @@ DRIVERS = {
 
 
 def catalogue() -> dict[str, list[dict[str, str]]]:
-    """Everything that ships, by section; each entry has at least `name` and `summary`."""
+    """Return everything that ships, by section; each entry has at least `name` and `summary`."""
     files = shipped()
     return {
         "studies": [_entry(file, name) for name, file in files.items()],
@@ -57,13 +57,13 @@ def catalogue() -> dict[str, list[dict[str, str]]]:
 
 
 def _sentence(text: str | None) -> str:
-    """A docstring's first line as a summary."""
+    """Return the first line of a docstring as a summary."""
     line = (text or "").splitlines()[0].rstrip(".")
     return line[:1].lower() + line[1:]
 
 
 def _machine(machine: Machine) -> str:
-    """Title, size and ratings of a machine in one line."""
+    """Render title, size and ratings of a machine in one line."""
     cpus = machine.cpus
     size = [f"{cpus} CPU{'' if cpus == 1 else 's'}"] if cpus is not None else []
     size += [format_size(machine.memory)] if machine.memory is not None else []
@@ -72,7 +72,7 @@ def _machine(machine: Machine) -> str:
 
 
 def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:
-    """Files that the studies name, each once."""
+    """Return entries for the files that the studies name, each once."""
     named = {(study.parent / str(_read(study).get(key, ""))).resolve(): None for study in studies.values()}
     return [_entry(file) for file in named if file.is_file()]
 
@@ -87,7 +87,7 @@ def _entry(file: Path, name: str | None = None) -> dict[str, str]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The content of a file; a file with faults is listed without a title rather than keeping the list away."""
+    """Read the content of a file; a faulty file is listed without a title, so that the others are listed too."""
     try:
         data = yamlfile.load(file).data
     except StudyError:

@@ -54,7 +54,7 @@ class Failed:
         return f"{self.part}: this part could not be made: {self.what}{place}"
 
     def document(self) -> dict[str, Any]:
-        """The entry of `failed_parts` in JSON documents."""
+        """Return the entry of `failed_parts` in JSON documents."""
         return {"part": self.part, "what": self.what, "fault_file": self.fault_file}
 
 
@@ -78,11 +78,11 @@ class Parts:
         return [each for each in self.failed if each.internal]
 
     def status(self, otherwise: ExitStatus) -> ExitStatus:
-        """The exit status: 1 if a part failed by a fault of Towtank."""
+        """Return the exit status: 1 if a part failed by a fault of Towtank."""
         return ExitStatus.INTERNAL if self.faults else otherwise
 
     def documents(self) -> list[dict[str, Any]]:
-        """`failed_parts` of a JSON document."""
+        """Return `failed_parts` of a JSON document."""
         return [each.document() for each in self.failed]
 
 
@@ -108,6 +108,12 @@ def contained() -> Iterator[Parts]:
         raise
     finally:
         _OPEN.reset(token)
+
+
+def failures_so_far() -> int:
+    """Return the number of parts that failed within the open boundary; 0 outside of one."""
+    parts = _OPEN.get()
+    return 0 if parts is None else len(parts.failed)
 
 
 def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:

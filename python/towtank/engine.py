@@ -1,4 +1,4 @@
-"""Where the engine is, and how its processes are started."""
+"""Finds the engine and starts its processes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from towtank import marking
 from towtank.errors import EngineError
 
 
 def binary() -> Path:
-    """Path of `towtank-engine`: `$TOWTANK_ENGINE`, beside this Python, or on the path.
+    """Return the path of `towtank-engine`: `$TOWTANK_ENGINE`, beside this Python, or on the path.
 
     Raises
     ------
     EngineError
-        If there is none.
+        If it is not installed.
     """
     named = os.environ.get("TOWTANK_ENGINE")
     beside = Path(sys.executable).with_name("towtank-engine")
@@ -32,7 +33,7 @@ def binary() -> Path:
     raise EngineError("towtank-engine is not installed", hint="run `make setup` in the checkout")
 
 
-# Soft limit of open files of started processes, within the hard limit: the value that systemd gives at most. Some
+# Soft limit of open files of started processes, within the hard limit: the largest value that systemd gives. Some
 # servers keep a table row for each file that they might open, so an unlimited value would cost memory.
 OPEN_FILES = 524_288
 # A login's soft limit of 1,024 is meant for programs that use `select`; a server under load needs more. A given number
@@ -58,7 +59,7 @@ def guarded(
     Parameters
     ----------
     command : list of str
-        What to run.
+        The command to run.
     cpus : list of int, optional
         CPUs that it may use; all by default.
     grace_s : float, default 5.0
@@ -76,20 +77,21 @@ def guarded(
 class EngineProcess:
     """The engine at work on one plan.
 
-    It watches its standard input, of which this process holds the only other end: it does not outlive us.
+    It watches its standard input, of which this process holds the only other end, so that it never outlives this
+    process.
 
     Parameters
     ----------
     plan : Path
         The plan, as JSON.
     log : Path
-        Where its messages go.
+        File for its messages.
     control : bool, default False
-        Whether it takes commands, see `tell`. Off by default because most plans have nothing to be told.
+        Whether it takes commands, see `send`. Off by default because most plans need none.
     enter : callable
-        Makes of its command one that goes first where it belongs, and then becomes it; as it is by default.
+        Returns a command that enters the place of the engine and then executes the given command; unchanged by default.
     environment : mapping of str to str, optional
-        Its environment; that of this process by default.
+        Its environment; that of this process with the mark of the run by default.
     """
 
     def __init__(
@@ -106,12 +108,13 @@ class EngineProcess:
         with log.open("ab") as stream:
             self._process = subprocess.Popen(
                 enter([str(binary().absolute()), "load", str(plan), "--live", mode]),
-                env=None if environment is None else dict(environment),
+                env=marking.environment() if environment is None else dict(environment),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,
                 start_new_session=True,  # Ctrl-C on the terminal is the conductor's business alone
-                # Python ignores SIGXFSZ, and so must the engine: a file size limit is an error to tell, not a death.
+                # Python ignores SIGXFSZ, and so must the engine: it reports a file size limit as an error and does not
+                # die.
                 restore_signals=False,
             )
         assert self._process.stdout is not None
@@ -125,11 +128,11 @@ class EngineProcess:
         return self._process.pid
 
     def status(self) -> int | None:
-        """Exit status, or None while it runs."""
+        """Return the exit status, or None while it runs."""
         return self._process.poll()
 
     def frames(self, wait_s: float) -> list[dict[str, Any]]:
-        """Live frames that came since the last call, after waiting at most `wait_s` for one."""
+        """Return the live frames that came since the last call, after waiting at most `wait_s` for one."""
         select.select([self._output], [], [], wait_s)
         chunk = self._output.read()
         if chunk == b"":  # its end is closed: wait for the process instead of spinning
@@ -143,8 +146,8 @@ class EngineProcess:
                 frames.append(json.loads(line))
         return [frame for frame in frames if isinstance(frame, dict)]
 
-    def tell(self, command: dict[str, Any]) -> None:
-        """Give a command; what it answers is among the frames. An engine that has ended is told nothing.
+    def send(self, command: dict[str, Any]) -> None:
+        """Send a command; its answer is among the frames. A command to an engine that has ended is dropped.
 
         Parameters
         ----------
@@ -157,7 +160,7 @@ class EngineProcess:
             self._process.stdin.flush()
 
     def stop(self) -> None:
-        """Ask it to finish: ramp down now, write everything. A second time: leave after writing what is there."""
+        """Ask it to finish: ramp down now, write everything. A second call: end after writing its present records."""
         if self.status() is None:
             self._process.terminate()
 
@@ -168,7 +171,7 @@ class EngineProcess:
         self._process.wait()
 
     def close(self) -> None:
-        """End it if it still runs, and let go of its pipes."""
+        """End it if it still runs, and close its pipes."""
         self.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:

@@ -46,7 +46,7 @@ def shortened(text: str) -> str:
 
 
 class ExitStatus(IntEnum):
-    """What `towtank` tells the shell; documented, never renumbered."""
+    """Exit statuses of `towtank`; documented, never renumbered."""
 
     DONE = 0
     INTERNAL = 1
@@ -67,7 +67,7 @@ class Fault:
     file : str
         The file as the user named it, or `<command line>`.
     line, column : int
-        Place of the value, both from 1; 0 where there is no place (a file that cannot be read), or only a line.
+        Place of the value, both from 1; 0 without a place (a file that cannot be read), or with a line only.
     where : str
         Path of keys, as `groups.editors.mix`; empty for the whole file.
     message : str
@@ -143,7 +143,7 @@ class EngineError(TowtankError):
 
 
 class MeasurementError(TowtankError):
-    """What was measured cannot carry the answer; the results are kept."""
+    """A measurement cannot carry the answer; the results are kept."""
 
     exit_status = ExitStatus.INVALID_MEASUREMENT
 

@@ -9,23 +9,28 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 _TWO_DIGITS = 355
 """Leading three digits of an error below which it is given with two digits, else with one: rule of [1]_."""
 FEW_DIGITS = 3
 """Digits of a value whose error is not known. [1]"""
 _MOST_PLACES = 12
+# Below this share of a value the width of an interval is the rounding of sums.
+_NOISE = 1e-14
 # Above this share, and with more places of a per cent than these, an interval shows only nines.
 _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
 # From this value on `.4g` writes a power of ten.
 _FOUR_DIGITS = 9999.5
+# From this value on `.3g` writes a power of ten.
+_THREE_DIGITS = 999.5
 # Units of durations: below, factor to seconds, name.
 _DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
 
 
 def last_place(error: float) -> int:
-    """Power of ten of the last digit that an error supports.
+    """Return the power of ten of the last digit that an error supports.
 
     Parameters
     ----------
@@ -66,19 +71,27 @@ def places_of(value: float, low: float, high: float) -> int | None:
 
     Notes
     -----
-    The error is half the width of the interval, or the distance to its only finite end. If the interval excludes zero,
-    the value keeps its first digit, however long the interval is on its other side: 4.3 [0.5, 90] is 4 [0, 90] and not
-    0 [0, 90].
+    The error is half the width of the interval, at most twice its shorter side but no less than a tenth of that, or
+    the distance to its only finite end: 22.7 [17.8, 98] is 23 [18, 98] and not 20 [20, 100]. If the interval excludes
+    zero, the value keeps its first digit, however long the interval is on its other side: 4.3 [0.5, 90] is 4 [0, 90]
+    and not 0 [0, 90].
 
     Examples
     --------
     >>> places_of(433.6, 425.2, 442.1), places_of(14321.0, 12900.0, 15600.0), places_of(4.3, 0.5, 90.0)
     (0, -2, 0)
+    >>> places_of(22.7, 17.8, 98.0), places_of(22.7, 22.69, 98.0), places_of(0.0, 0.0, 5.0)
+    (0, 0, 1)
+    >>> places_of(1.0, 1 - 2**-53, 1 + 2**-52) is None
+    True
     """
     error = (high - low) / 2
+    shorter = min(value - low, high - value)
+    if math.isfinite(error) and 0 < shorter < error / 2:
+        error = max(2 * shorter, error / 10)
     if math.isinf(error):
         error = max(value - low if math.isfinite(low) else 0.0, high - value if math.isfinite(high) else 0.0)
-    if not error > 0 or not math.isfinite(error):
+    if not error > _NOISE * abs(value) or not math.isfinite(error):
         return None
     place = last_place(error)
     if value and (low > 0 or high < 0):
@@ -153,15 +166,28 @@ def duration_estimate(value: float, low: float, high: float) -> str:
     return number_estimate(value / length, low / length, high / length, unit)
 
 
+def durations_like(others: Sequence[float], value: float, low: float, high: float) -> tuple[list[str], str]:
+    """Write other durations with the digits of an estimated one, and name their unit.
+
+    Examples
+    --------
+    >>> durations_like((0.0181, 0.0499), 0.0452, 0.0371, 0.0633)
+    (['18', '50'], 'ms')
+    """
+    length, unit = duration_unit(value or max(abs(low), abs(high)))
+    places = places_of(value / length, low / length, high / length)
+    return [rounded_text(other / length, places) for other in others], unit
+
+
 def in_words(value: float, low: float, high: float, unit: str = "") -> str:
     """Write an estimate for running text.
 
     Examples
     --------
-    >>> in_words(11.43, 10.12, 12.79), in_words(433.6, 425.2, 442.1, "ms")
-    ('11.4 (10.1 to 12.8)', '434 (425 to 442) ms')
+    >>> in_words(11.43, 10.12, 12.79), in_words(433.6, 425.2, 442.1, "ms"), in_words(1.0, -2.0, 4.0)
+    ('11.4 (10.1 to 12.8)', '434 (425 to 442) ms', '1.0 (−2.0 to 4.0)')
     """
-    shown, lowest, highest = interval_texts(value, low, high)
+    shown, lowest, highest = (text.replace("-", "−") for text in interval_texts(value, low, high))
     return f"{shown} ({lowest} to {highest}){unit and ' '}{unit}"
 
 
@@ -175,6 +201,44 @@ def duration_in_words(value: float, low: float, high: float) -> str:
     """
     length, unit = duration_unit(value or max(abs(low), abs(high)))
     return in_words(value / length, low / length, high / length, unit)
+
+
+def error_estimate(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
+    """Write by how much a prediction is off, in per cent, with the digits that its band supports.
+
+    Parameters
+    ----------
+    predicted, measured : float
+        Of one unit, `measured` above 0.
+    band : sequence of float or None
+        Ends of the band of the prediction; None if it is not known, with an end of None unbounded.
+
+    Examples
+    --------
+    >>> error_estimate(54.1, (48.6, 59.9), 54.4), error_estimate(105.8, (104.8, 107.4), 104.0)
+    ('-1 [-11, 10] %', '+1.7 [0.8, 3.3] %')
+    >>> error_estimate(330.0, None, 312.0)
+    '+5.8 %'
+    """
+    low, high = band or (None, None)
+    ends = None if low is None or high is None else (low / measured - 1, high / measured - 1)
+    return relative_error(predicted / measured - 1, ends)
+
+
+def relative_error(value: float, interval: Sequence[float | None] | None) -> str:
+    """Write a relative error in per cent with its sign; with two digits if its interval has an unknown end.
+
+    Examples
+    --------
+    >>> relative_error(-0.0109, (-0.106, 0.097)), relative_error(0.0575, None)
+    ('-1 [-11, 10] %', '+5.8 %')
+    """
+    low, high = interval or (None, None)
+    if low is None or high is None:
+        return f"{100 * value:+.2g} %"
+    text = number_estimate(100 * value, 100 * low, 100 * high, "%")
+    shows_zero = not text.partition(" ")[0].strip("0.")
+    return text if value < 0 or shows_zero else f"+{text}"
 
 
 def rate_estimate(value: float, low: float, high: float) -> str:
@@ -200,7 +264,8 @@ def share_estimate(value: float, low: float, high: float) -> str:
     'above 99.9 %'
     """
     places = places_of(100 * value, 100 * low, 100 * high)
-    if low > _ALMOST_ALL and high <= 1 and places is not None and places > _NINES_AT_MOST:
+    below_all = 1 - value > _NOISE / 2  # a share that is all but for rounding is 100 %
+    if low > _ALMOST_ALL and high <= 1 and below_all and (places is None or places > _NINES_AT_MOST):
         return "above 99.9 %"
     return number_estimate(100 * value, 100 * low, 100 * high, "%")
 
@@ -234,7 +299,7 @@ def few_digits(value: float) -> str:
 
     Examples
     --------
-    >>> few_digits(14321.0), few_digits(0.60061), few_digits(271.47)
-    ('14,300', '0.601', '271')
+    >>> few_digits(14321.0), few_digits(0.60061), few_digits(271.47), few_digits(999.7)
+    ('14,300', '0.601', '271', '1,000')
     """
-    return f"{value:,.3g}" if abs(value) < 1e3 else f"{significant(value, FEW_DIGITS):,.0f}"
+    return f"{value:,.3g}" if abs(value) < _THREE_DIGITS else f"{significant(value, FEW_DIGITS):,.0f}"

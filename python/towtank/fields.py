@@ -1,4 +1,4 @@
-"""What the models of all files are made of: the strict base model and fields for quantities with units."""
+"""Parts of the models of all files: the strict base model and fields for quantities with units."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
 class FileModel(BaseModel):
     """A part of a file: unknown keys are faults, values are not converted silently, nothing changes later."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, serialize_by_alias=True)
+    # A command reads few of the many forms: each is built when it is first used.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, serialize_by_alias=True, defer_build=True)
 
     @model_validator(mode="wrap")
     @classmethod
     def _name_known_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Tell with every unknown key which ones are known: pydantic itself does not say."""
+        """Add the known keys to the error for every unknown key, which pydantic itself does not do."""
         try:
             return handler(data)
         except ValidationError as error:
@@ -49,7 +50,7 @@ class FileModel(BaseModel):
 
 
 def _detail(problem: Any, known: list[str]) -> InitErrorDetails:
-    """Give a problem as pydantic wants it back, an unknown key of this very model with the known ones."""
+    """Return a problem in the form that pydantic requires, an unknown key of this very model with the known ones."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden" and len(problem["loc"]) == 1:
         kind, context = "unknown_key", {"known": known}
@@ -71,12 +72,12 @@ def _schema(units_by_name: dict[str, Any], *examples: str) -> WithJsonSchema:
 
 
 def mapping_or_plain(value: Any) -> str:
-    """Tell the two forms of a value that may be a mapping or something plain; a discriminator of unions."""
+    """Distinguish a mapping from a plain value; a discriminator of unions."""
     return "<mapping>" if isinstance(value, dict | FileModel) else "<plain>"
 
 
 def one_or_more(value: object) -> object:
-    """One value stands for a list of it."""
+    """Return a list; a single value becomes a list of one."""
     return value if isinstance(value, list) else [value]
 
 
@@ -93,7 +94,7 @@ def _positive(value: float) -> float:
 
 
 def _text(value: object) -> object:
-    """Accept the numbers and switches that YAML makes of bare words as the text they were."""
+    """Turn the numbers and switches that YAML makes of bare words back into text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -129,6 +130,6 @@ DataRate = Annotated[
 PositiveRate = Annotated[Rate, AfterValidator(_positive)]
 Share = Annotated[float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")]
 Name = Annotated[str, AfterValidator(_name)]
-# What needs no quotes in a statement, an address or a file of options.
+# Text that needs no quotes in a statement, an address or a file of options.
 Word = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.~-]+$")]
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]

@@ -1,4 +1,4 @@
-"""Checking any file of a user by its `schema` key."""
+"""Checks a user's file of any kind, which its `schema` key names."""
 
 from __future__ import annotations
 
@@ -8,32 +8,19 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
-from towtank.model import check_model
-from towtank.model.file import SCHEMA as MODEL
-from towtank.record.script import SCHEMA as BROWSER_SCRIPT
-from towtank.record.script import check_script
-from towtank.size.machine_file import SCHEMA as MACHINE
-from towtank.size.machines import check_machines
-from towtank.size.reading import check_sizing
-from towtank.size.rules import check_rules, check_sheet
-from towtank.size.rules.file import SCHEMA as RULES
-from towtank.size.rules.file import SHEET_SCHEMA as SHEET
-from towtank.size.sizing_file import SCHEMA as SIZING
-from towtank.study import load_study
-from towtank.study.model import SCHEMA as STUDY
-from towtank.system.model import SCHEMA as SYSTEM
-from towtank.system.model import check_system
 from towtank.units import shown
-from towtank.workload.loading import check_workload
-from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL, MACHINE, SIZING, RULES, SHEET)
+SCHEMAS = (
+    "towtank/study/1", "towtank/workload/1", "towtank/system/1", "towtank/browser-script/1", "towtank/model/1",
+    "towtank/machine/1", "towtank/sizing/1", "towtank/rule-file/1", "towtank/sheet/1",
+)  # fmt: skip
+"""Values of the key `schema`; the models of each kind are imported only where a file of the kind is checked."""
 
 
 @dataclass
 class FileReport:
-    """What was found in a file, and in the files it names.
+    """Faults of a file, and of the files that it names.
 
     Attributes
     ----------
@@ -41,7 +28,7 @@ class FileReport:
         As the user named it.
     kind : str
         `study`, `workload`, `system`, `browser-script`, `model`, `machine`, `sizing`, `rule-file`, `sheet`;
-        empty where that cannot be told.
+        empty if the kind is unknown.
     faults : list of Fault
         Sorted by place.
     """
@@ -52,7 +39,7 @@ class FileReport:
 
 
 def check_file(path: Path | str) -> FileReport:
-    """Check a file of any kind; a study with the workload and the system it names."""
+    """Check a file of any kind; a study together with its workload and its system."""
     report = FileReport(str(path))
     try:
         document = yamlfile.load(path)
@@ -60,34 +47,82 @@ def check_file(path: Path | str) -> FileReport:
         if fault is not None:
             report.faults = [fault]
             return report
-        report.kind = str(document.data.get("schema", MODEL)).split("/")[1]
-        report.faults = _check(document, report.kind, path)
+        report.kind = str(document.data.get("schema", "towtank/model/1")).split("/")[1]
+        report.faults = _check_study(path) if report.kind == "study" else _CHECKS[report.kind](document)
     except StudyError as error:
         report.faults = error.faults
     return report
 
 
+def _check_study(path: Path | str) -> list[Fault]:
+    from towtank.study import load_study  # noqa: PLC0415
+
+    study = load_study(path)
+    return [] if study.sizing_path is None else _check_sizing(yamlfile.load(study.sizing_path))
+
+
+def _check_workload(document: Document) -> list[Fault]:
+    from towtank.workload.loading import check_workload  # noqa: PLC0415
+
+    return check_workload(document, {})[1]
+
+
+def _check_system(document: Document) -> list[Fault]:
+    from towtank.system.model import check_system  # noqa: PLC0415
+
+    return check_system(document)[1]
+
+
+def _check_script(document: Document) -> list[Fault]:
+    from towtank.record.script import check_script  # noqa: PLC0415
+
+    return check_script(document)[1]
+
+
+def _check_model(document: Document) -> list[Fault]:
+    from towtank.model import check_model  # noqa: PLC0415
+
+    return check_model(document)
+
+
+def _check_machines(document: Document) -> list[Fault]:
+    from towtank.size.machines import check_machines  # noqa: PLC0415
+
+    return check_machines(document)
+
+
+def _check_sizing(document: Document) -> list[Fault]:
+    from towtank.size.reading import check_sizing  # noqa: PLC0415
+
+    return check_sizing(document)
+
+
+def _check_rules(document: Document) -> list[Fault]:
+    from towtank.size.rules import check_rules  # noqa: PLC0415
+
+    return check_rules(document)
+
+
+def _check_sheet(document: Document) -> list[Fault]:
+    from towtank.size.rules import check_sheet  # noqa: PLC0415
+
+    return check_sheet(document)
+
+
 _CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
-    "workload": lambda document: check_workload(document, {})[1],
-    "browser-script": lambda document: check_script(document)[1],
-    "system": lambda document: check_system(document)[1],
-    "model": check_model,
-    "machine": check_machines,
-    "sizing": check_sizing,
-    "rule-file": check_rules,
-    "sheet": check_sheet,
+    "workload": _check_workload,
+    "system": _check_system,
+    "browser-script": _check_script,
+    "model": _check_model,
+    "machine": _check_machines,
+    "sizing": _check_sizing,
+    "rule-file": _check_rules,
+    "sheet": _check_sheet,
 }
 
 
-def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
-    if kind in _CHECKS:
-        return _CHECKS[kind](document)
-    study = load_study(path)
-    return [] if study.sizing_path is None else check_sizing(yamlfile.load(study.sizing_path))
-
-
 def _schema_fault(document: Document) -> Fault | None:
-    """Say what is wrong with the key that tells the kind of the file, or nothing."""
+    """Return the fault of the key that names the kind of the file; None if it is correct."""
     root = document.root
     allowed = ", ".join(SCHEMAS)
     if not isinstance(root.value, dict):

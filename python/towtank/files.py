@@ -23,11 +23,19 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""Errors of the system for a place that accepts no file at all; a full disk is not among them."""
+"""Error numbers of a place that accepts no file at all; a full disk is not among them."""
 
 
 class NotAFileError(OSError):
     """The path of a file names something else, such as a device, which must not be replaced."""
+
+
+def is_regular_file(path: Path) -> bool:
+    """Return True if a path is an existing regular file; False, too, if no file can have such a name."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or with a zero byte
+        return False
 
 
 def engine_path(path: Path) -> str:
@@ -79,7 +87,7 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    """Force the names in a folder to disk, where its file system can do that and it may be read.
+    """Force the names in a folder to disk, if its file system can do that and it may be read.
 
     Without it a loss of power may leave the old file.
     """

@@ -1,4 +1,4 @@
-"""A connection of HTTP to the number that a host's name was checked to have, whatever the name has become since."""
+"""An HTTP connection to the address to which a host's name was checked to resolve, even if the name changes later."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PinnedConnection(http.client.HTTPConnection):
         self.default_port = 443 if self._context else 80  # left out of the header Host
 
     def connect(self) -> None:
-        """Connect to the number."""
+        """Connect to the address."""
         plain = socket.create_connection((self._address, self.port), self.timeout)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = self._context.wrap_socket(plain, server_hostname=self.host) if self._context else plain

@@ -71,7 +71,7 @@ def _writer_of(schema: Any) -> Any:
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a kind of file: a key of `FILES`."""
+    """Return the JSON Schema (draft 2020-12) of a kind of file: a key of `FILES`."""
     schema = FILES[kind].model_json_schema(by_alias=True, mode="validation", schema_generator=_Schema)
     if kind == "system":
         _add_services(schema)
@@ -84,25 +84,26 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 
 def _add_services(schema: dict[str, Any]) -> None:
-    """Put the kinds of services, which are known by registration only, into the schema of system files."""
+    """Add the kinds of services, which are known by registration only, to the schema of system files, by name."""
+    kinds = dict(sorted(SERVICE_KINDS.items()))
     definitions = schema.setdefault("$defs", {})
-    for model in SERVICE_KINDS.values():
+    for model in kinds.values():
         part = model.model_json_schema(by_alias=True, mode="validation", schema_generator=_Schema)
         definitions.update(part.pop("$defs", {}))
         definitions[model.__name__] = part
     services = schema["properties"]["services"]
     services["additionalProperties"] = {
-        "oneOf": [{"$ref": f"#/$defs/{model.__name__}"} for model in SERVICE_KINDS.values()],
+        "oneOf": [{"$ref": f"#/$defs/{model.__name__}"} for model in kinds.values()],
         "discriminator": {
             "propertyName": "kind",
-            "mapping": {kind: f"#/$defs/{model.__name__}" for kind, model in SERVICE_KINDS.items()},
+            "mapping": {kind: f"#/$defs/{model.__name__}" for kind, model in kinds.items()},
         },
     }
     schema["$defs"] = dict(sorted(definitions.items()))
 
 
 def documents(root: Path) -> dict[Path, str]:
-    """All generated files of a checkout with their texts."""
+    """Return all generated files of a checkout with their texts."""
     texts = {root / "schema" / f"{kind}.json": _text(json_schema(kind)) for kind in FILES}
     pages = {root / name: (root / name).read_text("utf-8") for name in REFERENCES if (root / name).exists()}
     tabled = {model for text in pages.values() for model in _NAMED.findall(text)}
@@ -134,7 +135,7 @@ def with_tables(text: str, tabled: Container[str] = ()) -> str:
 
 
 def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
-    """Tables of the models of a kind of file that no page has a table of, under the words that other tables use."""
+    """Render tables of the models of a kind of file that no page has yet, under the words that other tables use."""
     parts = {
         name: part for name, part in schema.get("$defs", {}).items() if name not in tabled and "properties" in part
     }
@@ -142,7 +143,7 @@ def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
 
 
 def table(schema: dict[str, Any]) -> str:
-    """Table of the keys of one model: key, form, default, meaning."""
+    """Render the table of the keys of one model: key, form, default, meaning."""
     required = schema.get("required", [])
     lines = ["| key | form | default | meaning |", "|---|---|---|---|"]
     for key, part in schema["properties"].items():
@@ -159,7 +160,7 @@ def _default(part: dict[str, Any]) -> str:
 
 
 def form(part: dict[str, Any]) -> str:
-    """What a value looks like, in a few words."""
+    """Describe the form of a value in a few words."""
     if "$ref" in part:
         return _words(part["$ref"].rpartition("/")[2])
     if "const" in part:
@@ -189,5 +190,5 @@ def _plain(part: dict[str, Any]) -> str:
 
 
 def _words(name: str) -> str:
-    """`ContentServerSettings` as `content server settings`."""
+    """Render `ContentServerSettings` as `content server settings`."""
     return re.sub(r"(?<!^)([A-Z])", r" \1", name).lower()

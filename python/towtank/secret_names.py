@@ -36,7 +36,7 @@ _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a key, a header or a parameter of this name holds a secret.
+    """Return True if a key, a header or a parameter of this name holds a secret.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def may_be_secret_name(name: str) -> bool:
-    """Whether a key, a header or a parameter of this name holds a secret, or may hold one, and is hidden.
+    """Return True if a key, a header or a parameter of this name may hold a secret, and is hidden.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def may_be_secret_name(name: str) -> bool:
 
 
 def is_harmless_name(name: str) -> bool:
-    """Whether a plain value of this name in a query may be shown.
+    """Return True if a plain value of this name in a query may be shown.
 
     Examples
     --------

@@ -73,7 +73,7 @@ def redacted_text(text: str) -> str:
 
 
 def _hidden_login(found: re.Match[str]) -> str:
-    """A database's user alone is no secret; a word that HTTP is given alone often is a token."""
+    """Hide a login; the user of a database alone is no secret, but in HTTP a single word often is a token."""
     is_user = ":" not in found["login"] and not found["scheme"].lower().startswith("http")
     return found[0] if is_user else f"{found['scheme']}{HIDDEN}@"
 
@@ -149,13 +149,13 @@ def _hidden(value: Any, parameters: Collection[str]) -> Any:
 
 
 def _is_secret_path(path: str, parameters: Collection[str]) -> bool:
-    """Whether a path names a secret; the name of a step (`POST /token`) is not a path."""
+    """Return True if a path names a secret; the name of a step (`POST /token`) is not a path."""
     section, _, name = path.rpartition(".")
     return (may_be_secret_name(path) and not _STEP.search(path)) or (section == "parameters" and name in parameters)
 
 
 def redacted_setting(setting: str, parameters: Collection[str] = ()) -> str:
-    """Put `***` in place of the value of `path=value` where the path names a secret, or of secrets in that value.
+    """Put `***` in place of the value of `path=value` if the path names a secret, or of secrets in that value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checking the tree of a file against a model: all faults at once, each at its place, in the words of the house."""
+"""Checks the tree of a file against a model: all faults at once, each at its place, in Towtank's own words."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-# Each round takes at least one level of wrong values out; more levels than these no file of ours has.
+# Each round removes at least one level of wrong values; no file has more levels than this.
 ROUNDS_AT_MOST = 20
 
 
 @dataclass
 class Checked(Generic[ModelT]):
-    """What checking a tree against a model gave.
+    """Result of checking a tree against a model.
 
     Attributes
     ----------
     model : model or None
-        The model of the tree without what is wrong; None where nothing useful is left.
+        The model of the tree without its wrong parts; None if nothing useful is left.
     tree : Node
         The tree that `model` was made from; its nodes keep the places they had in the file.
     faults : list of Fault
@@ -38,10 +38,10 @@ class Checked(Generic[ModelT]):
 
 
 def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
-    """Check a tree against a model, and go on behind the faults.
+    """Check a tree against a model, and continue after faults.
 
-    What is wrong is taken out and the rest checked again, so that checks of meaning can still run on what is right
-    and all faults come at once.
+    Wrong parts are removed and the rest is checked again, so that checks of meaning can run on the correct parts and
+    all faults are reported at once.
     """
     rest = root.copy()
     if not isinstance(root.value, dict):
@@ -62,12 +62,12 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
 
 
 def _wrong_node(root: Node, problem: Any, path: Path_) -> Node:
-    """The node that a problem is about: of a missing key, the mapping that lacks it."""
+    """Return the node that a problem is about: of a missing key, the mapping that lacks it."""
     return find(root, path[:-1] if problem["type"] == "missing" else path)[0]
 
 
 def _take_out(root: Node, wrong: Node) -> bool:
-    """Take a node out of a tree; false when it is the root."""
+    """Remove a node from a tree; return False if it is the root."""
     if wrong is root:
         return False
     for node in root.walk():
@@ -90,7 +90,7 @@ _MUST_BE = {
     "none_required": "must be nothing",
     "string_too_short": "must not be empty",
 }
-# The key of the bound in what pydantic tells, and how it is said.
+# The key of the bound in pydantic's problem, and the wording of the message.
 _BOUNDS = {
     "greater_than": ("gt", "must be above {}"),
     "greater_than_equal": ("ge", "must be at least {}"),
@@ -103,7 +103,7 @@ _BOUNDS = {
 
 
 def _as_fault(root: Node, problem: Any, path: Path_) -> Fault:
-    """Say a problem of pydantic in the words of the house."""
+    """Describe a problem of pydantic in Towtank's own words."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind in {"extra_forbidden", "unknown_key"}:
         return _unknown_key(root, problem, path)
@@ -113,7 +113,7 @@ def _as_fault(root: Node, problem: Any, path: Path_) -> Fault:
 
 
 def message_of(problem: Any) -> str:
-    """Say what a value must be and what it is."""
+    """Describe the expected value and the actual one."""
     kind, context, value = problem["type"], problem.get("ctx", {}), problem["input"]
     got = f", got {shown(value)} instead"
     if kind == "literal_error":

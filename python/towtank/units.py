@@ -72,7 +72,7 @@ def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fracti
 
 
 def shown(value: object) -> str:
-    """Show a value of a file as its writer knows it, shortened."""
+    """Render a value as it stands in the file, shortened."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -342,7 +342,7 @@ def exact_share(ratio: float) -> str:
 
 
 def _digits(value: float | Decimal) -> str:
-    """The shortest digits that give the same value."""
+    """Return the shortest digits that give the same value."""
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     text = f"{value:f}"

@@ -69,7 +69,7 @@ class Node:
     keys: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def plain(self) -> Any:
-        """The value as plain Python data."""
+        """Return the value as plain Python data."""
         if isinstance(self.value, dict):
             return {key: child.plain() for key, child in self.value.items()}
         if isinstance(self.value, list):
@@ -86,7 +86,7 @@ class Node:
         return Node(value, self.path, self.line, self.column, self.file, dict(self.keys))
 
     def child(self, key: str | int) -> Node | None:
-        """The value under a key or index, if there is one."""
+        """Return the value under a key or index, if it exists."""
         if isinstance(self.value, dict):
             return self.value.get(key)
         if isinstance(self.value, list) and isinstance(key, int) and 0 <= key < len(self.value):
@@ -95,7 +95,7 @@ class Node:
         return None
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it."""
+        """Yield this node and all below it."""
         yield self
         children = self.value.values() if isinstance(self.value, dict) else self.value
         if isinstance(self.value, dict | list):
@@ -118,7 +118,7 @@ class Document:
         return self.root.plain()
 
     def node(self, path: Path_) -> Node:
-        """The node at a path, or the deepest one above it that exists."""
+        """Return the node at a path, or the deepest one above it that exists."""
         return find(self.root, path)[0]
 
     def fault(self, path: Path_, message: str, *, key: bool = False) -> Fault:
@@ -196,12 +196,16 @@ def load(path: Path | str) -> Document:
         With one fault if it cannot be read or is not YAML, with all of them for repeated keys.
     """
     name = str(path)
-    text = _read_text(Path(path), name)
+    return read(_read_text(Path(path), name), name)
+
+
+def read(text: str, name: str) -> Document:
+    """Read the text of a YAML file; raises as `load` does."""
     builder = _Builder(name)
     root = builder.build(text)
     if builder.faults:
         raise StudyError(builder.faults)
-    return Document(name, Path(path), root, text)
+    return Document(name, Path(name), root, text)
 
 
 def _read_text(path: Path, name: str) -> str:
@@ -224,7 +228,7 @@ def _read_text(path: Path, name: str) -> str:
 
 
 def decoded(raw: bytes, name: str | Path) -> str:
-    """Text of the bytes of a file, in UTF-8 with or without a byte order mark.
+    """Decode the bytes of a file as UTF-8, with or without a byte order mark.
 
     Raises
     ------
@@ -262,7 +266,7 @@ class _Builder:
         return root
 
     def _events(self, text: str) -> Iterator[Event]:
-        """Parse; what the parser refuses becomes one fault at its place."""
+        """Parse; an error of the parser becomes one fault at its place."""
         yaml = YAML(typ="safe", pure=True)
         try:
             yield from yaml.parse(text)
@@ -402,6 +406,6 @@ def merge(base: Node, over: Node) -> Node:
 
 
 def did_you_mean(word: object, known: Iterator[str] | list[str]) -> str:
-    """`, did you mean 'x'?` for the known word most like this one, or nothing."""
+    """Render `, did you mean 'x'?` for the known word most like this one; empty if none is similar."""
     near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)
     return f", did you mean {near[0]!r}?" if near else ""

@@ -1,1 +1,1 @@
-"""Faults planted one at a time, to see which of them the tests notice."""
+"""Plant faults one at a time, to find those that no test detects."""

@@ -1,4 +1,4 @@
-"""The command: draws a sample, judges it, and reports."""
+"""The command: draw a sample of faults, judge it, and report."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from pathlib import Path
 from planting import equivalents, rust, tests
 from planting.judging import Copy
 from planting.places import Place, places
+from planting.share import is_short, share_text
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "towtank"
 WORK = ROOT / "target" / "plant"
 ROOMS = ("analysis", "model", "size")
-# Tests that are run before the others, and at most after them: their number, and their time. [1], [s]
+# Bounds of the tests that run first, and of those after them: their number, and their time. [1], [s]
 _NEAR = (20, 10.0)
 _AT_MOST = (150, 120.0)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a fault: `noticed`, `not noticed`, `not executed`; how many tests ran."""
+    """Result of a fault: `noticed`, `not noticed`, `not executed`; with the number of tests that ran."""
 
     place: Place
     outcome: str
@@ -45,7 +46,7 @@ def all_places() -> list[Place]:
 
 
 def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: float) -> list[str]:
-    """Return tests in their order that together keep the limits, at least one; one that takes too long is left out."""
+    """Return tests in their order that together keep the limits, at least one, without tests that take too long."""
     chosen: list[str] = []
     spent = 0.0
     for name in names:
@@ -56,7 +57,7 @@ def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: f
 
 
 def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
-    """Plant one fault, and run the tests that execute it, the nearest before the others; then those beside them."""
+    """Plant one fault, and run the tests that execute it, the nearest first; then the others of the same files."""
     executing, seconds = executed.tests_of(place), executed.seconds
     if not executing:
         return Verdict(place, "not executed", 0)
@@ -71,7 +72,7 @@ def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
 
 
 def check(sample: list[Place], executed: tests.Executed, copy: Copy) -> None:
-    """Run the nearest tests without a fault: where one fails by itself, every fault would count as noticed."""
+    """Run the nearest tests without a fault: if one of them failed, every fault would count as noticed."""
     near = {test for place in sample for test in within(executed.tests_of(place), executed.seconds, *_NEAR)}
     if near and not copy.pass_all(sorted(near), sum(executed.seconds[test] for test in near)):
         sys.exit("error: a test fails without any fault; run `make test` first")
@@ -108,13 +109,15 @@ def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> 
 
 
 def main() -> int:
-    """Return exit status 1 where too many faults were not noticed, or an entry of the list is stale."""
+    """Return exit status 1 if too few faults were noticed, or an entry of the list is stale."""
     parser = argparse.ArgumentParser(description="Plants single faults, and reports what no test notices.")
-    parser.add_argument("--size", type=int, default=100, help="how many faults (default %(default)s)")
+    parser.add_argument("--size", type=int, default=100, help="number of faults (default %(default)s)")
     parser.add_argument("--seed", default=datetime.date.today().isoformat(), help="seed of the sample (today)")
     parser.add_argument("--only", default="", metavar="PATTERN", help="places whose FILE:LINE matches")
-    parser.add_argument("--keep", action="store_true", help="take the last record of who executes what, though stale")
-    parser.add_argument("--least", type=float, default=0.9, help="ratio to be noticed (default %(default)s)")
+    parser.add_argument("--keep", action="store_true", help="use the last record of executed lines, even if stale")
+    parser.add_argument(
+        "--least", type=float, default=0.9, help="ratio of a sample to be noticed (default %(default)s)"
+    )
     parser.add_argument("--rust", action="store_true", help="plant into the crate `queueing`, by cargo-mutants")
     options = parser.parse_args()
     python, of_rust = equivalents.read()
@@ -126,4 +129,5 @@ def main() -> int:
     verdicts = plant(options, python)
     say(table(verdicts))
     noticed = sum(verdict.outcome == "noticed" for verdict in verdicts)
-    return int(bool(stale) or noticed < options.least * len(verdicts))
+    say(share_text(noticed, len(verdicts)))
+    return int(bool(stale) or is_short(noticed, len(verdicts), options.least))

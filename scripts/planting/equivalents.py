@@ -1,4 +1,4 @@
-"""Faults that change no answer, each with its reason: `equivalent.yaml`."""
+"""Faults without effect on any answer, each with its reason: `equivalent.yaml`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Equivalent:
     reason: str
 
     def is_of(self, place: Place) -> bool:
-        """Whether a fault is this one."""
+        """Return True if a fault is this one."""
         same = (self.path, self.scope) == (place.path, place.scope) and self.was in ("", place.was)
         return same and self.planted in ("", place.planted)
 
@@ -47,7 +47,7 @@ def read(file: Path = FILE) -> tuple[list[Equivalent], dict[str, str]]:
 
 
 def stale(equivalents: list[Equivalent], package: Path) -> list[Equivalent]:
-    """Return the entries that no place of the package answers to."""
+    """Return the entries that match no place of the package."""
     return [
         entry
         for entry in equivalents

@@ -1,4 +1,4 @@
-"""One planted fault, and whether the tests that execute it notice."""
+"""Plant one fault, and run the tests that execute it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HEAVY = (
     "ruamel.yaml",
     "jinja2",
 )
-# A fault may make a search run on: longer than this is noticed.
+# Factor of the usual time above which a fault is noticed, as it may make a search endless.
 _TIMES_LONGER = 10.0
 _AT_LEAST_S = 60.0
 _POLL_S = 0.05
@@ -52,7 +52,7 @@ class Copy:
             importlib.import_module(name)
 
     def is_noticed(self, place: Place, tests: Sequence[str], seconds: float) -> bool:
-        """Whether a test fails, or takes much longer, with the fault in place."""
+        """Return True if a test fails, or takes much longer, with the fault in place."""
         file = self.package / place.path
         text = file.read_text("utf-8")
         file.write_text(place.planted_in(text), "utf-8")
@@ -62,7 +62,7 @@ class Copy:
             file.write_text(text, "utf-8")
 
     def pass_all(self, tests: Sequence[str], seconds: float) -> bool:
-        """Whether the tests pass in a process of their own, not far beyond their usual time."""
+        """Return True if the tests pass in a process of their own, not far beyond their usual time."""
         with tempfile.TemporaryFile() as output:
             process = os.fork()
             if process == 0:
@@ -86,7 +86,7 @@ class Copy:
 
 
 def _status_within(process: int, seconds: float) -> int | None:
-    """Return the status of a process that ends in time, else end it and its children."""
+    """Return the status of a process that ends in time; otherwise end it and its children."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         ended, status = os.waitpid(process, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""Places of Python code that a fault can be planted at, and the faults."""
+"""Places of Python code at which a fault can be planted, and the faults."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Place:
 
 
 def is_text(node: ast.expr) -> bool:
-    """Whether an operand is a text, which `+` and `%` join or fill, or a path, which `/` joins."""
+    """Return True if an operand is a text, which `+` and `%` join or fill, or a path, which `/` joins."""
     if isinstance(node, ast.Name | ast.Attribute):
         name = node.id if isinstance(node, ast.Name) else node.attr
         return name.endswith(_PATHS)
@@ -80,7 +80,7 @@ def is_text(node: ast.expr) -> bool:
 
 
 def faults(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the faults that can stand in place of an expression."""
+    """Yield the faults that can replace an expression."""
     if isinstance(node, ast.Compare):
         for index, operator in enumerate(node.ops):
             other = copy.deepcopy(node)

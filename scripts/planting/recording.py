@@ -1,4 +1,4 @@
-"""Plugin of pytest: which lines of the package each test executes, and how long it takes.
+"""Plugin of pytest: record the lines of the package that each test executes, and its time.
 
 Each process writes a file of its own into the folder of the data: the seconds of each test that passed, and the lines
 by file; under the empty name, the lines that were executed outside of tests, on import. Variables `PLANT_PACKAGE` and
@@ -22,7 +22,7 @@ DATA = Path(os.environ["PLANT_DATA"])
 
 
 class Recorder:
-    """Looks at the tests of one process."""
+    """Records the tests of one process."""
 
     def __init__(self) -> None:
         self.coverage = coverage.Coverage(data_file=None, include=[f"{PACKAGE}/*"], config_file=False)

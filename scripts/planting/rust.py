@@ -11,10 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from planting.share import is_short, share_text
+
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "target" / "tools"
 CRATE = "towtank-queueing"
-# A fault may make a solver run on; the tests of the crate take seconds.
+# Time limit: a fault may make a solver endless; the tests of the crate take seconds. [s]
 _TIMEOUT_S = 120
 # In the regular expressions of Rust an escaped blank is a fault.
 _SPECIAL = re.compile(r"([.^$*+?{}\[\]\\|()])")
@@ -40,14 +42,14 @@ def without_place(name: str) -> str:
 
 
 def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
-    """Plant a sample, and return exit status 1 where too many were not noticed, or an entry of the list is stale."""
+    """Plant a sample; return exit status 1 if too many were not noticed, or an entry of the list is stale."""
     program = installed()
     command = [program, "mutants", "--package", CRATE, "--dir", str(ROOT)]
     told = subprocess.run([*command, "--list"], check=True, capture_output=True, text=True).stdout
     names = told.splitlines()
     stale = set(listed) - {without_place(name) for name in names}
     for name in sorted(stale):
-        print(f"stale: there is no fault {name}", file=sys.stderr)
+        print(f"stale: no fault is named {name}", file=sys.stderr)
     names = [name for name in names if without_place(name) not in listed]
     sample = random.Random(seed).sample(names, min(size, len(names)))
     print(f"{len(sample)} of {len(names)} faults, seed {seed}", flush=True)
@@ -55,7 +57,7 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
     output.mkdir(parents=True, exist_ok=True)
     chosen = [argument for name in sample for argument in ("--re", exactly(name))]
     settings = ["--timeout", str(_TIMEOUT_S), "--profile", "checked", "--no-times", "--output", str(output)]
-    # Status 2 and 3 say that some were not noticed, or ran on; what became of each stands in a file.
+    # Status 2 and 3 mean that some were not noticed, or timed out; a file has the result of each.
     status = subprocess.run([*command, *settings, *chosen], check=False).returncode
     if status not in (0, 2, 3):
         return status
@@ -63,7 +65,7 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
 
 
 def report(outcomes: Path, least: float) -> int:
-    """Print what was not noticed, and the rate; return 1 where it is below the least."""
+    """Print the faults that were not noticed, and the rate; return 1 if it is below the least."""
     found: dict[str, list[str]] = {}
     for outcome in json.loads(outcomes.read_text("utf-8"))["outcomes"]:
         if outcome["scenario"] != "Baseline":
@@ -72,5 +74,5 @@ def report(outcomes: Path, least: float) -> int:
         print(f"not noticed: {name}")
     noticed = sum(len(found.get(summary, [])) for summary in ("CaughtMutant", "Timeout"))
     judged = noticed + len(found.get("MissedMutant", []))
-    print(f"{noticed} of {judged} noticed; {len(found.get('Unviable', []))} cannot be built")
-    return int(noticed < least * judged)
+    print(f"{share_text(noticed, judged)}; {len(found.get('Unviable', []))} cannot be built")
+    return int(is_short(noticed, judged, least))

@@ -25,13 +25,13 @@ FOLDERS = (
     "tests/results/exports",
     "tests/conduct/test_conduct_steering.py",
 )
-"""Tests that work in the process of pytest, and judge what the rooms state."""
+"""Tests that run in the process of pytest, and check the numbers of the rooms."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
 class Executed:
-    """Who executes what.
+    """Tests by the lines that they execute.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class Executed:
     def tests_of(self, place: Place) -> list[str]:
         """Return the tests that execute a place: first those of files of which most do, of them the fastest first.
 
-        What stands outside of functions is executed once, on import: every test that executes a line of the file may
-        depend on it; of a file without functions, every test that executes a line of its folder.
+        Lines outside of functions are executed once, on import: every test that executes a line of the file may depend
+        on them; of a file without functions, every test that executes a line of its folder.
         """
         lines = range(place.line, place.end_line + 1)
         found = set().union(*(self.by_line.get((place.path, line), set()) for line in lines))
@@ -69,7 +69,7 @@ class Executed:
         return any((place.path, line) in self.by_line for line in range(place.line, place.end_line + 1))
 
     def beside(self, tests: list[str]) -> list[str]:
-        """Return the other tests of the same files: they may share what one test made, as a fixture does."""
+        """Return the other tests of the same files: they may share objects that a test made, as a fixture does."""
         files = {_file(test) for test in tests}
         others = {test for test in self.seconds if _file(test) in files} - set(tests)
         return sorted(others, key=lambda test: (self.seconds[test], test))
@@ -80,7 +80,7 @@ def _file(test: str) -> str:
 
 
 def state_of(package: Path, folders: tuple[str, ...]) -> str:
-    """Return a mark of the package and the tests: it changes with every change of a file."""
+    """Return a digest of the package and the tests, which changes with every change of a file."""
     digest = hashlib.sha256()
     for place in (package, *(_ROOT / name for name in folders), _ROOT / "tests" / "support"):
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
@@ -90,7 +90,7 @@ def state_of(package: Path, folders: tuple[str, ...]) -> str:
 
 
 def recorded(package: Path, data: Path, keep: bool, folders: tuple[str, ...] = FOLDERS) -> Executed:
-    """Return who executes what; the tests run where the tree has changed since, unless `keep` takes the last record."""
+    """Return the tests by executed lines; run them if the tree has changed, unless `keep` accepts the last record."""
     mark, state = data / "state", state_of(package, folders)
     if not mark.exists() or (not keep and mark.read_text() != state):
         for path in data.glob("*.json"):
@@ -107,7 +107,7 @@ def _python_path(package: Path) -> str:
 
 
 def read(data: Path) -> Executed:
-    """Read what the plugin wrote."""
+    """Read the files of the plugin."""
     seconds: dict[str, float] = {}
     by_line: dict[tuple[str, int], set[str]] = defaultdict(set)
     for path in sorted(data.glob("*.json")):

@@ -19,14 +19,14 @@ SECOND = 1_000_000_000
 
 def script(**changes):
     """Forty users, forty transactions a second: enough for p99 in 300 s, too few in 40 s."""
-    one = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
-    return replace(one, **changes)
+    base = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
+    return replace(base, **changes)
 
 
 def rewrite(path, change):
     """Change every document of a stream; `change` returns the new document, or None to leave it out."""
-    documents = [change(one) for one in list(lines.read(path))]
-    path.write_bytes(b"".join(lines.encode(one) for one in documents if one is not None))
+    documents = [change(document) for document in list(lines.read(path))]
+    path.write_bytes(b"".join(lines.encode(document) for document in documents if document is not None))
 
 
 def change_engine(run, **fields):
@@ -43,7 +43,9 @@ def on_samples(change):
 
 
 def reasons(run, limits=None):
-    return {one["kind"]: one for one in reversed(summarize_run(run, limits, tables=False)["verdict"]["reasons"])}
+    return {
+        reason["kind"]: reason for reason in reversed(summarize_run(run, limits, tables=False)["verdict"]["reasons"])
+    }
 
 
 def generator_saturated(run):
@@ -96,6 +98,14 @@ def died(run):
         document["groups"]["content"]["alive"] = at < 20
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def held(run):
+    events = [
+        {"k": kind, "t_ns": MONOTONIC_NS + at * SECOND, "wall_ns": 1, "service": "content"}
+        for kind, at in (("service_held", 9), ("service_goes_on", 13), ("service_held", 20), ("engine_ended", 22))
+    ]
+    (run.path / "events.ndjson").write_bytes(b"".join(map(lines.encode, events)))
 
 
 def died_by_event(run):
@@ -157,6 +167,20 @@ def clock_jump(run):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def suspended(run):
+    """Asleep for a minute: the wall clock went on meanwhile, the monotonic one did not."""
+    events = [
+        {"k": kind, "t_ns": MONOTONIC_NS + at * SECOND, "wall_ns": 1, "boot_ns": MONOTONIC_NS + (at + slept) * SECOND}
+        for kind, at, slept in (("engine_started", 0, 5), ("stage", 15, 65))
+    ]
+    (run.path / "events.ndjson").write_bytes(b"".join(map(lines.encode, events)))
+
+    def change(document, at):
+        document["wall_ns"] += 60 * SECOND * (at > 15)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
 def steal(run):
     def change(document, at):
         document["host"]["cpu_steal_s_total"] = 0.06 * (at + 10)
@@ -174,6 +198,18 @@ def heavy_steal(run):
 def neighbour(run):
     def change(document, at):
         document["cpus"][0]["busy_s_total"] += 0.2 * (at + 10)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def interrupts(run):
+    """A network that keeps the system's CPU busy for a fifth of the time, in interrupts."""
+
+    def change(document, at):
+        of_host, of_cpu = document["host"], document["cpus"][0]
+        of_host["cpu_irq_s_total"] = of_host.get("cpu_irq_s_total", 0.0) + 0.2 * (at + 10)
+        of_cpu["busy_s_total"] += 0.2 * (at + 10)
+        of_cpu["irq_s_total"] = 0.2 * (at + 10)
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
@@ -213,9 +249,9 @@ def out_of_files(run):
     run.update(generator_limits={"open_files": 8, "connections_by_ports": 28_000})
 
     def change(document):
-        for one in document.get("series", []):
-            if one["of"] == "step":
-                one["failed"] = {"connect": 1}
+        for series in document.get("series", []):
+            if series["of"] == "step":
+                series["failed"] = {"connect": 1}
         return document
 
     rewrite(run.engine / "worker-00.0000.ndjson", change)
@@ -301,7 +337,7 @@ def storage_filled(run, used_per_s=2.0):
         at = {"t_ns": MONOTONIC_NS + second * SECOND, "wall_ns": second * SECOND}
         took = {"took_s": 0.001, "cpu_s_total": 0.0}
         documents.append({"k": "metrics", **at, **took, "values": {**values, "host_cpu_seconds_total": 0.1 * second}})
-    (run.observe / "host-web.ndjson").write_bytes(b"".join(lines.encode(one) for one in documents))
+    (run.observe / "host-web.ndjson").write_bytes(b"".join(lines.encode(document) for document in documents))
 
 
 def storage_full(run):
@@ -314,7 +350,7 @@ def disk_limited(run):
 
 
 def read_back(run, fate):
-    """Two documents that users were told are stored, one of them with this fate."""
+    """Two documents that were confirmed as stored, one of them with this fate."""
     counts = {"told": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
     counts |= {"unreadable": 0, "unread": 0, fate: 1}
     kinds = {"documents": {**counts, "sample": False, "named": []}}
@@ -357,8 +393,8 @@ def thread_missing(run):
 
 def bad_histogram(run):
     def change(document):
-        for one in document.get("series", []):
-            one["response"] = one["response"][:-12] if one.get("response") else None
+        for series in document.get("series", []):
+            series["response"] = series["response"][:-12] if series.get("response") else None
         return document
 
     rewrite(run.engine / "worker-00.0000.ndjson", change)
@@ -387,7 +423,7 @@ def costly(run):
 def half_recorded(run):
     path = run.engine / "worker-00.0000.ndjson"
     documents = list(lines.read(path))
-    path.write_bytes(b"".join(lines.encode(one) for one in [*documents[:24], documents[-1]]))
+    path.write_bytes(b"".join(lines.encode(document) for document in [*documents[:24], documents[-1]]))
 
 
 def plan_of(run, *, think=None, weights=(1.0,), load=None):
@@ -578,16 +614,20 @@ def answered_before_the_exchange(run):
 
 
 def surplus_bytes(run):
-    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(lambda one, at: one.update(framing={"surplus": 1})))
+    rewrite(
+        run.engine / "worker-00.0000.ndjson", on_intervals(lambda document, at: document.update(framing={"surplus": 1}))
+    )
 
 
 def unasked_bytes(run):
-    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(lambda one, at: one.update(framing={"unasked": 1})))
+    rewrite(
+        run.engine / "worker-00.0000.ndjson", on_intervals(lambda document, at: document.update(framing={"unasked": 1}))
+    )
 
 
 def connected_each_time(run):
     made = {"connect": encode_histogram([1e6] * 8)}
-    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(lambda one, at: one.update(made)))
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(lambda document, at: document.update(made)))
 
 
 def paused(run):
@@ -646,6 +686,7 @@ CASES = [
     (restarted, Kind.SERVICE_RESTARTED, "invalid"),
     (died, Kind.SERVICE_DIED, "invalid"),
     (died_by_event, Kind.SERVICE_DIED, "invalid"),
+    (held, Kind.SERVICE_HELD, "invalid"),
     (died_and_stopped, Kind.SERVICE_DIED, "invalid"),
     (never_came_up, Kind.SERVICE_DIED, "invalid"),
     (event_failed, Kind.EVENT_FAILED, "invalid"),
@@ -656,6 +697,7 @@ CASES = [
     (little, Kind.LITTLE_LAW, "suspect"),
     (utilization, Kind.UTILIZATION_LAW, "suspect"),
     (clock_jump, Kind.CLOCK_JUMP, "note"),
+    (suspended, Kind.MACHINE_SUSPENDED, "suspect"),
     (steal, Kind.STEAL_TIME, "suspect"),
     (heavy_steal, Kind.STEAL_TIME, "invalid"),
     (slowed, Kind.MACHINE_SPEED, "note"),

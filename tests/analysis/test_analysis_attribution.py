@@ -1,4 +1,4 @@
-"""What is attributed to tiers and what to nobody, and memory that counts shared pages once."""
+"""Use that is attributed to tiers and to nobody, and memory that counts shared pages once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_what_nobody_used_is_the_host_less_all_groups_less_the_observers(run):
     rewrite(run.observe / "probe.ndjson", on_samples(observe))
     summary = summarize_run(run, tables=False)
     assert summary["not_attributed"]["this_machine"]["cpus_used"]["value"] == pytest.approx(rest, abs=2e-6)
-    series = [one for one in summary["timeline"]["not_attributed_cpus_used"]["this_machine"] if one is not None]
+    series = [used for used in summary["timeline"]["not_attributed_cpus_used"]["this_machine"] if used is not None]
     assert series[10] == pytest.approx(0.2, abs=0.003)
     assert in_run(summary, "not_attributed.this_machine.cpus_used", None).value == pytest.approx(rest, abs=2e-6)
 

@@ -1,4 +1,4 @@
-"""Tests of the audit of the load: silent on loads as asked, loud on others, and honest about what it cannot tell."""
+"""Tests of the audit of the load: silent on loads as asked, loud on others, and honest about untestable ones."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def opened(path, seed, gap=None, *, arrivals="poisson", shares=(0.7, 0.3), asked
 
 
 def by_name(found):
-    return {(one["test"], one["group"]): one for one in found["tests"]}
+    return {(test["test"], test["group"]): test for test in found["tests"]}
 
 
 def smallest(found, *names):
-    return min(one["p_value"] for one in found["tests"] if one["test"] in names)
+    return min(test["p_value"] for test in found["tests"] if test["test"] in names)
 
 
 def test_a_closed_load_as_asked_raises_no_alarm(tmp_path):
     found = [audited(closed(tmp_path / str(seed), seed)) for seed in SEEDS]
-    assert {one["verdict"] for one in found} == {"ok"}
-    assert all({"mix", "think time"} == {test["test"] for test in one["tests"]} for one in found)
+    assert {outcome["verdict"] for outcome in found} == {"ok"}
+    assert all({"mix", "think time"} == {test["test"] for test in outcome["tests"]} for outcome in found)
     # As p-values must, about a twentieth of them are below a twentieth: 20 of 400, standard deviation 4.4.
-    assert 5 <= sum(test["p_value"] < 0.05 for one in found for test in one["tests"]) <= 38
+    assert 5 <= sum(test["p_value"] < 0.05 for outcome in found for test in outcome["tests"]) <= 38
 
 
 @pytest.mark.parametrize("first", [0, 100])
@@ -69,7 +69,7 @@ def test_an_open_load_as_asked_raises_no_alarm(tmp_path, first):
     for seed in range(first, first + 100):
         found = audited(opened(tmp_path / str(seed), seed))
         assert found["verdict"] == "ok", found
-        names |= {one["test"] for one in found["tests"]}
+        names |= {test["test"] for test in found["tests"]}
     assert names == {"mix", "group shares", "number of arrivals", "gaps between arrivals", "arrivals per second"}
 
 
@@ -149,15 +149,15 @@ def test_other_arrivals_are_found(tmp_path, gap, test):
 
 def test_even_arrivals_are_too_regular_second_by_second(tmp_path):
     found = audited(opened(tmp_path / "r", 1, lambda _: 1 / RATE))
-    one = by_name(found)["arrivals per second", None]
-    assert one["verdict"] == "suspect"
-    assert one["seen"]["dispersion"] < 0.1
+    test = by_name(found)["arrivals per second", None]
+    assert test["verdict"] == "suspect"
+    assert test["seen"]["dispersion"] < 0.1
 
 
 def test_constant_arrivals_are_exact(tmp_path):
     found = audited(opened(tmp_path / "right", 1, lambda _: 1 / RATE, arrivals="constant"))
     assert found["verdict"] == "ok"
-    assert {"number of arrivals", "gaps between arrivals"} <= {one["test"] for one in found["tests"]}
+    assert {"number of arrivals", "gaps between arrivals"} <= {test["test"] for test in found["tests"]}
     wrong = audited(opened(tmp_path / "wrong", 1, lambda _: 1.001 / RATE, arrivals="constant"))
     assert by_name(wrong)["gaps between arrivals", None]["p_value"] == 0.0
 
@@ -171,7 +171,7 @@ def test_groups_that_got_other_shares_are_found(tmp_path):
     }
 
 
-def test_rates_and_shares_are_told_as_asked_and_as_seen(tmp_path):
+def test_rates_and_shares_are_reported_as_asked_and_as_seen(tmp_path):
     """An arrival every 16 ms in the middle of it, 1,250 in 20 s where 60 /s were asked: 62.5 /s; every fifth is of the
     second group."""
     arrivals = [(0.008 + 0.016 * number, int(number % 5 == 0), 0.016) for number in range(1375)]
@@ -192,8 +192,8 @@ def test_rates_and_shares_are_told_as_asked_and_as_seen(tmp_path):
 def test_a_transaction_that_is_not_in_the_mix_is_found(tmp_path):
     plan = closed_plan(SECONDS, EXPONENTIAL)
     plan["groups"][0]["mix"].pop()
-    one = by_name(audited(closed(tmp_path / "r", 1, plan=plan)))["mix", "readers"]
-    assert (one["p_value"], one["statistic"], one["verdict"]) == (0.0, None, "suspect")
+    test = by_name(audited(closed(tmp_path / "r", 1, plan=plan)))["mix", "readers"]
+    assert (test["p_value"], test["statistic"], test["verdict"]) == (0.0, None, "suspect")
 
 
 def test_pacing_and_single_transactions_are_not_tested_and_said_so(tmp_path):
@@ -202,7 +202,7 @@ def test_pacing_and_single_transactions_are_not_tested_and_said_so(tmp_path):
     picks, pauses = closed_load(1, users=5, seconds=SECONDS, pause=lambda _: 1.0, times_s=[0.1], weights=[1.0])
     found = audited(write_audit_run(tmp_path / "r", plan, SECONDS, picks=picks, pauses=pauses))
     assert found["verdict"] == "untested"
-    assert [one["test"] for one in found["untested"]] == ["mix", "think time"]
+    assert [entry["test"] for entry in found["untested"]] == ["mix", "think time"]
     assert "pacing" in found["untested"][1]["why"]
 
 
@@ -214,10 +214,10 @@ def test_many_tests_share_the_level_of_the_family(tmp_path):
     run = write_audit_run(tmp_path / "r", plan, SECONDS, picks=picks, pauses=pauses, every_s=SECONDS)
     path = run.engine / "worker-00.0000.ndjson"
     documents = list(segments.lines.read(path))
-    for one in documents:
-        if one["k"] == "interval":
-            one["series"] = [{**each, "group": group} for each in one["series"] for group in range(groups)]
-    path.write_bytes(b"".join(segments.lines.encode(one) for one in documents))
+    for document in documents:
+        if document["k"] == "interval":
+            document["series"] = [{**each, "group": group} for each in document["series"] for group in range(groups)]
+    path.write_bytes(b"".join(segments.lines.encode(document) for document in documents))
     found = audited(run)
     assert len(found["tests"]) == groups + 1
     assert found["level"] == pytest.approx(FAMILY_LEVEL / (groups + 1)) != LEVEL
@@ -253,10 +253,12 @@ def test_the_summary_has_the_audit_and_its_doubts(tmp_path, queue):
     assert summary["audit"]["verdict"] == "ok"
     assert (summary["audit"]["accounting_holds"], summary["audit"]["little_holds"]) == (True, True)
     assert summary["audit"]["window"] == {"start_s": 2.0, "end_s": 32.0}
-    kinds = {one["kind"] for one in summary["verdict"]["reasons"]}
+    kinds = {reason["kind"] for reason in summary["verdict"]["reasons"]}
     assert not kinds & {"mix_off", "think_time_off", "arrivals_off"}
     write_json(run.plan, queue_plan([3.0, 6.0, 1.0]))
-    doubt = next(one for one in summarize_run(run, tables=False)["verdict"]["reasons"] if one["kind"] == "mix_off")
+    doubt = next(
+        reason for reason in summarize_run(run, tables=False)["verdict"]["reasons"] if reason["kind"] == "mix_off"
+    )
     assert doubt["level"] == "suspect"
     assert doubt["message"].startswith("mix of readers is not as asked: p = ")
     assert doubt["seen"] < doubt["limit"] == LEVEL
@@ -266,11 +268,11 @@ def without_new_keys(run):
     """The run as an engine wrote it that knew nothing of the audit."""
     path = run.engine / "worker-00.0000.ndjson"
     documents = list(segments.lines.read(path))
-    for one in documents:
-        one.pop("thinks", None)
-        for series in one.get("series", ()):
+    for document in documents:
+        document.pop("thinks", None)
+        for series in document.get("series", ()):
             series.pop("picked", None)
-    path.write_bytes(b"".join(segments.lines.encode(one) for one in documents))
+    path.write_bytes(b"".join(segments.lines.encode(document) for document in documents))
 
 
 @pytest.mark.parametrize(("weights", "verdict"), [([6.0, 3.0, 1.0], "ok"), ([3.0, 6.0, 1.0], "suspect")])
@@ -305,21 +307,23 @@ def test_a_plan_that_cannot_be_read_is_said_so(tmp_path, queue, plan):
     run.plan.write_text(plan, "utf-8")
     summary = summarize_run(run, tables=False)
     assert summary["audit"]["untested"][0]["test"] == "all"
-    assert not {"mix_off", "think_time_off", "arrivals_off"} & {one["kind"] for one in summary["verdict"]["reasons"]}
+    assert not {"mix_off", "think_time_off", "arrivals_off"} & {
+        reason["kind"] for reason in summary["verdict"]["reasons"]
+    }
 
 
 def test_late_starts_leave_counts_per_second_untested(tmp_path):
     run = opened(tmp_path / "r", 1)
     path = run.engine / "worker-00.0000.ndjson"
     documents = list(segments.lines.read(path))
-    lag = next(one["gaps"] for one in documents if one.get("gaps"))
-    for one in documents:
-        if one["k"] == "interval":
+    lag = next(document["gaps"] for document in documents if document.get("gaps"))
+    for document in documents:
+        if document["k"] == "interval":
             # Lags of about 17 ms, as long as the gaps are.
-            one["lag"] = lag
-    path.write_bytes(b"".join(segments.lines.encode(one) for one in documents))
+            document["lag"] = lag
+    path.write_bytes(b"".join(segments.lines.encode(document) for document in documents))
     found = audited(run)
-    why = {one["test"]: one["why"] for one in found["untested"]}
+    why = {entry["test"]: entry["why"] for entry in found["untested"]}
     assert "lag" in why["arrivals per second"]
     assert found["verdict"] == "ok"
 
@@ -327,8 +331,8 @@ def test_late_starts_leave_counts_per_second_untested(tmp_path):
 def test_nothing_in_the_steady_stage(tmp_path):
     run = write_audit_run(tmp_path / "r", closed_plan(SECONDS, EXPONENTIAL), SECONDS)
     path = run.engine / "worker-00.0000.ndjson"
-    documents = [one for one in segments.lines.read(path) if one.get("t0_ns", 0) < RAMP_S * 1e9]
-    path.write_bytes(b"".join(segments.lines.encode(one) for one in documents))
+    documents = [document for document in segments.lines.read(path) if document.get("t0_ns", 0) < RAMP_S * 1e9]
+    path.write_bytes(b"".join(segments.lines.encode(document) for document in documents))
     found = audited(run)
     assert found["window"] is None
     assert "steady" in found["untested"][0]["why"]

@@ -26,18 +26,18 @@ def curve(knots) -> RateCurve:
 
 def test_arrivals_are_the_integral_of_the_rate() -> None:
     # By hand: before the first knot 2 /s, a trapezium of 4 s from 2 to 6 /s, then 6 /s.
-    one = curve([[1.0, 2.0], [5.0, 6.0]])
+    ramp = curve([[1.0, 2.0], [5.0, 6.0]])
     edges = np.array([0.0, 1.0, 3.0, 5.0, 7.5])
-    assert one.arrivals(edges[:-1], edges[1:]) == pytest.approx([2.0, 6.0, 10.0, 15.0])
-    assert one.arrivals(np.array([0.0]), np.array([7.5])) == pytest.approx([33.0])
+    assert ramp.arrivals(edges[:-1], edges[1:]) == pytest.approx([2.0, 6.0, 10.0, 15.0])
+    assert ramp.arrivals(np.array([0.0]), np.array([7.5])) == pytest.approx([33.0])
     assert curve(DAY).arrivals(np.array([0.0]), np.array([SECONDS])) == pytest.approx([EXPECTED])
     assert constant(4.0).arrivals(np.array([3.0]), np.array([5.5])) == pytest.approx([10.0])
 
 
 def plan_of(stage, arrivals="poisson", groups=1):
     plan = open_plan(SECONDS, 10.0, arrivals, [1 / groups] * groups)
-    for one in plan["groups"]:
-        one["mix"] = one["mix"][:1]
+    for group in plan["groups"]:
+        group["mix"] = group["mix"][:1]
     del plan["load"]["stages"][1]["rate"]
     plan["load"]["stages"][1] |= stage
     return plan
@@ -83,9 +83,9 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
         at = thinned(np.random.default_rng(seed), day, 60.0)
         found = judged(tmp_path / str(seed), plan_of({"rates": DAY}), events(at))
         assert found["verdict"] == "ok", found
-        assert {one["test"] for one in found["tests"]} == {"number of arrivals", "arrivals per second"}
-        low += sum(one["p_value"] < 0.05 for one in found["tests"])
-        gaps = next(one for one in found["untested"] if one["test"] == "gaps between arrivals")
+        assert {test["test"] for test in found["tests"]} == {"number of arrivals", "arrivals per second"}
+        low += sum(test["p_value"] < 0.05 for test in found["tests"])
+        gaps = next(entry for entry in found["untested"] if entry["test"] == "gaps between arrivals")
         assert gaps["why"] == "the rate moves, so the gaps have no distribution of their own"
     # As p-values must, about a twentieth of them are below a twentieth: 6 of 120, standard deviation 2.4.
     assert low <= 15
@@ -104,7 +104,7 @@ def test_arrivals_that_do_not_follow_the_trace_are_found(tmp_path, rate, most, t
     for seed in range(10):
         at = thinned(np.random.default_rng(seed), rate, most)
         found = judged(tmp_path / str(seed), plan_of({"rates": DAY}), events(at))
-        assert {one["test"] for one in found["tests"] if one["verdict"] == "suspect"} >= {test}
+        assert {made["test"] for made in found["tests"] if made["verdict"] == "suspect"} >= {test}
 
 
 def test_constant_arrivals_of_a_trace_are_exact(tmp_path) -> None:
@@ -112,7 +112,7 @@ def test_constant_arrivals_of_a_trace_are_exact(tmp_path) -> None:
     until = curve(DAY).arrivals(np.zeros_like(fine), fine)
     at = np.interp(np.arange(int(EXPECTED)), until, fine)
     found = judged(tmp_path / "all", plan_of({"rates": DAY}, "constant"), events(at))
-    assert [(one["test"], one["verdict"]) for one in found["tests"]] == [("number of arrivals", "ok")]
+    assert [(test["test"], test["verdict"]) for test in found["tests"]] == [("number of arrivals", "ok")]
     found = judged(tmp_path / "some", plan_of({"rates": DAY}, "constant"), events(at[:-3]))
     assert found["verdict"] == "suspect"
 
@@ -127,7 +127,7 @@ def test_groups_with_arrivals_of_their_own_are_judged_one_by_one(tmp_path) -> No
         stream = np.random.default_rng(seed)
         found = judged(tmp_path / str(seed), plan, events(*by_group(stream, [40.0, 4.0])), 3)
         assert found["verdict"] == "ok", found
-        kinds = [(one["test"], one["group"]) for one in found["tests"]]
+        kinds = [(test["test"], test["group"]) for test in found["tests"]]
         assert kinds == [
             ("number of arrivals", "group 0"),
             ("number of arrivals", "group 1"),
@@ -135,18 +135,18 @@ def test_groups_with_arrivals_of_their_own_are_judged_one_by_one(tmp_path) -> No
             ("arrivals per second", None),
         ]
         assert found["tests"][2]["asked"] == {"dist": "exponential by group", "mean_s": pytest.approx(2 / 44)}
-        assert not any(one["test"] == "group shares" for one in found["untested"])
+        assert not any(entry["test"] == "group shares" for entry in found["untested"])
 
 
 def test_a_group_that_got_the_arrivals_of_another_is_found(tmp_path) -> None:
     plan = plan_of({"rates_by_group": [40.0, 4.0]}, groups=2)
     found = judged(tmp_path / "run", plan, events(*by_group(np.random.default_rng(1), [34.0, 10.0])), 2)
-    suspect = {(one["test"], one["group"]) for one in found["tests"] if one["verdict"] == "suspect"}
+    suspect = {(test["test"], test["group"]) for test in found["tests"] if test["verdict"] == "suspect"}
     assert ("number of arrivals", "group 1") in suspect
     # Arrivals of a group that is asked for none are as wrong.
     plan = plan_of({"rates_by_group": [44.0, 0.0]}, groups=2)
     found = judged(tmp_path / "none", plan, events(*by_group(np.random.default_rng(1), [40.0, 4.0])), 2)
-    suspect = {(one["test"], one["group"]) for one in found["tests"] if one["verdict"] == "suspect"}
+    suspect = {(test["test"], test["group"]) for test in found["tests"] if test["verdict"] == "suspect"}
     assert ("number of arrivals", "group 1") in suspect
 
 
@@ -155,10 +155,10 @@ def test_gaps_of_groups_are_those_of_their_rates(tmp_path) -> None:
     even = [np.arange(0.0, SECONDS, 1 / 40), np.arange(0.0, SECONDS, 1 / 4)]
     found = judged(tmp_path / "even", plan, events(*even), 2)
     assert found["verdict"] == "ok", found
-    assert {one["test"] for one in found["tests"]} == {"number of arrivals", "gaps between arrivals"}
+    assert {test["test"] for test in found["tests"]} == {"number of arrivals", "gaps between arrivals"}
     uneven = [even[0], even[1] + np.random.default_rng(1).uniform(0, 0.1, len(even[1]))]
     found = judged(tmp_path / "uneven", plan, events(*uneven), 2)
-    assert {one["test"] for one in found["tests"] if one["verdict"] == "suspect"} == {"gaps between arrivals"}
+    assert {test["test"] for test in found["tests"] if test["verdict"] == "suspect"} == {"gaps between arrivals"}
 
 
 def test_a_stage_that_was_cut_short_is_judged_by_what_there_was_of_it(tmp_path) -> None:
@@ -178,9 +178,9 @@ def test_a_stage_that_was_appended_is_known_from_the_recording(tmp_path) -> None
     path = run.engine / "worker-00.0000.ndjson"
     documents = list(lines.read(path, lines.Damage()))
     documents[0]["stages"][1]["rate"] = 40.0
-    path.write_bytes(b"".join(lines.encode(one) for one in documents))
+    path.write_bytes(b"".join(lines.encode(document) for document in documents))
     found = audited(run)
-    assert {one["test"] for one in found["tests"]} == {
+    assert {test["test"] for test in found["tests"]} == {
         "number of arrivals",
         "gaps between arrivals",
         "arrivals per second",

@@ -12,14 +12,18 @@ import pytest
 from towtank.analysis.backlog import backlog
 
 
-def measured(in_flight: list[float], waiting: list[float], exchange_s: float = 0.1, rate: float = 40.0) -> Any:
-    """Seconds in which requests end at a rate, each after the same exchange time; what is in hand at their ends."""
+def measured(
+    in_flight: list[float], waiting: list[float], exchange_s: float = 0.1, rate: float = 40.0, within_s: float = 0.0
+) -> Any:
+    """Seconds in which requests end at a rate, each after the same exchange time; what is in hand at their ends. Each
+    waited a while within the generator."""
     count = len(in_flight)
     starts = np.arange(count, dtype=float)
     return SimpleNamespace(
         requests=SimpleNamespace(
             exchange=SimpleNamespace(counts=np.full((count, 1), rate)),
             exchange_sum_s=np.full(count, rate * exchange_s),
+            response_sum_s=np.full(count, rate * (exchange_s + within_s)),
         ),
         in_flight=np.array(in_flight),
         waiting=np.array(waiting),
@@ -59,6 +63,14 @@ def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
     assert found is not None
     assert found["swing"] == pytest.approx(math.sqrt(64 / 3))
     assert found["excess_at_start"] == pytest.approx(30 - 4 - 3 * math.sqrt(64 / 3))
+
+
+def test_what_waits_within_the_generator_is_no_backlog() -> None:
+    """8 users read a file each, 40 /s in 35 ms, and wait 165 ms for a thread before: 8 are under way all the time."""
+    found = backlog(measured([8.0] * 9, [0.0] * 9, exchange_s=0.035, within_s=0.165), from_second(1, 9))
+    assert found is not None
+    assert found["needs"] == pytest.approx(8.0)
+    assert found["excess_at_start"] == 0.0
 
 
 def test_what_never_rests_is_never_drained() -> None:

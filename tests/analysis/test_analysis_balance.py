@@ -43,7 +43,9 @@ def _run(tmp_path: Path, of_second: dict[str, float]) -> dict:
         transactions=["get"],
     )
     run = write_run(tmp_path / "r001", script)
-    header = next(one for path in run.engine.glob("worker-*") for one in lines.read(path) if one["k"] == "header")
+    header = next(
+        document for path in run.engine.glob("worker-*") for document in lines.read(path) if document["k"] == "header"
+    )
     origin = header["monotonic_ns"]
     documents = [{"k": "header", "schema": "towtank/service-metrics/1", "service": "gateway", "kind": "httpd"}]
     for second in range(-1, 25):
@@ -52,18 +54,18 @@ def _run(tmp_path: Path, of_second: dict[str, float]) -> dict:
             for name, rate in of_second.items()
         }
         documents.append({"k": "metrics", "t_ns": origin + second * 10**9, "took_s": 0.001, "values": values})
-    (run.observe / "gateway.ndjson").write_bytes(b"".join(lines.encode(one) for one in documents))
+    (run.observe / "gateway.ndjson").write_bytes(b"".join(lines.encode(document) for document in documents))
     return json.loads(json.dumps(summarize_run(run)))
 
 
 def test_counts_and_shares_are_those_of_the_window(tmp_path: Path) -> None:
-    told = _run(tmp_path, {"web-1": 30.0, "web-2": 10.0})["balance"]["gateway"]
-    assert told["requests"] == pytest.approx(20 * 40.0)
-    assert told["members"]["web-1"]["requests"] == pytest.approx(20 * 30.0)
-    assert told["members"]["web-1"]["share"]["value"] == pytest.approx(0.75)
-    assert told["members"]["web-2"]["share"]["value"] == pytest.approx(0.25)
-    assert told["even_share"] == 0.5
-    assert told["fairness"] == pytest.approx(40**2 / (2 * (30**2 + 10**2)))
+    result = _run(tmp_path, {"web-1": 30.0, "web-2": 10.0})["balance"]["gateway"]
+    assert result["requests"] == pytest.approx(20 * 40.0)
+    assert result["members"]["web-1"]["requests"] == pytest.approx(20 * 30.0)
+    assert result["members"]["web-1"]["share"]["value"] == pytest.approx(0.75)
+    assert result["members"]["web-2"]["share"]["value"] == pytest.approx(0.25)
+    assert result["even_share"] == 0.5
+    assert result["fairness"] == pytest.approx(40**2 / (2 * (30**2 + 10**2)))
 
 
 def test_one_member_is_no_balance(tmp_path: Path) -> None:

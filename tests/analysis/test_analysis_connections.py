@@ -24,7 +24,7 @@ MS = 1e6
 
 def script(**changes):
     """Ten users, 50 requests a second of 100 ms each; cycles go on beyond the end, so that each second is alike."""
-    one = even_script(
+    base = even_script(
         stages_of(10, 2.0, 20.0),
         users=10,
         response_s=0.1,
@@ -33,16 +33,17 @@ def script(**changes):
         service_s=0.01,
         transactions=["get"],
     )
-    return replace(one, **changes)
+    return replace(base, **changes)
 
 
 def add(run, of_second):
     """Add keys to each interval, by its number."""
     for path in run.engine.glob("worker-*.ndjson"):
         documents = [
-            {**one, **of_second(one["seq"])} if one["k"] == "interval" else one for one in list(lines.read(path))
+            {**document, **of_second(document["seq"])} if document["k"] == "interval" else document
+            for document in list(lines.read(path))
         ]
-        path.write_bytes(b"".join(lines.encode(one) for one in documents))
+        path.write_bytes(b"".join(lines.encode(document) for document in documents))
 
 
 def connecting(seq):
@@ -68,31 +69,31 @@ def summary(run):
 
 
 def test_without_connections_of_their_own_there_is_nothing(run):
-    told = summary(run)["connections"]
-    assert told["open_mean"] == 10.0
-    assert (told["opened"], told["opened_in_run"]) == (0, 0)
-    assert told["opened_per_s"]["value"] == 0.0
-    assert [told[key] for key in ("connect_time_s", "tls_time_s", "handshakes", "wait_time_s")] == [None] * 4
-    assert told["connect_failures"] == {}
+    result = summary(run)["connections"]
+    assert result["open_mean"] == 10.0
+    assert (result["opened"], result["opened_in_run"]) == (0, 0)
+    assert result["opened_per_s"]["value"] == 0.0
+    assert [result[key] for key in ("connect_time_s", "tls_time_s", "handshakes", "wait_time_s")] == [None] * 4
+    assert result["connect_failures"] == {}
 
 
-def test_making_connections_is_told_of_the_whole_run_and_their_number_of_the_window_too(run):
+def test_connect_times_cover_the_whole_run_and_counts_the_window_too(run):
     add(run, connecting)
-    told = summary(run)["connections"]
-    assert (told["opened"], told["opened_in_run"]) == (4, 14)
-    assert told["opened_per_s"]["value"] == pytest.approx(4 / 20)
-    connect = told["connect_time_s"]
+    result = summary(run)["connections"]
+    assert (result["opened"], result["opened_in_run"]) == (4, 14)
+    assert result["opened_per_s"]["value"] == pytest.approx(4 / 20)
+    connect = result["connect_time_s"]
     assert connect["mean"] == pytest.approx((9 * 1 + 11 + 4 * 2) / 14 / 1e3, rel=MIDDLE)
     assert connect["p50"] == pytest.approx(0.001, rel=2 * MIDDLE)
     assert connect["p95"] == connect["p99"] == connect["max"] == pytest.approx(0.011, rel=2 * MIDDLE)
-    assert told["tls_time_s"]["mean"] == pytest.approx(0.003, rel=MIDDLE)
+    assert result["tls_time_s"]["mean"] == pytest.approx(0.003, rel=MIDDLE)
 
 
 def test_handshakes_and_failures_are_those_of_the_engine(run):
     document = read_engine_document(run.engine)
     failures = {"Connection refused (os error 111)": 3}
-    told = {**document, "handshakes": {"full": 1, "resumed": 9}, "connect_failures": failures}
-    write_json(run.engine / "engine.json", told)
+    result = {**document, "handshakes": {"full": 1, "resumed": 9}, "connect_failures": failures}
+    write_json(run.engine / "engine.json", result)
     found = summary(run)["connections"]
     assert found["handshakes"] == {"full": 1, "resumed": 9}
     assert found["connect_failures"] == failures
@@ -106,27 +107,27 @@ def test_handshakes_of_a_killed_engine_are_those_of_its_segments(run):
 
 def test_waits_are_of_those_that_waited_within_the_window(run):
     add(run, waiting)
-    told = summary(run)["connections"]["wait_time_s"]
-    assert (told["requests"], told["waited"]) == (20 * 50, 20 * 6)
-    assert told["share_waited"] == pytest.approx(0.12)
-    assert told["mean"] == pytest.approx((5 * 0.010 + 0.050) / 6, rel=MIDDLE)
-    assert told["p50"] == pytest.approx(0.010, rel=2 * MIDDLE)
-    assert told["p99"] == told["max"] == pytest.approx(0.050, rel=2 * MIDDLE)
+    result = summary(run)["connections"]["wait_time_s"]
+    assert (result["requests"], result["waited"]) == (20 * 50, 20 * 6)
+    assert result["share_waited"] == pytest.approx(0.12)
+    assert result["mean"] == pytest.approx((5 * 0.010 + 0.050) / 6, rel=MIDDLE)
+    assert result["p50"] == pytest.approx(0.010, rel=2 * MIDDLE)
+    assert result["p99"] == result["max"] == pytest.approx(0.050, rel=2 * MIDDLE)
     # 100 ms of waiting in each second, in which 50 requests take 100 ms each.
-    assert told["share_of_response_time"] == pytest.approx(0.1 / 5.0, rel=2 * MIDDLE)
+    assert result["share_of_response_time"] == pytest.approx(0.1 / 5.0, rel=2 * MIDDLE)
 
 
 def test_a_pool_that_nobody_waits_for_has_no_times(run):
     add(run, lambda seq: {"connection_wait": encode_histogram([0] * 50)})
-    told = summary(run)["connections"]["wait_time_s"]
-    assert told == {"requests": 1000, "waited": 0, "share_waited": 0.0, "share_of_response_time": 0.0}
+    result = summary(run)["connections"]["wait_time_s"]
+    assert result == {"requests": 1000, "waited": 0, "share_waited": 0.0, "share_of_response_time": 0.0}
 
 
-def test_drive_tells_the_same(run):
+def test_drive_reports_the_same(run):
     add(run, waiting)
-    told = drive_document(run, "http://127.0.0.1:1/")["connections"]
-    assert told["wait_time_s"]["share_waited"] == pytest.approx(0.12)
-    assert told["open_mean"] == 10.0
+    result = drive_document(run, "http://127.0.0.1:1/")["connections"]
+    assert result["wait_time_s"]["share_waited"] == pytest.approx(0.12)
+    assert result["open_mean"] == 10.0
 
 
 def heavy(seq):
@@ -147,7 +148,7 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     found = limit([first, point], ideal_line([first, point]))
     assert (found["kind"], found["resource"]) == ("unknown", None)
     assert "the generator's own pool of connections: 25 % of response time" in found["evidence"]
-    told = {
+    result = {
         "configurations": [
             {"key": {}, "label": "", "points": [document], "ideal": ideal_line([first, point]), "limit": found}
         ],
@@ -155,14 +156,14 @@ def test_a_point_and_the_narrative_name_the_pool(run):
         "objectives": [],
         "verdict": {"valid_runs": 1, "suspect_runs": 0, "invalid_runs": 0, "missing_runs": 0},
     }
-    sentence = next(one for one in observations(told) if one["kind"] == "connection_wait")
+    sentence = next(observation for observation in observations(result) if observation["kind"] == "connection_wait")
     assert "at 10 users 50 % of the requests waited" in sentence["text"].replace("At", "at")
-    assert "candidate of what limits" in sentence["text"]
+    assert "The pool may limit throughput before the system does." in sentence["text"]
 
 
 def test_a_short_wait_is_neither_doubt_nor_observation(run):
     add(run, waiting)
-    told = summary(run)
-    assert "connection_wait" not in {one["kind"] for one in told["verdict"]["reasons"]}
-    point = aggregate("users", 10.0, [told])
+    result = summary(run)
+    assert "connection_wait" not in {reason["kind"] for reason in result["verdict"]["reasons"]}
+    point = aggregate("users", 10.0, [result])
     assert "pool" not in limit([point], {"users": 1, "load": 1, "per_user_per_s": 10.0})["evidence"]

@@ -87,24 +87,24 @@ def test_kept_results_do_not_contradict_themselves(kept):
 def _damaged(kept, rule):
     """A summary with one contradiction of this rule."""
     summary = copy.deepcopy(kept)
-    one = summary["configurations"][0]
+    configuration = summary["configurations"][0]
     if rule == "limit_and_top_level":
-        one["limit"] |= {"kind": "none", "reached": False, "resource": None}
-        one["points"][-1]["verdicts"] = ["invalid"]
+        configuration["limit"] |= {"kind": "none", "reached": False, "resource": None}
+        configuration["points"][-1]["verdicts"] = ["invalid"]
     elif rule == "limit_and_resource":
-        one["limit"] |= {"kind": "unknown", "resource": "content"}
+        configuration["limit"] |= {"kind": "unknown", "resource": "content"}
     elif rule == "limit_and_reached":
-        one["limit"]["reached"] = not one["limit"]["reached"]
+        configuration["limit"]["reached"] = not configuration["limit"]["reached"]
     elif rule == "limit_and_headline":
         summary["headline"] = "The system carries 5/s, its limit not reached."
     elif rule == "unobserved_and_ruled_out":
         summary["observations"].append({"text": "The limit is not CPU time."})
     elif rule == "search_and_plateaus":
-        one["found_limit"] = {"value": 188}
+        configuration["found_limit"] = {"value": 188}
         plateaus = [{"level": level, "passed": True} for level in (188, 216)]
         summary["_runs"] = [{"limit": {"low": 188, "high": 200, "plateaus": plateaus}}]
     elif rule == "objectives_and_runs":
-        for point in one["points"]:
+        for point in configuration["points"]:
             point["verdicts"] = ["invalid"]
     elif rule == "verdict_and_runs":
         summary["verdict"]["valid_runs"] += 1

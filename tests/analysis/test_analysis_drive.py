@@ -16,7 +16,7 @@ TIMES = {"mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max"}
 
 
 def script(failing=0):
-    one = even_script(
+    base = even_script(
         stages_of(10, 1.0, 15.0),
         users=10,
         response_s=0.1,
@@ -30,10 +30,10 @@ def script(failing=0):
     if failing:
         exchanges = [
             replace(each, failure="connect" if number % failing == 0 else None)
-            for number, each in enumerate(one.exchanges)
+            for number, each in enumerate(base.exchanges)
         ]
-        return replace(one, exchanges=exchanges)
-    return one
+        return replace(base, exchanges=exchanges)
+    return base
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def test_the_estimates_are_the_numbers_with_their_errors(document):
 
 
 def test_intervals_add_up_to_the_window(document):
-    assert [one["t_s"] for one in document["intervals"]] == [float(second) for second in range(1, 16)]
-    assert sum(one["requests"] for one in document["intervals"]) == document["requests"]
+    assert [interval["t_s"] for interval in document["intervals"]] == [float(second) for second in range(1, 16)]
+    assert sum(interval["requests"] for interval in document["intervals"]) == document["requests"]
 
 
 def test_refused_connections_make_it_invalid(tmp_path):

@@ -1,4 +1,4 @@
-"""Effects of a study's two-level factors: which are told, from which runs, and as what."""
+"""Effects of a study's two-level factors: which are reported, from which runs, and with which values."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def test_the_effects_of_a_study_are_those_of_its_cells():
     expected = case("V50")["verified"]
     assert found["metric"] == "throughput_per_s"
     assert found["mean"]["value"] == pytest.approx(expected["q0"])
-    assert [(one["factors"], one["change"]["value"]) for one in found["effects"]] == [
+    assert [(effect["factors"], effect["change"]["value"]) for effect in found["effects"]] == [
         (["memory"], pytest.approx(2 * expected["qA"])),
         (["cache"], pytest.approx(2 * expected["qB"])),
         (["memory", "cache"], pytest.approx(2 * expected["qAB"])),
     ]
-    assert [100 * one["share"] for one in found["effects"]] == pytest.approx(expected["pct"])
+    assert [100 * effect["share"] for effect in found["effects"]] == pytest.approx(expected["pct"])
     assert found["spans"] == pytest.approx(5.0)
-    assert [one["differs"] for one in found["effects"]] == [None] * 3
+    assert [effect["differs"] for effect in found["effects"]] == [None] * 3
 
 
-def test_repetitions_tell_effects_from_chance():
+def test_repetitions_distinguish_effects_from_chance():
     (found,) = effects([MEMORY, CACHE], jain(repetitions=3))
     # SSE = 4 x 18 of 8 degrees of freedom, s_q = sqrt(9 / 12), t(0.975, 8) = 2.306004; the changes are 2 q.
     half = 2 * 2.306004 * (9 / 12) ** 0.5
     assert found["effects"][0]["change"]["high"] == pytest.approx(40 + half, rel=1e-6)
-    assert [one["differs"] for one in found["effects"]] == [True, True, True]
+    assert [effect["differs"] for effect in found["effects"]] == [True, True, True]
     assert found["error_share"] == pytest.approx(72 / (3 * 2100 + 72))
     assert found["runs"] == 12
 
@@ -65,7 +65,7 @@ def test_each_level_of_another_factor_has_effects_of_its_own():
     runs = [*jain(users="10"), *jain(users="20"), *jain(users="40")[:3]]
     found = effects([load, MEMORY, CACHE], runs)
     # At 40 users a configuration has no run.
-    assert [one["at"] for one in found] == [{"users": "10"}, {"users": "20"}]
+    assert [entry["at"] for entry in found] == [{"users": "10"}, {"users": "20"}]
 
 
 def test_invalid_runs_do_not_count():

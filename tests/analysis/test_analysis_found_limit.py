@@ -1,4 +1,4 @@
-"""What a search found, from its plateaus: worked out by hand, without a run."""
+"""Outcomes of a search, from its plateaus: computed by hand, without a run."""
 
 from __future__ import annotations
 
@@ -86,3 +86,11 @@ def test_a_plateau_is_found_by_the_start_of_its_stage() -> None:
     measurement: Any = SimpleNamespace(stages=stages)
     assert stage_of(measurement, plateau(100, 0.5, start_s=9.0)) == 2
     assert stage_of(measurement, plateau(100, 0.5, start_s=0.0)) is None
+
+
+def test_a_search_whose_server_falls_silent_ends_at_the_level_below() -> None:
+    silent = replace(
+        plateau(200, 1.0), failure=failure(Failure.OBJECTIVE_MISSED, "silent"), margin=math.inf, binding=None
+    )
+    found = conclude("users", PLAN, [plateau(100, 0.5), silent, plateau(100, 0.5), silent])
+    assert (found.decision.ended, found.decision.low, found.decision.high) == (Ended.REFINED, 100, 200)

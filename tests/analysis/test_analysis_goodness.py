@@ -47,14 +47,14 @@ def test_draws_agree_with_the_exact_multinomial():
     for first in range(19):
         for second in range(19 - first):
             outcome = [first, second, 18 - first - second]
-            if sum((one - expected) ** 2 / expected for one in outcome) >= found.statistic - 1e-9:
+            if sum((count - expected) ** 2 / expected for count in outcome) >= found.statistic - 1e-9:
                 exact += stats.multinomial.pmf(outcome, 18, [1 / 3] * 3)
     # The standard error of 200,000 draws is sqrt(p / 200,000); five of them are allowed.
     assert found.p_value == pytest.approx(exact, abs=5 * np.sqrt(exact / 200_000))
 
 
 def test_two_cells_are_an_exact_binomial():
-    # The lady tasting tea, told by tosses: 9 of 10 right by chance, both tails: 22 / 1024.
+    # The lady tasting tea, with tosses of a coin: 9 of 10 right by chance, both tails: 22 / 1024.
     found = goodness.multinomial([9, 1], [1, 1])
     assert found.p_value == pytest.approx(22 / 1024)
     assert found.method == "exact binomial"
@@ -107,7 +107,7 @@ def test_kolmogorov_is_scipys_up_to_the_width_of_buckets():
         ),
     ],
 )
-def test_kolmogorov_tells_each_law_from_one_a_tenth_slower(law, draw):
+def test_kolmogorov_distinguishes_each_law_from_one_a_tenth_slower(law, draw):
     values = draw(np.random.default_rng(3), 5000)
     assert goodness.kolmogorov(recorded(values), law).p_value > LEVEL
     assert goodness.kolmogorov(recorded(1.1 * values), law).p_value < LEVEL

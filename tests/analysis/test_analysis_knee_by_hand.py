@@ -43,7 +43,7 @@ class Told(Point):
         return {"load": self.load}
 
 
-def told(load: float, rate: float | None, verdict: str = "valid") -> Point:
+def measured(load: float, rate: float | None, verdict: str = "valid") -> Point:
     return Told(**point(load, rate, TIERS, verdict).__dict__)
 
 
@@ -65,6 +65,13 @@ def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
         pytest.approx(160, rel=1e-4),
         pytest.approx(250),
     )
+
+
+@pytest.mark.parametrize(("rate", "value"), [(124.0, 200), (126.0, None)])
+def test_no_knee_is_given_if_a_level_exceeds_what_the_demand_allows(rate: float, value: float | None) -> None:
+    """16 ms at least, on two CPUs, allow 125 /s at most: beyond it the demand is not that of the lowest level."""
+    found = knee([point(10, 5.0, TIERS), point(300, rate, TIERS)])
+    assert found.value == (None if value is None else pytest.approx(value))
 
 
 def test_a_demand_that_may_be_nothing_gives_a_knee_without_an_interval() -> None:

@@ -37,7 +37,7 @@ def up_to(limit, failure=MISSED):
 
 
 def levels_of(outcomes):
-    return [one.level for one in outcomes]
+    return [outcome.level for outcome in outcomes]
 
 
 def test_steps_of_the_published_stage_plan():
@@ -179,7 +179,7 @@ def test_throughput_that_no_longer_grows_is_repeated_but_not_halved():
     assert levels_of(outcomes) == [100, 200, 300, 400, 300, 400]
 
 
-def test_ends_that_cannot_be_told_from_the_limit_bring_levels_further_out():
+def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
     """All margins are within the scatter, so a level above and one below are added, four steps at most."""
     plan = SearchPlan(100, 200, (Step(by=5),), refine_to=0.05, repeats=2)
     stream = np.random.default_rng(1)
@@ -242,7 +242,7 @@ def test_plan_from_a_manifest():
 
 
 def further(*margins):
-    """What comes after two plateaus at each of 100 and 105, in turn, with these margins of the objective."""
+    """Decide after two plateaus at each of 100 and 105, in turn, with these margins of the objective."""
     plan = SearchPlan(50, 500, (Step(by=50),), whole=False, refine_to=0.05, repeats=2)
     levels = [100.0, 105.0, 100.0, 105.0]
     outcomes = [

@@ -26,7 +26,7 @@ def limit(value, *, low=None, high=None, bound=False):
 
 
 def runs(*limits):
-    return [{"run": f"r{number:03d}", "limit": one} for number, one in enumerate(limits, 1)]
+    return [{"run": f"r{number:03d}", "limit": found} for number, found in enumerate(limits, 1)]
 
 
 def test_one_run_keeps_its_interval():
@@ -63,8 +63,8 @@ def test_objective_is_met_up_to_the_limit():
         "found_limit": found_limit(runs(limit(430, low=410, high=450))),
     }
     about = {"text": "p95 < 1 s", "metric": "p95", "comparison": "<", "value": 1.0}
-    one = objectives.check([about], [configuration])[0]
-    assert (one["met"], one["holds_up_to"], one["up_to"]) == (True, 430, "430 users [410, 450]")
+    judged = objectives.check([about], [configuration])[0]
+    assert (judged["met"], judged["holds_up_to"], judged["up_to"]) == (True, 430, "430 users [410, 450]")
 
 
 def test_even_load_has_what_littles_law_says(tmp_path):

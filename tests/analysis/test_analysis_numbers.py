@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import stats
 
-from towtank.analysis import aggregation, comparison
+from towtank.analysis import aggregation, comparison, narrative
 from towtank.analysis.limits import of_runs
 from towtank.analysis.statistics.estimates import Estimate
 
@@ -42,7 +42,7 @@ def limit(value, low, high, method="bracket"):
 
 
 def searches(*limits):
-    return of_runs.found_limit([{"run": f"r{n}", "limit": one} for n, one in enumerate(limits)])
+    return of_runs.found_limit([{"run": f"r{n}", "limit": found} for n, found in enumerate(limits)])
 
 
 def test_three_searches_with_one_bracket_leave_the_limit_anywhere_in_it():
@@ -70,7 +70,8 @@ def point(level, runs, mean, half, method):
 def compared(*points):
     factor = {"name": "cache", "levels": ["small", "large"]}
     configurations = [
-        {"key": {"cache": level}, "points": [one]} for level, one in zip(factor["levels"], points, strict=True)
+        {"key": {"cache": level}, "points": [measured]}
+        for level, measured in zip(factor["levels"], points, strict=True)
     ]
     (line,) = comparison.comparisons([factor], "users", configurations)
     return line
@@ -84,6 +85,18 @@ def test_one_run_against_one_is_no_difference():
     assert not comparison.is_certain(line)
     tenfold = compared(point("small", 20, 100.0, 0.8, "batch means"), point("large", 20, 1000.0, 8.0, "batch means"))
     assert (tenfold["differs"], tenfold["assumed"]["differs"], comparison.is_certain(tenfold)) == (None, True, True)
+
+
+@pytest.mark.parametrize(("to_s", "told"), [(56e-6, "1.2 times the CPU time"), (48e-6, None), (None, None)])
+def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, told):
+    """By hand: 56 / 45 = 1.24; 48 / 45 = 1.07 is within 10 %."""
+    small = {**point("small", 3, 100.0, 0.8, "runs"), "pace_s": 45e-6}
+    large = {**point("large", 3, 105.0, 0.8, "runs"), "pace_s": to_s}
+    line = compared(small, large)
+    assert line["pace_ratio"] == (None if to_s is None else pytest.approx(to_s / 45e-6))
+    sentence = narrative._change(line, [])
+    assert (told is not None) == ("fixed piece of work" in sentence["text"])
+    assert told is None or told in sentence["text"]
 
 
 def test_repeated_runs_differ_by_their_interval():

@@ -15,8 +15,8 @@ def judged(values, comparison="<", limit=0.5):
     configuration = {"key": {}, "label": "all runs", "points": [point]}
     text = f"p95 {comparison} {limit} s"
     objective = {"text": text, "metric": "p95", "comparison": comparison, "value": limit}
-    (one,) = objectives.check([objective], [configuration])
-    return one
+    (judgement,) = objectives.check([objective], [configuration])
+    return judgement
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def judged(values, comparison="<", limit=0.5):
     ],
 )
 def test_a_value_at_the_edge_is_not_certain(values, met, certain):
-    one = judged(values)
-    assert (one["met"], one["certain"]) == (met, certain)
+    found = judged(values)
+    assert (found["met"], found["certain"]) == (met, certain)
 
 
 def test_the_sentence_says_that_it_is_not_certain():

@@ -50,9 +50,9 @@ def study(tmp_path, texts, *scripts):
         "design": [],
     }
     results = ResultsFolder.create(tmp_path / "results", manifest)
-    for number, one in enumerate(scripts, start=1):
+    for number, each in enumerate(scripts, start=1):
         name = f"r{number:03d}"
-        write_run(results.run_path(name), replace(one, name=name, index=number, repetition=number))
+        write_run(results.run_path(name), replace(each, name=name, index=number, repetition=number))
     return results
 
 
@@ -111,14 +111,18 @@ def test_a_silent_window_has_no_percentile_but_no_throughput_either(tmp_path):
     assert flow["windows"]["worst"]["start_s"] == 12.0
 
 
-def test_windows_longer_than_the_phase_tell_nothing(tmp_path):
+def test_windows_longer_than_the_phase_decide_nothing(tmp_path):
     found = checked(tmp_path, "p95 < 60 ms in every 1 min", script())
     assert (found["met"], found["windows"]["count"], found["windows"]["worst"]) == (None, 0, None)
 
 
 def test_the_narrative_names_share_and_worst_window(tmp_path):
     results = study(tmp_path, ["p95 < 60 ms in every 5 s"], script(slow=[10]))
-    sentences = [one["text"] for one in summarize_study(results)["observations"] if one["kind"] == "objective"]
+    sentences = [
+        observation["text"]
+        for observation in summarize_study(results)["observations"]
+        if observation["kind"] == "objective"
+    ]
     assert "3 of 4 windows met it; the worst was 9 to 14 s of r001." in sentences[0]
 
 
@@ -139,6 +143,6 @@ def test_an_objective_at_a_rate_is_judged_there_only():
         {"rate": rate, "load": rate, "throughput_per_s": {"value": rate, "low": None, "high": None, "method": "none"}}
         for rate in (10, 20)
     ]
-    one = read_objective("throughput > 15 /s at 20 /s").document()
-    found = objectives.check([one], [{"key": {}, "label": "all runs", "points": rows}])[0]
+    objective = read_objective("throughput > 15 /s at 20 /s").document()
+    found = objectives.check([objective], [{"key": {}, "label": "all runs", "points": rows}])[0]
     assert (found["met"], found["at"], found["rate"]) == (True, {"rate": 20}, 20.0)

@@ -1,4 +1,4 @@
-"""How fast the machine was: the work of the CPUs that the tiers have, over the window, and what it explains."""
+"""Speed of the machine: the fixed work on the CPUs of the tiers, over the window, and what it explains."""
 
 from __future__ import annotations
 
@@ -69,15 +69,17 @@ def test_a_run_recorded_without_the_work_has_no_pace(tmp_path):
     assert summarize_run(write_run(tmp_path / "r001", script()), tables=False)["host"]["pace"] is None
 
 
-def test_the_machines_speed_is_told_for_the_study_only_where_a_run_is_less_than_valid(tmp_path):
+def test_the_machines_speed_is_reported_for_the_study_only_if_a_run_is_less_than_valid(tmp_path):
     run = write_run(tmp_path / "r001", script())
     slowed(run)
     summary = summarize_run(run, tables=False)
-    (note,) = [one for one in summary["verdict"]["reasons"] if one["kind"] == "machine_speed"]
+    (note,) = [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "machine_speed"]
     assert note["message"] == (
         "a fixed piece of work took 40 µs to 52 µs on the system's CPUs (10th and 90th percentile of the seconds): "
         "the machine's speed changed by 30 %, limit 10 %"
     )
-    told = {level: {"run": "r001", "verdict": {"level": level, "reasons": [note]}} for level in ("valid", "suspect")}
-    assert _reasons([told["valid"]]) == []
-    assert [one["kind"] for one in _reasons([told["suspect"]])] == ["machine_speed"]
+    result = {level: {"run": "r001", "verdict": {"level": level, "reasons": [note]}} for level in ("valid", "suspect")}
+    assert _reasons([result["valid"]]) == []
+    assert [reason["kind"] for reason in _reasons([result["suspect"]])] == ["machine_speed"]
+    (found,) = _reasons([result["valid"], {**result["suspect"], "run": "r002"}])
+    assert found["runs"] == ["r001", "r002"]

@@ -32,7 +32,7 @@ def test_a_counter_that_falls_began_again_at_zero():
     assert counter.growth(0.0, 3.0) == pytest.approx(2 + 1 + 3)
 
 
-def test_nothing_is_told_where_nothing_was_observed():
+def test_nothing_is_reported_if_nothing_was_observed():
     counter = track([5.0, 6.0], [0.0, 1.0])
     assert counter.rate(0.0, 6.0) is None
     assert counter.rate(5.0, 9.0) is None

@@ -18,7 +18,7 @@ def evidence(bad: int = 0, histograms: int = 0, torn: bool = False, found: int =
     )
 
 
-def told(found: Any) -> list[tuple[Level, float | None, float | None]]:
+def brief(found: Any) -> list[tuple[Level, float | None, float | None]]:
     return [(doubt.level, doubt.seen, doubt.limit) for doubt in found]
 
 
@@ -32,7 +32,7 @@ def told(found: Any) -> list[tuple[Level, float | None, float | None]]:
     ],
 )
 def test_damage_has_its_count_and_no_allowance(seen: Any, doubts: list[Any]) -> None:
-    assert told(recording.damage(seen)) == doubts
+    assert brief(recording.damage(seen)) == doubts
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_damage_has_its_count_and_no_allowance(seen: Any, doubts: list[Any]) -> 
     ],
 )
 def test_observing_may_take_a_hundredth_of_a_core(cost: float | None, doubts: list[Any]) -> None:
-    assert told(recording.observation_cost(evidence(cost=cost))) == doubts
+    assert brief(recording.observation_cost(evidence(cost=cost))) == doubts

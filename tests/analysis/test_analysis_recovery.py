@@ -1,4 +1,4 @@
-"""What events cost and how long recovery took, of seconds whose counts are known."""
+"""Costs of events and times of recovery, on seconds with known counts."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 
 from towtank.analysis.measurement import Column
-from towtank.analysis.recovery import Happened, band_of, describe, first_inside, happened
+from towtank.analysis.recovery import StudyEvent, band_of, describe, first_inside, study_events
 from towtank.analysis.windows.window import Window, shortened
 
 BEFORE = [100.0, 104.0, 96.0, 102.0, 98.0]
@@ -44,15 +44,15 @@ def event(kind: str, at_s: float, name: str = "lost", **more: Any) -> dict[str, 
 
 
 def test_events_are_read_with_their_actual_times() -> None:
-    told = [
+    recorded = [
         event("event_begins", 5.5, processes=["content", "content-2"]),
         {"k": "stage", "t_ns": ORIGIN},
         event("event_ends", 7.0),
         event("event_failed", 9.0, "late", reason="the load ended before"),
     ]
-    assert happened(told, ORIGIN) == [
-        Happened("lost", "restart", "content", 5.5, 7.0, None, ("content", "content-2")),
-        Happened("late", "restart", "content", failed="the load ended before"),
+    assert study_events(recorded, ORIGIN) == [
+        StudyEvent("lost", "restart", "content", 5.5, 7.0, None, ("content", "content-2")),
+        StudyEvent("late", "restart", "content", failed="the load ended before"),
     ]
 
 
@@ -74,35 +74,35 @@ def test_recovery_counts_from_the_event_to_the_first_of_three_seconds_within_the
     # The event comes at 5.5 s; second 8 is within the band but not followed by two more.
     ok = [*BEFORE, 50.0, 0.0, 0.0, 100.0, 40.0, 100.0, 101.0, 99.0, 100.0]
     failed = [0.0] * 5 + [10.0, 0.0, 5.0] + [0.0] * 6
-    (one,) = describe(
-        happened([event("event_begins", 5.5)], ORIGIN), measurement(ok, failed), asked(14.0), 0.01
+    (described,) = describe(
+        study_events([event("event_begins", 5.5)], ORIGIN), measurement(ok, failed), asked(14.0), 0.01
     ).values()
-    assert one["disturbed"] is True
-    assert one["recovery_s"] == pytest.approx(10.0 - 5.5)
-    assert one["during"]["failed_transactions"] == {"connect": 15}
-    assert one["during"]["length_s"] == 5.0
-    assert one["during"]["missed_transactions"] == 5 * 100.0 - 190.0
+    assert described["disturbed"] is True
+    assert described["recovery_s"] == pytest.approx(10.0 - 5.5)
+    assert described["during"]["failed_transactions"] == {"connect": 15}
+    assert described["during"]["length_s"] == 5.0
+    assert described["during"]["missed_transactions"] == 5 * 100.0 - 190.0
 
 
 def test_failures_keep_a_system_from_being_back() -> None:
     failed = [0.0] * 5 + [20.0] * 2 + [0.0] * 4
-    found = happened([event("event_begins", 5.0)], ORIGIN)
-    (one,) = describe(found, measurement([*BEFORE, *[100.0] * 6], failed), asked(11.0), 0.01).values()
-    assert one["recovery_s"] == pytest.approx(2.0)
+    found = study_events([event("event_begins", 5.0)], ORIGIN)
+    (described,) = describe(found, measurement([*BEFORE, *[100.0] * 6], failed), asked(11.0), 0.01).values()
+    assert described["recovery_s"] == pytest.approx(2.0)
 
 
 def test_what_is_not_back_within_the_stage_has_no_recovery() -> None:
-    found = happened([event("event_begins", 5.0)], ORIGIN)
-    (one,) = describe(found, measurement([*BEFORE, *[10.0] * 6]), asked(11.0), 0.01).values()
-    assert (one["recovery_s"], one["why"]) == (None, "the steady stage ended before it was back")
-    assert one["during"]["missed_transactions"] == 6 * 90.0
+    found = study_events([event("event_begins", 5.0)], ORIGIN)
+    (described,) = describe(found, measurement([*BEFORE, *[10.0] * 6]), asked(11.0), 0.01).values()
+    assert (described["recovery_s"], described["why"]) == (None, "the steady stage ended before it was back")
+    assert described["during"]["missed_transactions"] == 6 * 90.0
 
 
 def test_what_never_left_the_band_was_not_disturbed() -> None:
-    found = happened([event("event_begins", 5.0), event("event_ends", 7.0)], ORIGIN)
-    (one,) = describe(found, measurement([*BEFORE, *[99.0] * 6]), asked(11.0), 0.01).values()
-    assert (one["disturbed"], one["recovery_s"]) == (False, 0.0)
-    assert one["during"]["length_s"] == 2.0
+    found = study_events([event("event_begins", 5.0), event("event_ends", 7.0)], ORIGIN)
+    (described,) = describe(found, measurement([*BEFORE, *[99.0] * 6]), asked(11.0), 0.01).values()
+    assert (described["disturbed"], described["recovery_s"]) == (False, 0.0)
+    assert described["during"]["length_s"] == 2.0
 
 
 def test_a_kill_lasts_until_the_service_is_started_again() -> None:
@@ -113,24 +113,28 @@ def test_a_kill_lasts_until_the_service_is_started_again() -> None:
     ]
     ended = {**event("event_ends", 5.1), "do": "kill", "on": "content-2"}
     first, second = describe(
-        happened([kill, ended, *start], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01
+        study_events([kill, ended, *start], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01
     ).values()
     assert (first["until_s"], second["until_s"]) == (9.0, 9.0)
-    (alone,) = describe(happened([kill, ended], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01).values()
+    (alone,) = describe(study_events([kill, ended], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01).values()
     assert alone["until_s"] == 11.0
 
 
 def test_without_seconds_before_or_outside_of_the_stage_nothing_is_judged() -> None:
     seconds = measurement([100.0] * 11)
-    (early,) = describe(happened([event("event_begins", 3.0)], ORIGIN), seconds, asked(11.0), 0.01).values()
+    (early,) = describe(study_events([event("event_begins", 3.0)], ORIGIN), seconds, asked(11.0), 0.01).values()
     assert early["recovery_s"] is None
     assert "less than 5 s" in early["why"]
-    (after,) = describe(happened([event("event_begins", 10.5)], ORIGIN), seconds, asked(10.0), 0.01).values()
+    (after,) = describe(study_events([event("event_begins", 10.5)], ORIGIN), seconds, asked(10.0), 0.01).values()
     assert "within the steady stage" in after["why"]
 
 
 def test_the_window_ends_before_the_first_event_inside_it() -> None:
-    found = [Happened("a", "kill", "content", 0.0), Happened("b", "cut", "web", 6.3), Happened("c", "cut", "web", 8.0)]
+    found = [
+        StudyEvent("a", "kill", "content", 0.0),
+        StudyEvent("b", "cut", "web", 6.3),
+        StudyEvent("c", "cut", "web", 8.0),
+    ]
     window = asked(11.0)
     first = first_inside(found, window)
     assert first is not None

@@ -53,7 +53,7 @@ def run(tmp_path):
 
 def kinds(summary, level=None):
     reasons = summary["verdict"]["reasons"]
-    return {one["kind"] for one in reasons if level in (None, one["level"])}
+    return {reason["kind"] for reason in reasons if level in (None, reason["level"])}
 
 
 def test_the_truth_of_an_even_schedule(run):
@@ -65,7 +65,7 @@ def test_the_truth_of_an_even_schedule(run):
     # Quantiles are as exact as the buckets: 0.1 %.
     for name in ("p50", "p90", "p95", "p99", "p99.9"):
         assert summary["response_time_s"][name]["value"] == pytest.approx(RESPONSE_S, rel=0.001)
-    assert summary["users"] == {"asked": USERS, "mean": pytest.approx(USERS)}
+    assert summary["users"] == {"asked": USERS, "mean": pytest.approx(USERS), "groups": []}
     assert summary["errors"] == {"count": 0, "share": 0.0, "by_kind": {}}
     assert summary["window"]["steady"]
     assert (summary["window"]["start_s"], summary["window"]["end_s"]) == (2.0, 42.0)
@@ -152,15 +152,25 @@ def test_host_and_services(run):
 
 def test_transactions_and_phases(run):
     summary = summarize_run(run)
-    assert {name: one["count"] for name, one in summary["transactions"].items()} == {
+    assert {name: transaction["count"] for name, transaction in summary["transactions"].items()} == {
         "read": 160,
         "write": 160,
     }
-    assert sum(one["share"] for one in summary["transactions"].values()) == pytest.approx(1.0)
+    assert sum(transaction["share"] for transaction in summary["transactions"].values()) == pytest.approx(1.0)
     assert set(summary["phases"]) == {"ramp_up", "steady", "ramp_down"}
     assert summary["phases"]["steady"]["throughput_per_s"] == pytest.approx(8.0)
     assert summary["transactions"]["read"]["phases"]["steady"]["mean_s"] == pytest.approx(RESPONSE_S)
     assert summary["steps"]["read / request"]["count"] == 160
+
+
+def test_cpu_time_of_a_phase_has_an_interval_of_its_kind(run):
+    """A ramp of 2 s is too short for one."""
+    phases = summarize_run(run)["phases"]
+    for name, method in (("steady", "batch means"), ("ramp_up", "none")):
+        used = phases[name]["tiers"]["content"]
+        assert used["estimates"]["parts"]["database"]["method"] == method
+        assert used["estimates"]["parts"]["database"]["value"] == used["parts"]["database"]
+        assert used["estimates"]["cpus_used"]["value"] == used["cpus_used"]
 
 
 def test_timeline_covers_the_whole_run(run):
@@ -170,7 +180,7 @@ def test_timeline_covers_the_whole_run(run):
     lengths = {name: len(timeline[name]) for name in timeline if name not in by_name}
     assert set(lengths.values()) == {44}
     assert len(timeline["tiers_cpus_used"]["content"]) == 44
-    assert [one["name"] for one in timeline["stages"]] == ["ramp_up", "steady", "ramp_down"]
+    assert [stage["name"] for stage in timeline["stages"]] == ["ramp_up", "steady", "ramp_down"]
 
 
 def test_the_remnant_of_a_second_in_the_drain_has_no_rate(tmp_path):
@@ -186,10 +196,10 @@ def test_the_remnant_of_a_second_in_the_drain_has_no_rate(tmp_path):
 
 
 def test_two_load_threads_give_the_same_numbers_as_one(tmp_path, run):
-    one = summarize_run(run)
+    single = summarize_run(run)
     two = summarize_run(write_run(tmp_path / "two", even_script(workers=2)))
     for key in ("throughput_per_s", "response_time_s", "transactions", "laws", "accounting", "users"):
-        assert two[key] == one[key], key
+        assert two[key] == single[key], key
 
 
 def test_the_summary_is_written_and_is_plain_json(run):
@@ -202,7 +212,8 @@ def test_the_summary_is_written_and_is_plain_json(run):
 def test_failures_are_counted_by_kind_and_share(tmp_path):
     script = even_script()
     exchanges = [
-        replace(one, failure="status_5xx") if number % 10 == 0 else one for number, one in enumerate(script.exchanges)
+        replace(exchange, failure="status_5xx") if number % 10 == 0 else exchange
+        for number, exchange in enumerate(script.exchanges)
     ]
     summary = summarize_run(write_run(tmp_path / "r", replace(script, exchanges=exchanges)))
     assert summary["errors"]["share"] == pytest.approx(0.1, abs=0.01)
@@ -216,7 +227,8 @@ def test_failures_are_counted_by_kind_and_share(tmp_path):
 def test_the_limit_on_errors_is_the_studys(tmp_path):
     script = even_script()
     exchanges = [
-        replace(one, failure="check") if number % 10 == 0 else one for number, one in enumerate(script.exchanges)
+        replace(exchange, failure="check") if number % 10 == 0 else exchange
+        for number, exchange in enumerate(script.exchanges)
     ]
     run = write_run(tmp_path / "r", replace(script, exchanges=exchanges))
     assert "errors_above_limit" not in kinds(summarize_run(run, limits={"errors": 0.2}))
@@ -226,8 +238,10 @@ def test_a_transient_at_the_start_is_left_out(tmp_path):
     # For the first eight seconds of the steady stage answers take twice as long.
     script = even_script()
     exchanges = [
-        replace(one, end=one.end + 0.25, think=one.think - 0.25) if 2 <= one.intended < 10 else one
-        for one in script.exchanges
+        replace(exchange, end=exchange.end + 0.25, think=exchange.think - 0.25)
+        if 2 <= exchange.intended < 10
+        else exchange
+        for exchange in script.exchanges
     ]
     summary = summarize_run(write_run(tmp_path / "r", replace(script, exchanges=exchanges)))
     assert 9 <= summary["window"]["start_s"] <= 14
@@ -239,8 +253,10 @@ def test_a_transient_at_the_start_is_left_out(tmp_path):
 def test_a_drift_over_the_whole_window_is_no_steady_state(tmp_path):
     script = even_script()
     exchanges = [
-        replace(one, end=one.end + 0.012 * one.intended, think=one.think - 0.012 * one.intended)
-        for one in script.exchanges
+        replace(
+            exchange, end=exchange.end + 0.012 * exchange.intended, think=exchange.think - 0.012 * exchange.intended
+        )
+        for exchange in script.exchanges
     ]
     summary = summarize_run(write_run(tmp_path / "r", replace(script, exchanges=exchanges)))
     assert not summary["window"]["steady"]
@@ -256,7 +272,7 @@ def test_seconds_that_a_stage_edge_cuts_are_no_transient(tmp_path):
     assert summary["throughput_per_s"]["value"] == pytest.approx(8.0, rel=0.01)
 
 
-def test_the_cost_of_a_probe_that_ends_early_is_told(run):
+def test_the_cost_of_a_probe_that_ends_early_is_reported(run):
     path = run.observe / "probe.ndjson"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-3]))
     assert summarize_run(run)["observation"]["cpus_used"] == pytest.approx(0.0008 + 0.0015, rel=1e-6)
@@ -301,7 +317,7 @@ def test_without_a_manifest_there_is_a_summary_too(run):
     assert summary["run"] == "r001"
     assert summary["throughput_per_s"]["value"] == pytest.approx(8.0, rel=1e-9)
     assert summary["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(0.4, rel=0.01)
-    # How the run ended is not known, so it is not simply valid.
+    # The end of the run is not known, so the run is not simply valid.
     assert "data_damaged" in kinds(summary, "suspect")
 
 

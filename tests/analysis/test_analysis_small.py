@@ -12,7 +12,7 @@ from scipy import stats
 from synthetic_runs import encode_histogram
 
 from towtank.analysis.audit.arrivals import _pooled
-from towtank.analysis.checks.network import RETRANSMITS_SHARE, Counted, sent_again
+from towtank.analysis.checks.network import RETRANSMITS_SHARE, Counted, retransmitted
 from towtank.analysis.demand import regression
 from towtank.analysis.doubts import Level
 from towtank.analysis.drive import times_ms
@@ -112,10 +112,10 @@ def test_the_demand_of_many_runs_is_the_slope_of_least_squares() -> None:
 def test_segments_sent_again_are_a_share_of_the_requests(
     again: float, needless: float | None, asked: bool, level: Level | None
 ) -> None:
-    """One in a thousand requests is the limit; what the other side had already was not lost."""
+    """One in a thousand requests is the limit; a segment that the peer had received was not lost."""
     assert RETRANSMITS_SHARE == 0.001
     counts = {"retransmits": again, "needless_retransmits": needless}
-    found = list(sent_again([Counted("here", counts)], 10_000.0, asked=asked))
+    found = list(retransmitted([Counted("here", counts)], 10_000.0, asked=asked))
     assert [(doubt.level, doubt.seen, doubt.limit) for doubt in found] == (
         [] if level is None else [(level, again / 10_000, 0.001)]
     )
@@ -155,16 +155,16 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
         stage("e", 40, 50, rates_by_group=[0.1, 0.2]),
     ]
     found = stretches(stages)
-    assert [(one.stages, one.start_s, one.end_s) for one in found] == [
+    assert [(stretch.stages, stretch.start_s, stretch.end_s) for stretch in found] == [
         (("a", "b"), 5, 20),
         (("c",), 20, 30),
         (("d",), 31, 40),
         (("e",), 40, 50),
     ]
-    assert [(one.users, one.rate, one.of) for one in found] == [
+    assert [(stretch.users, stretch.rate, stretch.of) for stretch in found] == [
         (10, None, 4), (20, None, 4), (20, None, 4), (None, 0.3, 4),
     ]  # fmt: skip
-    assert all(one.is_one_of_several for one in found)
+    assert all(stretch.is_one_of_several for stretch in found)
     alone = stretch_of(stages, 2)
     assert (alone.stages, alone.start_s, alone.end_s, alone.of) == (("b",), 15, 20, 4)
     # A stage that ramps is no stretch of its own, and the run has one load at least.

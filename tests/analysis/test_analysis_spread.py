@@ -30,7 +30,7 @@ def recorded(seconds: int, ok: list[int], failed: list[int], workers: int = 1) -
     }
     second = 10**9
     spans = [{**line, "t0_ns": at * second, "t1_ns": (at + 1) * second} for at in range(seconds)]
-    return Measurement(Recording(intervals=[interval(one, worker) for one in spans for worker in range(workers)]))
+    return Measurement(Recording(intervals=[interval(span, worker) for span in spans for worker in range(workers)]))
 
 
 def test_each_service_of_each_target_has_what_its_addresses_got() -> None:
@@ -72,6 +72,10 @@ def test_the_interval_holds_the_true_index_as_often_as_it_says() -> None:
     random = np.random.default_rng(7)
     tries = 1000
     found = [fairness_of(random.poisson(means, (40, 4)).astype(float), np.ones(40)) for _ in range(tries)]
-    covered = sum(one.low <= true <= one.high for one in found if one.low is not None and one.high is not None)
+    covered = sum(
+        estimate.low <= true <= estimate.high
+        for estimate in found
+        if estimate.low is not None and estimate.high is not None
+    )
     # 95 % within four standard errors of a share of 1,000.
     assert abs(covered / tries - 0.95) < 4 * np.sqrt(0.95 * 0.05 / tries)

@@ -60,29 +60,29 @@ def run(tmp_path: Path) -> RunFolder:
     return written
 
 
-def test_both_sides_are_told_with_intervals(run: RunFolder) -> None:
+def test_both_sides_have_intervals(run: RunFolder) -> None:
     write_stream(run, "content", "content_server", CONTENT)
     write_stream(run, "content-2", "content_server", CONTENT)
     write_stream(run, "host-brick-1", "host", DISK)
     write_stream(run, "host-brick-2", "host", DISK)
-    told: dict[str, Any] = summarize_run(run)["storage"]
-    assert told["asked"]["read_bytes_per_s"]["value"] == pytest.approx(1e7)
-    assert told["asked"]["read_bytes_per_s"]["low"] == pytest.approx(1e7)
-    assert told["asked"]["calls_per_s"]["value"] == pytest.approx(140.0)
-    assert told["reached"]["read_bytes_per_s"]["value"] == pytest.approx(2e6)
-    assert told["reached"]["read_operations_per_s"]["value"] == pytest.approx(20.0)
-    assert told["reached"]["write_bytes_per_s"]["value"] is None, "what was not told is not zero"
-    assert told["mounts"] == {}
+    result: dict[str, Any] = summarize_run(run)["storage"]
+    assert result["asked"]["read_bytes_per_s"]["value"] == pytest.approx(1e7)
+    assert result["asked"]["read_bytes_per_s"]["low"] == pytest.approx(1e7)
+    assert result["asked"]["calls_per_s"]["value"] == pytest.approx(140.0)
+    assert result["reached"]["read_bytes_per_s"]["value"] == pytest.approx(2e6)
+    assert result["reached"]["read_operations_per_s"]["value"] == pytest.approx(20.0)
+    assert result["reached"]["write_bytes_per_s"]["value"] is None, "what was not recorded is not zero"
+    assert result["mounts"] == {}
 
 
-def test_a_mount_tells_what_went_to_each_server(run: RunFolder) -> None:
+def test_a_mount_reports_the_share_of_each_server(run: RunFolder) -> None:
     write_stream(run, "area", "glusterfs_mount", MOUNT, glusterfs_cache_bytes=3e6, glusterfs_cache_limit_bytes=4e6)
     mount: dict[str, Any] = summarize_run(run)["storage"]["mounts"]["area"]
     assert mount["calls_per_s"]["value"] == pytest.approx(100.0)
     assert mount["server_calls_per_s"]["value"] == pytest.approx(45.0)
     assert (mount["cache_bytes"], mount["cache_limit_bytes"], mount["cache_files"]) == (3e6, 4e6, None)
     assert mount["servers"]["store-1"]["calls_per_s"]["value"] == pytest.approx(35.0)
-    shares = {name: one["read_share"]["value"] for name, one in mount["servers"].items()}
+    shares = {name: server["read_share"]["value"] for name, server in mount["servers"].items()}
     assert shares == {"store-1": pytest.approx(0.75), "store-2": pytest.approx(0.25)}
 
 

@@ -21,8 +21,8 @@ ROOMY = {
 }
 
 
-def doubts(**values: Any) -> list[Doubt]:
-    return list(full_storage({"web": {"disks": {"contents": {**ROOMY, **values}}}}, window_s=40.0))
+def doubts(*least: float, **values: Any) -> list[Doubt]:
+    return list(full_storage({"web": {"disks": {"contents": {**ROOMY, **values}}}}, 40.0, *least))
 
 
 def test_no_inodes_while_there_is_room_make_a_run_suspect() -> None:
@@ -35,6 +35,17 @@ def test_no_room_makes_a_run_suspect() -> None:
     (doubt,) = doubts(free_bytes_least=4096.0)
     assert doubt.level is Level.SUSPECT
     assert "had no room left: 4,096 of 1,000,000,000, while 50 % of its inodes is free" in doubt.message
+
+
+def test_the_share_that_must_be_left_is_a_limit_of_the_study() -> None:
+    (doubt,) = doubts(0.0, free_inodes_least=0.0)
+    assert doubt.level is Level.NOTE
+    (doubt,) = doubts(0.2, free_bytes_least=1.9e8)
+    assert (doubt.level, doubt.seen, doubt.limit) == (Level.SUSPECT, pytest.approx(0.19), 0.2)
+    assert "has 19 % of its room left, limit 20 %" in doubt.message
+    assert doubts(0.2, free_bytes_least=2.1e8) == []
+    (doubt,) = doubts(0.0005, free_bytes_least=8e5)
+    assert doubt.level is Level.NOTE
 
 
 def test_what_is_used_up_within_ten_windows_is_noted_before_it_is() -> None:

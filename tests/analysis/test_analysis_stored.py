@@ -1,4 +1,4 @@
-"""What became of what users were told is stored: counts, samples with their interval, doubts, objectives, claims."""
+"""Results of reading stored data back: counts, samples with their interval, doubts, objectives, claims."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from towtank.analysis import objectives
+from towtank.analysis.aggregation import combined
 from towtank.analysis.checks.storage import lost_or_unknown as doubts
 from towtank.analysis.claims.places import in_run
 from towtank.analysis.doubts import Kind
 from towtank.analysis.narrative import _seen
+from towtank.analysis.statistics import difference_interval
 from towtank.analysis.stored import read_stored, scaled, stored
 from towtank.results import lines
 from towtank.results.folder import RunFolder
@@ -24,8 +26,8 @@ NAMED = {"key": "d7", "fate": "lost", "told_s": 31.5, "contents": [], "read": {"
 
 
 def document(**more: Any) -> dict[str, Any]:
-    one = {**COUNTS, **FATES, "sample": False, "named": [NAMED], **more}
-    return {"reason": None, **{key: one[key] for key in (*COUNTS, *FATES)}, "kinds": {"documents": one}}
+    counts = {**COUNTS, **FATES, "sample": False, "named": [NAMED], **more}
+    return {"reason": None, **{key: counts[key] for key in (*COUNTS, *FATES)}, "kinds": {"documents": counts}}
 
 
 def test_a_complete_check_gives_plain_counts_and_names_what_is_lost() -> None:
@@ -38,7 +40,7 @@ def test_a_complete_check_gives_plain_counts_and_names_what_is_lost() -> None:
     ]
 
 
-def test_nobody_was_told_anything() -> None:
+def test_nothing_was_confirmed() -> None:
     assert stored(None) is None
     assert list(doubts(None)) == []
 
@@ -52,7 +54,7 @@ def test_of_a_sample_without_losses_the_bound_is_that_of_clopper_and_pearson() -
     assert scaled(0, 0, 10_000).value is None
 
 
-def test_of_a_sample_what_follows_for_all_is_told_with_its_interval() -> None:
+def test_a_sample_is_scaled_to_all_with_an_interval() -> None:
     found = stored(document(told=1000, sample=True))
     assert found is not None
     assert found["lost"]["value"] == pytest.approx(20)
@@ -63,11 +65,21 @@ def test_of_a_sample_what_follows_for_all_is_told_with_its_interval() -> None:
 def test_losses_and_ignorance_are_doubts_of_their_own() -> None:
     (lost,) = doubts(stored(document()))
     assert (lost.kind, lost.seen) == (Kind.STORED_LOST, 3)
-    assert lost.message == "of 100 that users were told are stored, 2 are lost and 1 different"
+    assert lost.message == "of 100 confirmed as stored, 2 are lost and 1 different"
     unread = {**document(lost=0, different=0, found=90, unreadable=4, unread=6), "reason": "content ended"}
     (unknown,) = doubts(stored(unread))
     assert (unknown.kind, unknown.seen) == (Kind.STORED_UNKNOWN, 10)
     assert unknown.message.endswith("10 could not be read back: content ended")
+
+
+def test_a_loss_in_a_run_whose_study_makes_something_fail_is_its_result_and_no_doubt_about_it() -> None:
+    lost = stored(document(found=91, different=0, unread=7))
+    assert {doubt.kind: doubt.level for doubt in doubts(lost, had_events=True)} == {
+        Kind.STORED_LOST: "note",
+        Kind.STORED_UNKNOWN: "suspect",
+    }
+    (doubt,) = doubts(stored(document()), had_events=True)
+    assert (doubt.kind, doubt.level) == (Kind.STORED_LOST, "suspect"), "what has another content is no loss"
 
 
 def test_a_run_that_was_cut_off_says_what_was_not_read_back(tmp_path: Path) -> None:
@@ -82,17 +94,86 @@ def test_a_run_that_was_cut_off_says_what_was_not_read_back(tmp_path: Path) -> N
     assert read_stored(run) == document()
 
 
-def test_an_objective_is_met_where_the_worst_run_meets_it() -> None:
-    objective = read_objective("stored.lost <= 1").document()
-    point = {"load": 4, "users": 4, "runs": ["r001", "r002"], "verdicts": ["valid", "suspect"]}
+def judged(*runs: dict, text: str = "stored.lost <= 1") -> dict:
+    point = {
+        "load": 4,
+        "users": 4,
+        "runs": [run["run"] for run in runs],
+        "verdicts": [run["verdict"]["level"] for run in runs],
+    }
     configuration = {"key": {}, "label": "all", "points": [point]}
-    runs = [{"run": name, "stored": {"lost": lost}} for name, lost in (("r001", 0), ("r002", 2))]
-    (judged,) = objectives.check([objective], [configuration], runs)
-    assert (judged["met"], judged["seen"]) == (False, 2.0)
-    (judged,) = objectives.check([objective], [configuration], runs[:1])
-    assert (judged["met"], judged["seen"]) == (True, 0.0)
-    (judged,) = objectives.check([objective], [configuration], [{"run": "r001", "stored": None}])
-    assert judged["met"] is None
+    (found,) = objectives.check([read_objective(text).document()], [configuration], runs)
+    return found
+
+
+def stored_run(
+    name: str,
+    lost: int = 0,
+    unread: int = 0,
+    level: str = "valid",
+    kind: Kind = Kind.INTERFERENCE,
+    **others: int,
+) -> dict:
+    reasons = [{"kind": kind, "level": "note" if level == "valid" else level, "message": f"it was {kind}"}]
+    counts = {"told": 9, "lost": lost, "unread": unread, "reason": "the user stopped the run" if unread else None}
+    return {"run": name, "stored": {**counts, **others}, "verdict": {"level": level, "reasons": reasons}}
+
+
+def test_an_objective_is_met_where_the_worst_run_meets_it() -> None:
+    found = judged(stored_run("r001"), stored_run("r002", lost=2, level="suspect"))
+    assert (found["met"], found["seen"], found["certain"]) == (False, 2.0, True)
+    found = judged(stored_run("r001"))
+    assert (found["met"], found["seen"], found["certain"]) == (True, 0.0, True)
+    assert judged({**stored_run("r001"), "stored": None})["met"] is None
+    found = judged(stored_run("r001"), stored_run("r002", lost=5), text="stored.lost >= 1")
+    assert (found["met"], found["seen"]) == (False, 0.0)
+
+
+def test_what_was_not_read_back_may_be_lost() -> None:
+    found = judged(stored_run("r001", unread=9, level="suspect", kind=Kind.STORED_UNKNOWN))
+    assert (found["met"], found["seen"]) == (None, None)
+    (gap,) = found["not_judged"]
+    assert gap["why"] == "r001 leaves it open (9 of 9 could not be read back: the user stopped the run)"
+    assert judged(stored_run("r001", unread=1))["met"] is True, "one may be lost"
+    assert judged(stored_run("r001", lost=2, unread=7))["met"] is False
+    assert judged(stored_run("r001", unread=9), text="stored.unread <= 1")["met"] is False
+    assert judged(stored_run("r001", unreadable=9))["met"] is None
+    assert judged(stored_run("r001", unreadable=9), text="stored.unreadable <= 1")["met"] is False
+
+
+def test_notes_that_cannot_be_read_may_be_of_things_that_were_lost() -> None:
+    (gap,) = judged(stored_run("r001", bad_lines=2))["not_judged"]
+    assert gap["why"] == "r001 leaves it open (2 notes of what was stored cannot be read)"
+    assert judged(stored_run("r001", lost=2, bad_lines=2))["met"] is False
+
+
+def test_a_run_that_was_cut_off_shows_a_loss_and_not_that_there_is_none() -> None:
+    def cut_off(lost: int) -> dict:
+        return stored_run("r002", lost=lost, level="invalid", kind=Kind.EVENT_FAILED)
+
+    assert judged(cut_off(lost=0))["met"] is None
+    assert judged(cut_off(lost=2))["met"] is False
+    assert judged(stored_run("r001"), cut_off(lost=2))["met"] is False
+    assert judged(stored_run("r001"), cut_off(lost=0))["met"] is True
+    # A run that other programs disturbed stored and read back what it was asked to.
+    assert judged(stored_run("r001", level="invalid"))["met"] is True
+    # A note, such as one about the torn record of a probe, says nothing about what is stored.
+    assert judged(stored_run("r001", kind=Kind.DATA_DAMAGED))["met"] is True
+
+
+def test_records_of_another_run_show_neither_a_loss_nor_none() -> None:
+    def copied(lost: int) -> dict:
+        return stored_run("r002", lost=lost, level="invalid", kind=Kind.COPIED_RUN)
+
+    assert judged(copied(lost=0))["met"] is None
+    assert judged(copied(lost=2))["met"] is None
+    assert judged(stored_run("r001"), copied(lost=2))["met"] is True
+
+
+def test_a_sample_without_a_loss_leaves_a_doubt() -> None:
+    sample = {name: scaled(0, 10, 1_000_000).document() for name in ("lost", "unread", "unreadable")}
+    found = judged({**stored_run("r001"), "stored": {"told": 1_000_000, "reason": None, **sample}})
+    assert (found["met"], found["seen"], found["certain"]) == (True, 0.0, False)
 
 
 @pytest.mark.parametrize("text", ["stored.lost of add <= 0", "stored.lost <= 0 in steady", "stored.lost <= 1.5"])
@@ -106,6 +187,24 @@ def test_a_claim_takes_a_count_as_exact() -> None:
     assert (found.value, found.low, found.high) == (2, 2, 2)
     found = in_run({"stored": stored(document())}, "stored.kinds.documents.different", None)
     assert found.low == found.high == 1
+
+
+def test_a_claim_allows_for_what_was_not_read_back() -> None:
+    unread = {"stored": stored(document(found=91, different=0, unread=7))}
+    found = in_run(unread, "stored.lost", None)
+    assert (found.value, found.low, found.high) == (2, 2, 9)
+    found = in_run(unread, "stored.unread", None)
+    assert found.low == found.high == 7
+    both = combined([in_run(unread, "stored.lost", None)] * 2)
+    assert (both.value, both.low, both.high) == (2, 2, 9), "no chance is in it that two runs would lessen"
+    assert difference_interval(found, in_run(unread, "stored.lost", None)).low is None
+
+
+def test_a_claim_on_a_sample_allows_for_what_was_not_read_back() -> None:
+    sample = {name: scaled(seen, 1000, 100_000).document() for name, seen in (("lost", 0), ("unread", 1000))}
+    found = in_run({"stored": {**sample, "unreadable": 0}}, "stored.lost", None)
+    assert found.value == 0
+    assert found.high is not None and found.high >= 100_000
 
 
 def test_what_was_lost_is_a_count_in_words() -> None:

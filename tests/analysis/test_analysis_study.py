@@ -1,21 +1,16 @@
-"""The summary of a study: the committed results, whose model is known, and small ones made by hand."""
+"""The summary of the committed results, whose model is known, and of folders that were harmed."""
 
 from __future__ import annotations
 
 import json
-import random
 import shutil
 
 import pytest
 from results_1 import RESULTS_1, copy_of_results_1
 from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 
-from towtank.analysis import capacity, comparison, demand, narrative, objectives, summarize_study
-from towtank.analysis.aggregation import aggregate
-from towtank.analysis.ideal import ideal_line
-from towtank.analysis.limits import of_levels
-from towtank.analysis.study import describe_study, known_summary
-from towtank.report.objectives import outcome
+from towtank.analysis import narrative, summarize_study
+from towtank.analysis.study import known_summary
 from towtank.results.folder import ResultsFolder, RunFolder, write_json
 
 
@@ -74,16 +69,16 @@ def test_a_summary_is_computed_again_when_its_data_change(tmp_path):
 
 
 def configuration(summary, index):
-    return next(one for one in summary["configurations"] if one["key"] == {"search_index": index})
+    return next(each for each in summary["configurations"] if each["key"] == {"search_index": index})
 
 
 def test_configurations_and_points_follow_the_levels(summary):
-    assert [one["label"] for one in summary["configurations"]] == [
+    assert [each["label"] for each in summary["configurations"]] == [
         "search_index present",
         "search_index absent",
     ]
-    for one in summary["configurations"]:
-        assert [point["users"] for point in one["points"]] == LEVELS
+    for each in summary["configurations"]:
+        assert [point["users"] for point in each["points"]] == LEVELS
     assert summary["load_factor"] == "users"
     assert summary["verdict"]["missing_runs"] == 0
 
@@ -121,29 +116,29 @@ def test_the_limit_is_found_with_its_evidence(summary):
 
 
 def test_the_missing_index_shows_in_the_search_and_in_the_database(summary):
-    lines = [one for one in summary["comparisons"] if one["users"] == LEVELS[0]]
-    searches = next(one for one in lines if one.get("transaction") == "open_all_searches")
+    lines = [line for line in summary["comparisons"] if line["users"] == LEVELS[0]]
+    searches = next(line for line in lines if line.get("transaction") == "open_all_searches")
     assert lines[2] is searches, "the transaction that changed most comes first"
     # One run each: the difference is more than chance with what is assumed from run to run only.
     assert searches["differs"] is None
     assert searches["ratio"]["low"] > 2
     assert searches["assumed"]["differs"]
     assert searches["assumed"]["low"] < searches["ratio"]["low"]
-    database = next(one for one in lines if one.get("part") == "database")
+    database = next(line for line in lines if line.get("part") == "database")
     assert database["ratio"]["low"] > 1
 
 
 def test_sentences_hold_their_numbers(summary):
-    kinds = {one["kind"] for one in summary["observations"]}
+    kinds = {observation["kind"] for observation in summary["observations"]}
     assert {"scaling", "limit", "knee", "response_time", "cpu", "comparison", "objective", "quality"} <= kinds
-    assert all(one["text"].endswith(".") and one["numbers"] for one in summary["observations"])
+    assert all(observation["text"].endswith(".") and observation["numbers"] for observation in summary["observations"])
     assert "open_all_searches" in summary["headline"]
     peak = configuration(summary, "present")["limit"]["peak_throughput_per_s"]
     assert f"{narrative.interval(peak)} transactions/s" in summary["headline"]
 
 
 def test_the_objective_is_judged_per_configuration(summary):
-    met = {one["configuration"]["search_index"]: one["met"] for one in summary["objectives"]}
+    met = {objective["configuration"]["search_index"]: objective["met"] for objective in summary["objectives"]}
     assert met == {"present": True, "absent": False}
 
 
@@ -162,7 +157,7 @@ def test_the_study_summary_is_written_as_plain_json(tmp_path):
     assert written == json.loads(json.dumps(summary, allow_nan=False))
 
 
-def test_a_run_that_was_cut_off_and_one_that_is_missing_are_told(tmp_path):
+def test_a_run_that_was_cut_off_and_one_that_is_missing_are_reported(tmp_path):
     results = copy_of_results_1(tmp_path / "results")
     runs = results.runs()
     shutil.rmtree(runs[0].path)
@@ -170,9 +165,12 @@ def test_a_run_that_was_cut_off_and_one_that_is_missing_are_told(tmp_path):
     (runs[1].engine / "engine.json").unlink()
     summary = summarize_study(results)
     assert summary["verdict"]["missing_runs"] == 1
+    assert "1 of the design's runs is missing" in summary["headline"]
     assert summary["verdict"]["invalid_runs"] == 1
     assert summary["verdict"]["level"] == "suspect"
-    assert any(one["kind"] == "interrupted" and one["runs"] == ["r002"] for one in summary["verdict"]["reasons"])
+    assert any(
+        reason["kind"] == "interrupted" and reason["runs"] == ["r002"] for reason in summary["verdict"]["reasons"]
+    )
 
 
 def test_a_run_that_was_summarized_while_it_ran_is_analysed_again(tmp_path):
@@ -207,381 +205,3 @@ def test_results_without_any_run_have_a_summary(tmp_path):
     summary = summarize_study(results)
     assert summary["verdict"]["level"] == "invalid"
     assert "No run" in summary["headline"]
-
-
-def estimate(value, width=0.0, n=10):
-    """An estimate as it stands in a summary."""
-    interval = {"low": value - width, "high": value + width, "confidence": 0.95}
-    return {"value": value, **interval, "method": "batch means", "n": n}
-
-
-def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
-    """A run summary with the few numbers that a test is about."""
-    times = {key: estimate(0.1, 0.01) for key in ("mean", "p50", "p90", "p95", "p99")}
-    times |= {"min": 0.02, "max": 0.5}
-    rate = estimate(throughput, 0.1)
-    read = {"count": 100, "errors": 0, "throughput_per_s": rate, "phases": {}, "response_time_s": times}
-    content = {
-        "kind": "x",
-        "cpus_used": estimate(cpus, 0.01),
-        "cpus_allotted": allotted,
-        "utilization": cpus / allotted,
-        "cpu_demand_s": estimate(cpus / throughput, 0.001),
-        "parts": {},
-    }
-    return {
-        "run": name,
-        "factors": {"users": str(users)},
-        "status": "complete",
-        "verdict": {"level": verdict, "reasons": []},
-        "users": {"asked": users, "mean": users},
-        "rate": None,
-        "throughput_per_s": rate,
-        "response_time_s": times,
-        "errors": {"share": 0.0},
-        "transactions": {"read": read},
-        "tiers": {"content": content},
-        "laws": {"little": {"z_s": 1.0, "x_per_s": throughput}},
-        "host": {"disks": {}},
-    }
-
-
-def test_repetitions_give_a_t_interval_over_runs():
-    runs = [made(f"r{number}", 10, value) for number, value in enumerate([9.0, 10.0, 11.0])]
-    found = describe_study({"study": {"name": "s"}}, runs)["configurations"][0]["points"][0]["throughput_per_s"]
-    # t(0.975, 2) = 4.3027, s = 1: half width 4.3027 / sqrt(3) = 2.4841.
-    assert found["value"] == pytest.approx(10.0)
-    assert found["high"] == pytest.approx(12.4841, abs=1e-4)
-    assert (found["method"], found["n"]) == ("runs", 3)
-
-
-def test_one_run_keeps_its_own_interval():
-    found = describe_study({"study": {"name": "s"}}, [made("r1", 10, 9.0)])
-    assert found["configurations"][0]["points"][0]["throughput_per_s"]["method"] == "batch means"
-
-
-def test_invalid_repetitions_do_not_count_where_there_are_others():
-    point = aggregate("users", 10, [made("r1", 10, 9.0), made("r2", 10, 90.0, verdict="invalid")])
-    assert point.throughput.value == 9.0
-    assert point.verdicts == ["valid", "invalid"]
-
-
-def test_few_wild_values_do_not_pass_for_the_largest_change():
-    def line(value, low, high):
-        return {"ratio": {"value": value, "low": low, "high": high}, "differs": not low <= 1 <= high}
-
-    wild, sure, chance = line(0.1, 0.01, 0.6), line(3.0, 2.5, 3.5), line(9.0, 0.5, 40.0)
-    assert sorted([chance, wild, sure], key=comparison.strength, reverse=True) == [sure, wild, chance]
-
-
-def points(*rows):
-    return [aggregate("users", row[0], [made(f"r{row[0]}", *row)]) for row in rows]
-
-
-def test_without_a_shortfall_the_limit_is_not_found():
-    rows = points((10, 10.0, 0.1), (20, 19.8, 0.2))
-    limit = of_levels.limit(rows, ideal_line(rows))
-    assert not limit["reached"]
-    assert "not found: the load is closed by think time" in limit["evidence"]
-    assert limit["leaves_ideal_at"] is None
-
-
-def conclude(*runs, kind="users"):
-    """The limit of one configuration with these runs, one a load."""
-    rows = [aggregate(kind, run["users"]["asked"], [run]) for run in runs]
-    return of_levels.limit(rows, ideal_line(rows))
-
-
-def test_a_shortfall_without_a_saturated_tier_leaves_the_resource_open():
-    limit = conclude(made("r1", 10, 10.0, 0.1), made("r2", 20, 12.0, 0.3))
-    assert (limit["kind"], limit["reached"], limit["resource"]) == ("unknown", True, None)
-    assert "no observed tier is saturated (content at 30 % of its CPUs)" in limit["evidence"]
-    assert "CPU time" not in limit["evidence"]
-    assert limit["leaves_ideal_at"] == {"after": 10, "at": 20}
-
-
-def without_tiers(run, cpus_used=None):
-    host = {"disks": {}} if cpus_used is None else {"disks": {}, "cpus": 2, "cpus_used": estimate(cpus_used)}
-    return {**run, "tiers": {}, "host": host}
-
-
-def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
-    # An existing server on a plateau: no tier is observed, so the state of its CPUs is unknown.
-    limit = conclude(*(without_tiers(made(f"r{n}", n, x)) for n, x in ((10, 10.0), (20, 12.0))))
-    assert (limit["kind"], limit["resource"]) == ("unknown", None)
-    assert "the limiting resource was not observed (no tier was observed)" in limit["evidence"]
-    limit = conclude(*(without_tiers(made(f"r{n}", n, x), 1.09) for n, x in ((10, 10.0), (20, 12.0))))
-    assert "this machine used 1.09 of 2 CPUs" in limit["evidence"]
-
-
-def test_noise_of_the_lowest_level_is_no_limit():
-    # Think times at 20 users leave 22.0 [19.5, 24.5] /s where the model's 19.75 are true; at 80 users 76.9
-    # [72.2, 81.7] are then 13 % below the line of the point value. The true shortfall is 2.7 %.
-    lowest, high = made("r1", 20, 22.0), made("r2", 80, 76.9)
-    lowest["throughput_per_s"], high["throughput_per_s"] = estimate(22.0, 2.5), estimate(76.9, 4.75)
-    limit = conclude(lowest, high)
-    assert (limit["kind"], limit["reached"], limit["leaves_ideal_at"]) == ("undecided", None, None)
-    assert "which may be chance" in limit["evidence"]
-
-
-def test_a_shortfall_without_an_interval_is_not_decided():
-    lowest, high = made("r1", 10, 10.0), made("r2", 20, 12.0)
-    for run in (lowest, high):
-        run["throughput_per_s"] = {**run["throughput_per_s"], "low": None, "high": None, "method": "none"}
-    assert conclude(lowest, high)["kind"] == "undecided"
-
-
-def test_levels_at_which_transactions_fail_are_the_limit():
-    reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "9 % failed", "seen": 0.09, "limit": 0.01}]
-    failing = made("r3", 130, 130.0, verdict="invalid")
-    failing["verdict"]["reasons"], failing["errors"] = reasons, {"share": 0.09}
-    limit = conclude(made("r1", 50, 50.0), made("r2", 80, 80.0), failing)
-    assert (limit["kind"], limit["reached"], limit["resource"]) == ("errors", True, None)
-    assert (
-        "at 130 users too many transactions fail (9 % failed); 80 users is the highest valid level" in limit["evidence"]
-    )
-
-
-@pytest.mark.parametrize("kind", ["generator_saturated", "interference", "service_died"])
-def test_failures_that_the_generator_or_others_may_cause_are_no_limit_of_the_system(kind):
-    reasons = [{"kind": name, "level": "invalid", "message": name} for name in ("errors_above_limit", kind)]
-    failing = made("r3", 800, 130.0, verdict="invalid")
-    failing["verdict"]["reasons"] = [{**reason, "seen": 0.2, "limit": 0.01} for reason in reasons]
-    limit = conclude(made("r1", 50, 50.0), made("r2", 80, 80.0), failing)
-    assert (limit["kind"], limit["reached"]) == ("undecided", None)
-
-
-def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
-    # 99.7 of 108 /s are 8 % below the line, but the transactions in the system grew from 70 to 282.
-    top = made("r3", 108, 99.7, verdict="suspect")
-    top["window"] = {"growth": {"is_significant": True}}
-    doubt = {"kind": "no_steady_state", "level": "suspect", "message": "571 of 6,539 arrivals were left unfinished"}
-    top["verdict"]["reasons"] = [{**doubt, "seen": 0.09, "limit": 0.05}]
-    runs = [made("r1", 50, 50.0), made("r2", 85, 85.0), top]
-    limit = conclude(*runs, kind="rate")
-    assert (limit["kind"], limit["reached"]) == ("overload", True)
-    assert "571 of 6,539 arrivals were left unfinished" in limit["evidence"]
-    del top["window"]
-    assert conclude(*runs, kind="rate")["kind"] == "undecided", "a level that was not steady decides nothing"
-
-
-def test_a_level_above_that_is_invalid_leaves_the_limit_open():
-    limit = conclude(made("r1", 50, 50.0), made("r2", 80, 80.0), made("r3", 130, 130.0, verdict="invalid"))
-    assert (limit["kind"], limit["reached"]) == ("undecided", None)
-    assert "no run above 80 users is valid" in limit["evidence"]
-
-
-def test_an_open_load_that_is_not_carried_is_an_overload():
-    limit = conclude(made("r1", 50, 50.0, 0.3), made("r2", 115, 98.6, 0.6), kind="rate")
-    assert (limit["kind"], limit["reached"]) == ("overload", True)
-
-
-def test_a_full_tier_on_the_ideal_line_is_nearly_the_limit():
-    limit = conclude(made("r1", 10, 10.0, 0.1), made("r2", 95, 95.0, 0.95))
-    assert (limit["kind"], limit["reached"]) == ("undecided", None)
-    assert "nearly reached: content at 95 % of its CPUs at 95 users, enough for 5 % more" in limit["evidence"]
-
-
-@pytest.mark.parametrize("kind", list(of_levels.LimitKind))
-def test_every_kind_of_limit_has_its_words_in_the_headline(kind):
-    summary = describe_study({"study": {"name": "s"}}, [made("r1", 10, 10.0)])
-    summary["configurations"][0]["limit"] |= {"kind": str(kind), "resource": "content"}
-    text = narrative.headline(summary)
-    assert ("limited by the CPU of content" in text) == (kind == "cpu")
-    assert ("its limit not reached" in text) == (kind == "none")
-
-
-def test_response_times_that_were_not_recorded_are_not_zero():
-    run = made("r1", 10, 10.0)
-    run["response_time_s"] = {key: {**estimate(0.1), "value": None} for key in run["response_time_s"]}
-    run["response_time_s"] |= {"min": None, "max": None}
-    run["transactions"] = {}
-    text = narrative.headline(describe_study({"study": {"name": "s"}}, [run]))
-    assert "10.00 (9.90 to 10.10) transactions/s at 10 users (response times unknown)" in text
-    assert "0 µs" not in text
-
-
-def test_an_objective_rests_on_valid_runs_only():
-    # All transactions of one configuration failed, the other is good: failures after 0.9 ms meet no objective.
-    reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "all failed", "seen": 1.0, "limit": 0.01}]
-    failed = made("r2", 20, 20.0, verdict="invalid")
-    failed["verdict"]["reasons"], failed["errors"] = reasons, {"share": 1.0}
-    manifest = {
-        "study": {
-            "name": "s",
-            "objectives": [
-                {"text": "p95 < 1 s", "metric": "p95", "comparison": "<", "value": 1.0},
-                {"text": "errors < 1 %", "metric": "errors", "comparison": "<", "value": 0.01},
-            ],
-        }
-    }
-    times, errors = describe_study(manifest, [made("r1", 10, 10.0), failed])["objectives"]
-    assert (times["met"], times["seen"], times["holds_up_to"]) == (None, 0.1, 10)
-    assert times["not_judged"] == [
-        {"load": 20.0, "runs": ["r2"], "kind": "invalid", "why": "r2 is invalid (all failed)"}
-    ]
-    # Errors do not distort the share of errors.
-    assert (errors["met"], errors["seen"], errors["not_judged"]) == (False, 1.0, [])
-
-
-def test_a_disturbed_run_decides_objectives_about_lost_data():
-    disturbed = made("r1", 10, 10.0, verdict="invalid")
-    disturbed["verdict"]["reasons"] = [
-        {"kind": "interference", "level": "invalid", "message": "others", "seen": 0.8, "limit": 0.1}
-    ]
-    disturbed["stored"] = {"lost": 3}
-    objective = {"text": "stored.lost <= 0", "metric": "stored.lost", "comparison": "<=", "value": 0.0}
-    found = describe_study({"study": {"name": "s", "objectives": [objective]}}, [disturbed])["objectives"][0]
-    assert (found["met"], found["seen"], found["not_judged"]) == (False, 3.0, [])
-
-
-def test_an_objective_is_not_judged_where_its_transaction_never_completed():
-    without = made("r2", 20, 20.0)
-    without["transactions"] = {}
-    objective = {"text": "p95 of read < 1 s", "metric": "p95", "transaction": "read", "comparison": "<", "value": 1.0}
-    manifest = {"study": {"name": "s", "objectives": [objective]}}
-    found = describe_study(manifest, [made("r1", 10, 10.0), without])["objectives"][0]
-    assert (found["met"], found["seen"], found["holds_up_to"]) == (None, 0.1, 10)
-    assert found["not_judged"] == [
-        {"load": 20.0, "runs": ["r2"], "kind": "not_measured", "why": "read was not measured"}
-    ]
-
-
-@pytest.mark.parametrize(
-    ("share", "why"),
-    [
-        (None, "no run has this load, the runs have 10 and 40 users"),
-        (0.2, "20 % of the limit: no run has this load, the runs have 10 and 40 users"),
-    ],
-)
-def test_an_objective_at_a_load_of_no_run_names_the_loads_of_the_runs(share, why):
-    objective = {"text": "p95 < 1 s at 20 % of the limit", "metric": "p95", "comparison": "<", "value": 1.0}
-    objective |= {"users": 20, "of_limit": share}
-    manifest = {"study": {"name": "s", "objectives": [objective]}}
-    found = describe_study(manifest, [made("r1", 10, 10.0), made("r2", 40, 20.0)])["objectives"][0]
-    assert found["not_judged"] == [{"load": 20.0, "runs": [], "kind": "not_measured", "why": why}]
-    assert outcome(found) == f"not judged: at 20 users, {why}"
-
-
-def test_an_objective_about_a_missing_run_is_not_judged():
-    design = [{"run": name, "factors": {"users": users}} for name, users in (("r1", "10"), ("r2", "20"))]
-    factors = [{"name": "users", "levels": ["10", "20"], "numeric": [10, 20]}]
-    objective = {"text": "p95 < 1 s", "metric": "p95", "comparison": "<", "value": 1.0}
-    manifest = {"study": {"name": "s", "factors": factors, "objectives": [objective]}, "design": design}
-    found = describe_study(manifest, [made("r1", 10, 10.0)])["objectives"][0]
-    assert (found["met"], found["not_judged"]) == (
-        None,
-        [{"load": 20.0, "runs": ["r2"], "kind": "missing", "why": "r2 is missing"}],
-    )
-
-
-def test_a_search_in_an_invalid_run_found_no_limit():
-    limit = {
-        "of": "users",
-        "value": 119.0,
-        "low": 100.0,
-        "high": 176.0,
-        "method": "tested bracket",
-        "confidence": 0.95,
-        "n": 6,
-        "is_lower_bound": False,
-        "ended": "refined",
-        "failure": None,
-        "binding": None,
-    }
-    for verdict, expected in (("valid", 119.0), ("invalid", None)):
-        run = {**made("r1", 119, 100.0, verdict=verdict), "limit": limit}
-        summary = describe_study({"study": {"name": "s"}}, [run])
-        assert (summary["configurations"][0]["found_limit"] or {}).get("value") == expected
-        assert any("119 users" in sentence["text"] for sentence in summary["observations"]) == (expected is not None)
-
-
-def test_a_tier_with_more_cpus_saturates_later():
-    rows = points((10, 10.0, 0.5, 4), (40, 20.0, 3.9, 4))
-    limit = of_levels.limit(rows, ideal_line(rows))
-    assert (limit["reached"], limit["resource"]) == (True, "content")
-
-
-def test_knee_of_a_textbook_system():
-    # Case V02 (Jain, examples 33.7 and 33.8): demands 5, 4, 3 s and think time 18 s; N* = (12 + 18) / 5 = 6.
-    # One user alone has throughput 1 / 30, and the largest demand uses 5 / 30 of its CPU.
-    assert capacity.knee(points((1, 1 / 30, 5 / 30))).value == pytest.approx(6.0)
-
-
-def test_a_lowest_level_beyond_the_knee_tells_no_knee():
-    # D = 10 ms, Z = 1 s: the knee is at 101 users. With 200 users X = 100 /s and N / X = 2 s, which would be a knee of
-    # 200; with 20 users X is 19.8 /s at a fifth of the CPU, and N / X / D is 101.
-    def lowest(users, rate):
-        return aggregate("users", users, [made("r1", users, rate, cpus=0.01 * rate)])
-
-    assert capacity.knee([lowest(200, 100.0)]).value is None
-    assert capacity.knee([lowest(20, 19.8)]).value == pytest.approx(101, rel=0.01)
-
-
-def test_demands_of_different_configurations_have_no_common_line():
-    # 17.8 ms at 20, 60, 100 /s and 29.5 ms at 20, 40, 60 /s: a line through all of them is 16.8 ms with 0.28 CPUs of a
-    # background that does not exist.
-    factors = [{"name": "cache", "levels": ["a", "b"]}, {"name": "users", "levels": ["20", "40", "60", "100"]}]
-    runs = [
-        made(f"{cache}{rate}", rate, float(rate), cpus=demand_s * rate)
-        | {"factors": {"cache": cache, "users": str(rate)}}
-        for cache, demand_s, rates in (("a", 0.0178, (20, 60, 100)), ("b", 0.0295, (20, 40, 60)))
-        for rate in rates
-    ]  # fmt: skip
-    found = describe_study({"study": {"name": "s", "factors": factors}}, runs)
-    assert found["demand"] == {}
-    told = [one["demand"]["content"] for one in found["configurations"]]
-    assert [one["d_s"]["value"] for one in told] == pytest.approx([0.0178, 0.0295])
-    assert [one["intercept_cpus"] for one in told] == pytest.approx([0.0, 0.0], abs=1e-9)
-
-
-def test_a_demand_that_may_be_nothing_gives_the_knee_no_interval():
-    # Of 1 s and 9 s the interval of two runs goes far below nothing; its inverse would end below nothing too.
-    runs = [made("r1", 1, 1 / 30, 1 / 30), made("r2", 1, 1 / 30, 9 / 30)]
-    found = capacity.knee([aggregate("users", 1, runs)])
-    assert found.value == pytest.approx(6.0)
-    assert (found.low, found.high) == (None, None)
-
-
-def test_regression_of_exact_points_by_hand():
-    intercept, slope = demand.regression([10.0, 20.0, 40.0], [0.30, 0.50, 0.90])
-    assert (intercept, slope.value) == (pytest.approx(0.1), pytest.approx(0.02))
-    assert slope.high == pytest.approx(slope.low, abs=1e-9)
-
-
-def test_regression_covers_the_demand():
-    # 300 seeded studies of eight runs; the standard error of a coverage of 0.95 is 0.013.
-    stream = random.Random(4)
-    covered = 0
-    for _ in range(300):
-        rates = [5.0 * number for number in range(1, 9)]
-        used = [0.05 + 0.02 * rate + stream.gauss(0, 0.02) for rate in rates]
-        slope = demand.regression(rates, used)[1]
-        covered += slope.low <= 0.02 <= slope.high
-    assert 0.90 <= covered / 300 <= 0.99
-
-
-def test_equal_throughputs_have_no_line():
-    assert demand.regression([10.0, 10.0], [0.1, 0.2])[1].value is None
-    assert demand.regression([10.0, 20.0], [0.1, 0.2])[1].document()["method"] == "none"
-
-
-@pytest.mark.parametrize(
-    ("objective", "met", "holds"),
-    [
-        ({"metric": "p95", "comparison": "<", "value": 0.2}, True, 20),
-        ({"metric": "response_time.p95", "comparison": "<", "value": 0.05}, False, None),
-        ({"metric": "throughput", "comparison": ">=", "value": 15.0}, False, None),
-        ({"metric": "p95", "transaction": "read", "comparison": "<=", "value": 0.1}, True, 20),
-        ({"metric": "throughput", "comparison": ">=", "value": 15.0, "users": 20}, True, 20),
-        ({"metric": "throughput", "comparison": ">=", "value": 15.0, "users": 99}, None, None),
-        ({"metric": "max", "comparison": "<", "value": 0.6}, True, 20),
-        ({"metric": "min", "transaction": "read", "comparison": ">", "value": 0.1}, False, None),
-        ({"metric": "errors", "comparison": "<", "value": 0.01}, True, 20),
-        ({"metric": "p95", "transaction": "missing", "comparison": "<", "value": 1}, None, None),
-    ],
-)
-def test_objectives(objective, met, holds):
-    rows = [point.document() for point in points((10, 10.0), (20, 20.0))]
-    found = objectives.check([{"text": "x", **objective}], [{"key": {}, "label": "all runs", "points": rows}])[0]
-    assert (found["met"], found["holds_up_to"]) == (met, holds)

@@ -77,11 +77,11 @@ def test_a_missing_or_unknown_limit_raises_no_doubt(run):
 
 
 def test_a_user_that_the_limit_does_not_bind_is_no_doubt(run):
-    # The probe counts the processes of such a user, and tells no limit of them.
+    # The probe counts the processes of such a user, and reports no limit for them.
     name = limited(run, LIMITS, threads=10**4, user_tasks=10**4)
     assert "tier_limit" not in reasons(run)
-    told = summarize_run(run, tables=False)["tiers"][name]["limits"]["threads"]
-    assert told == {"most": 1e4, "limit": None, "known": True}
+    result = summarize_run(run, tables=False)["tiers"][name]["limits"]["threads"]
+    assert result == {"most": 1e4, "limit": None, "known": True}
 
 
 def test_a_check_that_could_not_be_made_is_listed(run):
@@ -117,7 +117,9 @@ def test_tiers_of_one_network_are_one_shortage(run):
         document["groups"]["proxy"] = document["groups"][name]
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
-    messages = [one["message"] for one in summarize_run(run)["verdict"]["reasons"] if one["kind"] == "tier_limit"]
+    messages = [
+        reason["message"] for reason in summarize_run(run)["verdict"]["reasons"] if reason["kind"] == "tier_limit"
+    ]
     assert messages == [
         f"the network of {name} and proxy ran out of local ports towards 10.0.0.2:5432: 28,100 in use, "
         "its limit is 28,232"
@@ -134,8 +136,8 @@ def test_the_sum_over_several_processes_is_not_compared_with_the_limit_of_each(r
 def test_the_fullest_process_of_several_is_compared_with_its_own_limit(run):
     fullest = {"open_files_of_fullest": 4000, "open_files_limit": 4096}
     name = limited(run, LIMITS, processes=9, open_files=9000, **fullest)
-    told = summarize_run(run, tables=False)["tiers"][name]["limits"]["open_files"]
-    assert told == {"most": 4000.0, "limit": 4096.0, "known": True}
+    result = summarize_run(run, tables=False)["tiers"][name]["limits"]["open_files"]
+    assert result == {"most": 4000.0, "limit": 4096.0, "known": True}
     assert reasons(run)["tier_limit"]["message"].endswith("4,000 in use, its limit is 4,096")
     limited(run, LIMITS, processes=9, open_files=9000, open_files_of_fullest=2000, open_files_limit=4096)
     assert "tier_limit" not in reasons(run)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cases import case
 
-from towtank.model.caching import CacheWish, Index, index_document, trace_document
+from towtank.model.caching import CacheRequest, Index, index_document, trace_document
 
 
 def trace(folder: Path, keys: list[int], bytes_of_each: int = 1) -> str:
@@ -19,8 +19,8 @@ def trace(folder: Path, keys: list[int], bytes_of_each: int = 1) -> str:
 @pytest.mark.parametrize("name", ["silberschatz", "belady"])
 def test_v57_faults_of_every_number_of_frames(tmp_path: Path, name: str) -> None:
     keys, faults = case("V57")["inputs"][name], case("V57")["verified"][name]
-    wish = CacheWish(entries=tuple(int(frames) for frames in faults))
-    document = trace_document(trace(tmp_path, keys), wish)
+    request = CacheRequest(entries=tuple(int(frames) for frames in faults))
+    document = trace_document(trace(tmp_path, keys), request)
     assert document["exact"]
     found = {str(row["entries"]): round(row["miss_ratio"] * len(keys), 9) for row in document["limits"]}
     assert found == faults
@@ -38,14 +38,14 @@ def test_f2_an_index_that_fits() -> None:
         document = index_document(Index(*sizes))
         assert document["index"]["fits"] is fits
         assert document["index"]["room_bytes"] == verified["room_gb"][number] * giga
-        # With 40 for 39 the margin is told.
+        # With 40 instead of 39 the margin is reported.
         assert bool(document["warnings"]) is (number == 1)
         assert all((row["hit_ratio"] == 1) is fits for row in document["by_skew"])
 
 
 def test_f1_metadata_of_a_page_pool(tmp_path: Path) -> None:
     inputs, verified = case("F1")["inputs"], case("F1")["verified"]
-    wish = CacheWish(
+    request = CacheRequest(
         entries=(inputs["files"],),
         bytes=(verified["memory_bytes"],),
         metadata_bytes=inputs["file_bytes"],
@@ -54,11 +54,11 @@ def test_f1_metadata_of_a_page_pool(tmp_path: Path) -> None:
     size = 2 * 2**20
     files = inputs["pagepool_bytes"] // size
     keys = [*range(20_500), *range(20_500 - files, 20_500)]
-    document = trace_document(trace(tmp_path, keys, size), wish)
+    document = trace_document(trace(tmp_path, keys, size), request)
     [row] = document["limits"]
     assert row["metadata_bytes"] == verified["metadata_bytes"]
     # All but first references hit, and with a byte less none does: all of the memory is used.
     assert row["miss_ratio"] == pytest.approx(20_500 / len(keys), abs=1e-12)
-    less = CacheWish(wish.entries, (verified["memory_bytes"] - 1,), wish.metadata_bytes)
+    less = CacheRequest(request.entries, (verified["memory_bytes"] - 1,), request.metadata_bytes)
     [row] = trace_document(trace(tmp_path, keys, size), less)["limits"]
     assert row["miss_ratio"] == 1

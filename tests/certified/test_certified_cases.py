@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cases import DATA
 
-CASES = sorted({one["id"] for path in DATA.glob("*.json") for one in json.loads(path.read_text("utf-8"))})
+CASES = sorted({case["id"] for path in DATA.glob("*.json") for case in json.loads(path.read_text("utf-8"))})
 TESTS = "\n".join(path.read_text("utf-8") for path in Path(__file__).parents[1].rglob("test_*.py"))
 
 

@@ -10,7 +10,7 @@ from towtank.analysis.statistics.change_points import change_points, lasting_ste
 
 
 def indexes(values, **settings):
-    return [one.index for one in change_points(values, **settings)]
+    return [change.index for change in change_points(values, **settings)]
 
 
 @pytest.mark.parametrize("series", ["series1", "series2"])
@@ -19,7 +19,7 @@ def test_one_change_is_found_where_it_is(series):
     found = change_points(
         about["inputs"][series], max_p_value=about["inputs"]["max_pvalue"], window=about["inputs"]["window_len"]
     )
-    assert [one.index for one in found] == about["verified"][series]
+    assert [change.index for change in found] == about["verified"][series]
     values = np.array(about["inputs"][series])
     assert found[0].before == pytest.approx(values[: found[0].index].mean())
     assert found[0].after == pytest.approx(values[found[0].index :].mean())
@@ -65,7 +65,7 @@ def test_the_energy_distance_is_that_of_its_definition():
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 9.0], [4.0] * 30], ids=["none", "one", "two", "constant"])
-def test_nothing_is_found_where_nothing_can_be_told(values):
+def test_nothing_is_found_if_nothing_can_be_distinguished(values):
     assert indexes(values) == []
     assert lasting_steps(np.array(values), 0.001) == []
 
@@ -79,7 +79,7 @@ def autoregressive(count, coefficient, seed):
     return values
 
 
-def test_an_excursion_that_goes_away_again_is_told_and_noise_is_not():
+def test_a_temporary_excursion_is_found_and_noise_is_not():
     quiet = 100 + 2 * autoregressive(300, 0.4, 5)
     assert lasting_steps(quiet, 1e-6) == []
     busy = quiet.copy()
@@ -92,5 +92,5 @@ def test_an_excursion_that_goes_away_again_is_told_and_noise_is_not():
 def test_dependent_noise_is_no_staircase():
     # First-order autoregressive noise with r = 0.8 looks like steps to a test that takes observations for independent.
     series = [autoregressive(60, 0.8, seed) for seed in range(40)]
-    assert sum(bool(indexes(one)) for one in series) > 20
-    assert sum(bool(lasting_steps(one, 1e-6)) for one in series) <= 2
+    assert sum(bool(indexes(values)) for values in series) > 20
+    assert sum(bool(lasting_steps(values, 1e-6)) for values in series) <= 2

@@ -1,19 +1,20 @@
-"""How often 95 % intervals from one run hold what they are about, of series whose truth is known.
+"""Share of 95 % intervals from one run that hold the truth, of series whose truth is known.
 
 With `TOWTANK_CERTIFY=500` each cell takes so many series and all cells are there; without it a few cells take few.
-`of_all` are the rows for the documentation.
+`make certify` does so and writes the table.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from certification import Section
 from covering import QUANTILES, SERIES, of_autoregressive, of_independent, of_queue
 
 COVERAGE = 0.93
 """Least share of the intervals given that must hold. [1]"""
 RARE = 0.10
-"""Where fewer series than this share get an interval, they are those that look calmest by chance: then so many wrong
+"""If fewer series than this share get an interval, they are those that look calmest by chance: then so many wrong
 intervals are allowed as below, of all series. [1]"""
 WRONG = 0.03
 COUNT = SERIES or 150
@@ -28,27 +29,50 @@ QUEUES = [
 ]
 
 
-def check(cell, name):
-    """Whether intervals hold often enough, four standard deviations of so many series allowed."""
+TOO_SHORT = {(100.0, 0.9, 20), (100.0, 0.9, 30), (100.0, 0.95, 30), (100.0, 0.95, 60), (100.0, 0.95, 120)}
+"""Queues whose memory is long beside the window. The mean response time has an interval in those series alone that look
+calm by chance, and `COVERAGE` is not reached. Asking for 12 in place of 6 independent observations takes it from 80 to
+30 % for M/M/1 at 0.95 in 60 s. See docs/background/intervals.md."""
+SECTION = Section(
+    "Intervals of one run",
+    "series | window | quantity | with an interval | of these, held | wrong, of all",
+    f"{COUNT} series each, seeds fixed. 95 % intervals hold in {100 * COVERAGE:.0f} % or more, or are not given. Five "
+    "queues are excepted, for their mean response time, since their memory is long beside the window: M/M/1 with 100 "
+    "/s at 0.9 in 20 and 30 s, and at 0.95 in 30, 60 and 120 s. Of all series at most "
+    f"{100 * (1 - COVERAGE):.0f} % get a wrong interval, and at most {100 * WRONG:.0f} % where fewer than "
+    f"{100 * RARE:.0f} % get any. Four standard deviations of so many are allowed.",
+)
+
+
+def holds(cell, *, short=False):
+    """Return True if intervals hold often enough, four standard deviations of so many series allowed.
+
+    With `short`, only the share of wrong ones of all series counts.
+    """
     assert cell.made == COUNT
     slack = 4 * (0.05 * 0.95 / COUNT) ** 0.5
-    assert cell.wrong <= (WRONG if cell.share_given < RARE else 1 - COVERAGE) + slack, name
-    if cell.share_given >= RARE:
-        assert cell.coverage >= COVERAGE - 4 * (0.05 * 0.95 / cell.given) ** 0.5, name
+    seldom = cell.share_given < RARE
+    enough = seldom or short or cell.coverage >= COVERAGE - 4 * (0.05 * 0.95 / cell.given) ** 0.5
+    return enough and cell.wrong <= (WRONG if seldom else 1 - COVERAGE) + slack
 
 
+@pytest.mark.certify
 @pytest.mark.parametrize("seconds", SECONDS)
 @pytest.mark.parametrize("correlation", CORRELATIONS)
-def test_mean_of_an_autoregressive_series(seconds, correlation):
-    check(of_autoregressive(seconds, COUNT, seconds, correlation), (seconds, correlation))
+def test_mean_of_an_autoregressive_series(seconds, correlation, tabled):
+    cell = of_autoregressive(seconds, COUNT, seconds, correlation)
+    tabled(SECTION, *cell.row(f"AR(1), {correlation}", f"{seconds} s", "mean"), holds=holds(cell))
 
 
+@pytest.mark.certify
 @pytest.mark.parametrize(("rate", "utilization", "seconds"), QUEUES)
-def test_throughput_mean_and_quantiles_of_a_queue(rate, utilization, seconds):
+def test_throughput_mean_and_quantiles_of_a_queue(rate, utilization, seconds, tabled):
     # M/M/1: the response time is exponential with mean 1 / (mu - lambda); batch means and order statistics of the
     # former version held p99 in 55 % at 0.8 and in none of 8 at 0.9.
     for name, cell in of_queue(seconds, COUNT, rate, utilization, seconds).items():
-        check(cell, name)
+        short = bool(SERIES) and name == "mean" and (rate, utilization, seconds) in TOO_SHORT
+        kind = f"M/M/1 at {utilization}, {rate:g} /s"
+        tabled(SECTION, *cell.row(kind, f"{seconds} s", name), holds=holds(cell, short=short))
 
 
 def lognormal(stream, count):
@@ -73,31 +97,18 @@ INDEPENDENT = {
 }  # fmt: skip
 
 
+@pytest.mark.certify
 @pytest.mark.parametrize("name", list(INDEPENDENT))
 @pytest.mark.parametrize("seconds", [20, 60, 300] if SERIES else [60])
-def test_skewed_and_heavy_tails(name, seconds):
+def test_skewed_and_heavy_tails(name, seconds, tabled):
     draw, truths = INDEPENDENT[name]
     for quantity, cell in of_independent(seconds, COUNT, (50.0, seconds), draw, truths).items():
         # The mean of times whose variance comes from a few of them is skewed whatever the interval: 90 %.
-        if quantity != "mean":
-            check(cell, quantity)
-        assert cell.coverage is None or cell.coverage >= 0.90 - 4 * (0.1 * 0.9 / COUNT) ** 0.5
+        at_least_90 = cell.coverage is None or cell.coverage >= 0.90 - 4 * (0.1 * 0.9 / COUNT) ** 0.5
+        kind = f"{name}, 50 /s"
+        allowed = at_least_90 and (quantity == "mean" or holds(cell))
+        tabled(SECTION, *cell.row(kind, f"{seconds} s", quantity), holds=allowed)
 
 
 def test_no_interval_of_ten_seconds():
     assert of_autoregressive(1, 50, 10, 0.0).given == 0
-
-
-def of_all():
-    """Rows of the table: series, window, quantity, share with an interval, share of these that hold, wrong of all."""
-    for seconds in SECONDS:
-        for correlation in CORRELATIONS:
-            cell = of_autoregressive(seconds, COUNT, seconds, correlation)
-            yield cell.row(f"AR(1), {correlation}", f"{seconds} s", "mean")
-    for rate, utilization, seconds in QUEUES:
-        for name, cell in of_queue(seconds, COUNT, rate, utilization, seconds).items():
-            yield cell.row(f"M/M/1 at {utilization}, {rate:g} /s", f"{seconds} s", name)
-    for kind, (draw, truths) in INDEPENDENT.items():
-        for seconds in (20, 60, 300):
-            for name, cell in of_independent(seconds, COUNT, (50.0, seconds), draw, truths).items():
-                yield cell.row(kind, f"{seconds} s", name)

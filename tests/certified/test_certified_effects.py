@@ -11,7 +11,7 @@ from towtank.analysis.statistics.effects import two_level_effects
 
 
 def coefficients(found):
-    return [found.mean.value, *(one.coefficient.value for one in found.effects)]
+    return [found.mean.value, *(effect.coefficient.value for effect in found.effects)]
 
 
 def test_memory_and_cache_without_repetitions():
@@ -19,9 +19,11 @@ def test_memory_and_cache_without_repetitions():
     expected = about["verified"]
     found = two_level_effects([[y] for y in about["inputs"]["y"]])
     assert coefficients(found) == pytest.approx([expected[name] for name in ("q0", "qA", "qB", "qAB")], rel=1e-12)
-    assert [one.squares for one in found.effects] == pytest.approx([expected[f"SS{name}"] for name in ("A", "B", "AB")])
+    assert [effect.squares for effect in found.effects] == pytest.approx(
+        [expected[f"SS{name}"] for name in ("A", "B", "AB")]
+    )
     assert found.total_squares == pytest.approx(expected["SST"])
-    assert [100 * one.share for one in found.effects] == pytest.approx(expected["pct"], rel=1e-12)
+    assert [100 * effect.share for effect in found.effects] == pytest.approx(expected["pct"], rel=1e-12)
     assert (found.error_share, found.effects[0].coefficient.low) == (None, None)
 
 
@@ -32,7 +34,7 @@ def test_memory_and_cache_with_three_repetitions():
     assert coefficients(found) == pytest.approx([41, 21.5, 9.5, 5], rel=1e-12)
     assert (found.error_squares, found.freedom) == (pytest.approx(102), 8)
     assert found.total_squares == pytest.approx(5547 + 1083 + 300 + 102)
-    shares = [*(one.share for one in found.effects), found.error_share]
+    shares = [*(effect.share for effect in found.effects), found.error_share]
     assert [100 * share for share in shares] == pytest.approx([78.88, 15.40, 4.27, 1.45], abs=0.005)
     assert found.effects[0].coefficient.half_width == pytest.approx(1.86 * 1.03, abs=0.005)
 
@@ -46,7 +48,7 @@ def test_three_factors_give_back_the_model_they_were_made_of():
     cells = [[response(signs[::-1])] for signs in product((-1, 1), repeat=3)]
     found = two_level_effects(cells)
     assert found.mean.value == pytest.approx(10.0)
-    assert {one.factors: one.coefficient.value for one in found.effects} == pytest.approx(
+    assert {effect.factors: effect.coefficient.value for effect in found.effects} == pytest.approx(
         {factors: q for factors, q in model.items() if factors}
     )
 
@@ -75,4 +77,4 @@ def test_what_is_no_factorial_is_refused(cells):
 
 def test_what_does_not_vary_has_no_shares():
     found = two_level_effects([[7.0]] * 4)
-    assert [one.share for one in found.effects] == [None] * 3
+    assert [effect.share for effect in found.effects] == [None] * 3

@@ -66,13 +66,13 @@ def rational(name: str) -> Any:
 
 @pytest.mark.parametrize("identity", ["V61", "V62", "V63"])
 def test_nist_parameters_and_standard_deviations(identity: str) -> None:
-    one = known(identity)
-    x, y = (column(name, one["inputs"]["csv"]) for name in "xy")
-    start = np.array([one["inputs"]["start"]], dtype=float)
+    published = known(identity)
+    x, y = (column(name, published["inputs"]["csv"]) for name in "xy")
+    start = np.array([published["inputs"]["start"]], dtype=float)
     free = Bounds(np.full(start.shape[1], -np.inf), np.full(start.shape[1], np.inf))
     equation = rational(identity)
     found = fit(lambda b: equation(b.T[:, :, None], x), start, y, np.ones(len(y)), free)
-    certified = one["published"]
+    certified = published["published"]
     # Ten digits are printed; derivatives by differences keep eight of the standard deviations.
     assert found.parameters == pytest.approx(certified["params"], rel=1e-6)
     assert found.sum_of_squares == pytest.approx(certified["rss"], rel=1e-9)
@@ -92,10 +92,10 @@ def test_usl_parameters_errors_and_intervals(identity: str) -> None:
     errors = intervals.standard_errors(found)
     assert [errors["sigma"], errors["kappa"], errors["lambda"]] == pytest.approx(verified["se"], rel=tolerance)
     assert found.residual_error == pytest.approx(verified["residual_se"], rel=tolerance)
-    told = intervals.t_intervals(found)
+    result = intervals.t_intervals(found)
     for name, key in (("sigma", "sigma"), ("kappa", "kappa"), ("lambda", "gamma")):
         width = verified["ci95"][key][1] - verified["ci95"][key][0]
-        assert told[name] == pytest.approx(
+        assert result[name] == pytest.approx(
             verified["ci95"][key], abs=tolerance * width + PARAMETERS * abs(verified[key])
         )
     derived = USL.derived(found.parameters[None, :])
@@ -105,22 +105,22 @@ def test_usl_parameters_errors_and_intervals(identity: str) -> None:
 
 
 def test_the_interval_that_a_package_prints_as_95_percent_is_not_printed() -> None:
-    told = intervals.t_intervals(usl_of("V43")[0])
+    result = intervals.t_intervals(usl_of("V43")[0])
     # R's usl prints (0.0075, 0.0413) for sigma: a 90 % interval with the wrong degrees of freedom.
-    assert told["sigma"][0] < 0
-    assert told["sigma"][1] > 0.05
+    assert result["sigma"][0] < 0
+    assert result["sigma"][1] > 0.05
 
 
 def test_kappa_at_its_bound_is_said_and_leaves_the_model() -> None:
     found, verified = usl_of("V42")
     assert found.held.tolist() == [False, False, True]
     assert found.parameters[:2] == pytest.approx([verified["gamma"], verified["sigma"]], rel=PARAMETERS)
-    told = intervals.t_intervals(found)
+    result = intervals.t_intervals(found)
     fixed = verified["ci95_with_kappa_fixed_at_bound"]
-    assert told["sigma"] == pytest.approx(fixed["sigma"], rel=ERRORS)
-    assert told["lambda"] == pytest.approx(fixed["gamma"], rel=ERRORS)
-    assert told["kappa"][0] == 0.0
-    assert 0 < told["kappa"][1] < 1e-3
+    assert result["sigma"] == pytest.approx(fixed["sigma"], rel=ERRORS)
+    assert result["lambda"] == pytest.approx(fixed["gamma"], rel=ERRORS)
+    assert result["kappa"][0] == 0.0
+    assert 0 < result["kappa"][1] < 1e-3
     rates = found.throughput(np.array([96.0, 128.0]))
     assert rates == pytest.approx([verified["predict"]["96"], verified["predict"]["128"]], rel=PARAMETERS)
     judgement = goodness.judge(found, None)
@@ -206,10 +206,10 @@ def test_demands_of_the_librede_sample() -> None:
     assert by_times[1:] == pytest.approx(verified["response_time_R_times_1_minus_U"], rel=1e-9)
 
 
-def test_a_mix_that_hardly_varies_is_told() -> None:
+def test_a_mix_that_hardly_varies_is_reported() -> None:
     found = demands_of_classes(librede(), ["a", "b", "c"])
     assert not found["identified"]
     assert found["condition_number"] > 30
     first = found["classes"]["a"]
     assert first["highest_estimate_s"] / first["lowest_estimate_s"] > 1.9
-    assert "not told by these data" in found["sentence"]
+    assert "these data do not determine" in found["sentence"]

@@ -27,10 +27,10 @@ def encode(values, lowest=LOWEST, highest=HIGHEST):
     return histogram.encode().decode()
 
 
-@pytest.mark.parametrize("one", HAND_WRITTEN, ids=lambda one: one["name"])
-def test_encodings_written_by_hand_decode(one):
-    found = histograms.decode(one["encoded"])
-    assert [list(pair) for pair in zip(found.indices.tolist(), found.counts.tolist(), strict=True)] == one["expect"]
+@pytest.mark.parametrize("example", HAND_WRITTEN, ids=lambda example: example["name"])
+def test_encodings_written_by_hand_decode(example):
+    found = histograms.decode(example["encoded"])
+    assert [list(pair) for pair in zip(found.indices.tolist(), found.counts.tolist(), strict=True)] == example["expect"]
 
 
 def test_values_lie_in_the_bucket_the_format_says():

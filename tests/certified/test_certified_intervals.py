@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 from cases import case
+from covering import Recorded
 from scipy import stats
 
-from towtank.analysis import statistics
+from towtank.analysis import load, statistics
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import Estimate
 
@@ -21,11 +22,11 @@ def differences(identity):
 
 @pytest.mark.parametrize("identity", ["V51", "V52", "V53"])
 def test_t_interval_reproduces_the_published_one(identity):
-    one = case(identity)
-    found = statistics.t_interval(differences(identity), one["inputs"].get("level", 0.95))
-    assert [found.low, found.high] == pytest.approx(one["verified"]["ci"], rel=1e-9)
-    assert found.value == pytest.approx(one["verified"]["mean"], rel=1e-9)
-    assert [found.low, found.high] == pytest.approx(one["published"]["ci"], abs=one["tolerance"])
+    known = case(identity)
+    found = statistics.t_interval(differences(identity), known["inputs"].get("level", 0.95))
+    assert [found.low, found.high] == pytest.approx(known["verified"]["ci"], rel=1e-9)
+    assert found.value == pytest.approx(known["verified"]["mean"], rel=1e-9)
+    assert [found.low, found.high] == pytest.approx(known["published"]["ci"], abs=known["tolerance"])
     assert (found.method, found.n) == ("runs", len(differences(identity)))
 
 
@@ -77,6 +78,40 @@ def test_design_effect_of_clusters_of_equals_is_their_size():
     assert 10 <= np.median(effects) <= 15
 
 
+def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
+    # As above, ten values are worth one; here without caution, also of a record of 30 seconds.
+    for seconds in (30, 400):
+        effects = [
+            statistics.likely_design_effect(
+                10.0 * np.random.default_rng(seed).integers(0, 2, seconds), np.full(seconds, 10.0), 0.5
+            )
+            for seed in range(200)
+        ]
+        assert np.median(effects) == pytest.approx(10, rel=0.1)
+
+
+def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
+    """Neighbouring seconds have a correlation of 0.9: 100 values each, lognormal around the mean of the second.
+
+    Percentiles of windows of 50 s have no interval; of windows of the length they name, most have one. A p95 needs 72
+    independent values, which are 72 x 19 = 1368 s here.
+    """
+
+    def window(seed, seconds):
+        stream = np.random.default_rng(seed)
+        level = autoregressive(stream, seconds, 0.9) - 10
+        second = np.repeat(np.arange(seconds), 100)
+        times = np.exp(0.2 * level[second] + 0.1 * stream.normal(size=len(second)))
+        timed, chosen = Recorded(seconds, second, times), np.ones(seconds, dtype=bool)
+        return load.quantile(timed, timed.merged(chosen), 0.95, chosen)
+
+    needed = [window(seed, 50).needs_s for seed in range(20)]
+    assert sum(needs is None for needs in needed) <= 2
+    likely = int(np.median([needs for needs in needed if needs is not None]))
+    assert 1368 <= likely <= 3 * 1368
+    assert sum(window(100 + seed, likely).low is not None for seed in range(10)) >= 6
+
+
 def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
     # Fewer than 20 observations look independent too often whatever they are.
     short, _ = statistics.ratio_of_sums(np.random.default_rng(1).normal(10, 1, 12), np.ones(12))
@@ -85,9 +120,9 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
     # and half as many more are asked for.
     stream = np.random.default_rng(11)
     asked = [statistics.ratio_of_sums(autoregressive(stream, 60, 0.95), np.ones(60))[0].needs_s for _ in range(50)]
-    told = [needs for needs in asked if needs is not None]
-    assert len(told) >= 45
-    assert 150 <= np.median(told) <= 800
+    result = [needs for needs in asked if needs is not None]
+    assert len(result) >= 45
+    assert 150 <= np.median(result) <= 800
     assert short.document()["needs_s"] == 20
 
 
@@ -165,3 +200,12 @@ def autoregressive(stream, count, correlation):
     for number in range(1, count + 100):
         values[number] = correlation * values[number - 1] + noise[number]
     return 10 + values[100:]
+
+
+def test_an_interval_that_says_nothing_is_not_given() -> None:
+    """A burst in the first second of thirty: two independent stretches, and 0.05 between 1e-18 and 1e15."""
+    burst = np.zeros(30)
+    burst[:2] = 1.0, 0.5
+    found, _ = statistics.ratio_of_sums(burst, np.ones(30))
+    assert (found.value, found.low, found.high) == (pytest.approx(0.05), None, None)
+    assert (found.n, found.needs_s) == (2, 90)

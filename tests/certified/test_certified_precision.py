@@ -83,7 +83,7 @@ def with_transient(seed, transient, most):
 
 
 def test_a_stage_is_judged_without_the_transient_at_its_start():
-    """What is left after the transient is precise long before the whole is."""
+    """The record after the transient is precise long before the whole record is."""
     counts, responses = with_transient(5, 6, 40)
     precision = Precision(0.08, 10.0)
     length = next(n for n in range(8, 41) if precision.take(record(counts[:n], responses[:n])))

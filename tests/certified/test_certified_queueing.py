@@ -19,21 +19,24 @@ def near(expected: Any, tolerance: float = EXACT) -> Any:
 
 
 def throughput(answer: dict[str, Any]) -> list[float]:
-    return [one["throughput_per_s"] for one in answer["classes"].values()]
+    return [class_["throughput_per_s"] for class_ in answer["classes"].values()]
 
 
 def response(answer: dict[str, Any]) -> list[float]:
-    return [one["response_time_s"] for one in answer["classes"].values()]
+    return [class_["response_time_s"] for class_ in answer["classes"].values()]
 
 
 def stations(answer: dict[str, Any], key: str) -> list[float]:
-    return [one[key] for one in answer["stations"].values()]
+    return [station[key] for station in answer["stations"].values()]
 
 
 def jobs(answer: dict[str, Any]) -> list[list[float]]:
     """Mean number of jobs by class and station."""
     return [
-        [one["residence_time_s"].get(name, 0.0) * each["throughput_per_s"] for one in answer["stations"].values()]
+        [
+            station["residence_time_s"].get(name, 0.0) * each["throughput_per_s"]
+            for station in answer["stations"].values()
+        ]
         for name, each in answer["classes"].items()
     ]
 
@@ -60,8 +63,8 @@ def several(users: list[int], demands: list[list[float]], think: list[float] | N
 
 
 def test_v01_operational_laws_of_a_measured_minute():
-    one = case("V01")
-    inputs, expected = one["inputs"], one["verified"]
+    known = case("V01")
+    inputs, expected = known["inputs"], known["verified"]
     service = inputs["busy_s"] / inputs["completions"]
     assert service == near(expected["S"])
     answer = solved(
@@ -74,20 +77,20 @@ def test_v01_operational_laws_of_a_measured_minute():
 
 
 def test_v02_asymptotic_bounds_of_jain():
-    one = case("V02")
-    for users, expected in one["verified"]["exact_mva"].items():
-        answer = solved(closed(int(users), one["inputs"]["D"], one["inputs"]["Z"]))
+    known = case("V02")
+    for users, expected in known["verified"]["exact_mva"].items():
+        answer = solved(closed(int(users), known["inputs"]["D"], known["inputs"]["Z"]))
         assert (throughput(answer), response(answer)) == (near([expected["X"]]), near([expected["R"]]))
-        assert answer["bounds"]["jobs"]["knee_users"] == near(one["verified"]["N_star"])
+        assert answer["bounds"]["jobs"]["knee_users"] == near(known["verified"]["N_star"])
         assert answer["bounds"]["jobs"]["bottleneck"] == "s0"
 
 
 def test_v03_asymptotic_bounds_of_two_centres():
-    one = case("V03")
-    bounds = solved(closed(one["inputs"]["N"], one["inputs"]["D"], one["inputs"]["Z"]))["bounds"]["jobs"]
-    assert bounds["by_method"]["asymptotic"][1] == near(one["verified"]["X_upper"])
-    lower = one["inputs"]["N"] / bounds["by_method"]["asymptotic"][1] - one["inputs"]["Z"]
-    assert lower == near(one["verified"]["R_lower"])
+    known = case("V03")
+    bounds = solved(closed(known["inputs"]["N"], known["inputs"]["D"], known["inputs"]["Z"]))["bounds"]["jobs"]
+    assert bounds["by_method"]["asymptotic"][1] == near(known["verified"]["X_upper"])
+    lower = known["inputs"]["N"] / bounds["by_method"]["asymptotic"][1] - known["inputs"]["Z"]
+    assert lower == near(known["verified"]["R_lower"])
 
 
 @pytest.mark.parametrize("users", [2, 5, 10, 20, 80])
@@ -107,8 +110,8 @@ def test_v04_v05_proportional_and_geometric_bounds(users):
 
 @pytest.mark.parametrize("identity", ["V06", "V07", "V08", "V09"])
 def test_v06_to_v09_single_class_networks(identity):
-    one = case(identity)
-    answer, expected = solved(single(one["inputs"])), one["verified"]
+    known = case(identity)
+    answer, expected = solved(single(known["inputs"])), known["verified"]
     assert answer["exact"] is True
     assert stations(answer, "queue_length") == near(expected["Q"])
     if "X" in expected:
@@ -122,11 +125,11 @@ def test_v06_to_v09_single_class_networks(identity):
 
 
 def test_v10_bard_and_schweitzer_beside_the_exact_answer():
-    one = case("V10")
-    content = closed(one["inputs"]["N"], one["inputs"]["D"], one["inputs"]["Z"])
+    known = case("V10")
+    content = closed(known["inputs"]["N"], known["inputs"]["D"], known["inputs"]["Z"])
     for answer, expected in (
-        (solved(content, "bard-schweitzer"), one["verified"]),
-        (solved(content, "exact"), one["verified"]["exact"]),
+        (solved(content, "bard-schweitzer"), known["verified"]),
+        (solved(content, "exact"), known["verified"]["exact"]),
     ):
         assert (throughput(answer), response(answer)) == (near([expected["X"]]), near([expected["R"]]))
         assert stations(answer, "queue_length") == near(expected["Q"])
@@ -134,8 +137,8 @@ def test_v10_bard_and_schweitzer_beside_the_exact_answer():
 
 
 def test_v11_repairmen_by_routing():
-    one = case("V11")
-    inputs, expected = one["inputs"], one["verified"]
+    known = case("V11")
+    inputs, expected = known["inputs"], known["verified"]
     again, on = inputs["P"][0]
     answer = solved(
         model(
@@ -157,8 +160,8 @@ def test_v11_repairmen_by_routing():
 
 @pytest.mark.parametrize("identity", ["V12", "V13", "V14"])
 def test_v12_to_v14_one_station_and_thinking(identity):
-    one = case(identity)
-    inputs, expected = one["inputs"], one["verified"]
+    known = case(identity)
+    inputs, expected = known["inputs"], known["verified"]
     think = inputs["Z"] if "Z" in inputs else 1 / inputs["think_rate"]
     time = inputs["S"] if "S" in inputs else 1 / inputs["service_rate"]
     answer = solved(closed(inputs["N"], [time], think, servers=inputs.get("servers", 1)))
@@ -169,17 +172,17 @@ def test_v12_to_v14_one_station_and_thinking(identity):
 
 
 def test_v15_eight_servers_in_rational_arithmetic():
-    one = case("V15")
-    for users, expected in one["verified"]["R"].items():
-        answer = solved(closed(int(users), [one["inputs"]["S"]], one["inputs"]["Z"], servers=8))
+    known = case("V15")
+    for users, expected in known["verified"]["R"].items():
+        answer = solved(closed(int(users), [known["inputs"]["S"]], known["inputs"]["Z"], servers=8))
         assert response(answer) == near([expected])
         assert answer["exact"] is True
 
 
 def test_v16_three_hundred_threads():
-    one = case("V16")
-    for users, expected in one["verified"]["X"].items():
-        answer = solved(closed(int(users), [one["inputs"]["S"]], servers=one["inputs"]["servers"]))
+    known = case("V16")
+    for users, expected in known["verified"]["X"].items():
+        answer = solved(closed(int(users), [known["inputs"]["S"]], servers=known["inputs"]["servers"]))
         assert throughput(answer) == near([expected])
 
 
@@ -195,8 +198,8 @@ def test_v17_v18_two_classes_of_one_user_each():
 
 @pytest.mark.parametrize("identity", ["V19", "V20"])
 def test_v19_v20_apl_and_ims(identity):
-    one = case(identity)
-    inputs, expected = one["inputs"], one["verified"]
+    known = case(identity)
+    inputs, expected = known["inputs"], known["verified"]
     answer = solved(several(inputs["N"], [[need] for need in inputs["D_cpu"]], inputs["Z"]))
     assert (throughput(answer), response(answer)) == (near(expected["X"]), near(expected["R"]))
     used = answer["stations"]["s0"]["utilization_by_class"]
@@ -314,7 +317,9 @@ def test_v32_mixed_network_of_schwetman():
     answer = solved(model({"open": {"rate": inputs["lam"]}, "closed": {"users": inputs["N"]}}, each))
     assert response(answer)[0] == near(expected["R_open"])
     assert throughput(answer)[1] == near(expected["X_closed"])
-    assert [one["residence_time_s"]["closed"] for one in answer["stations"].values()] == near(expected["R_closed"])
+    assert [station["residence_time_s"]["closed"] for station in answer["stations"].values()] == near(
+        expected["R_closed"]
+    )
 
 
 def test_v33_two_open_classes_with_routing():
@@ -344,8 +349,8 @@ def test_v34_to_v37_many_servers(identity):
 
 
 def test_v36_erlang_c():
-    one = case("V36")
-    for (servers, utilization), expected in zip(one["inputs"]["cases"], one["verified"]["C"], strict=True):
+    known = case("V36")
+    for (servers, utilization), expected in zip(known["inputs"]["cases"], known["verified"]["C"], strict=True):
         answer = solved(model({"jobs": {"rate": servers * utilization}}, {"s": {"servers": servers, "demand": 1.0}}))
         waiting = stations(answer, "queue_length")[0] - servers * utilization
         # L_q = C rho / (1 - rho); of a chance of 1e-5 the difference of numbers about 4 keeps eleven digits less.
@@ -404,7 +409,9 @@ def test_v66_open_models_of_pdq():
     each = {f"s{index}": {"demand": demand} for index, demand in enumerate(passport["inputs"]["D"])}
     answer = solved(model({"jobs": {"rate": passport["inputs"]["lam"]}}, each))
     assert response(answer) == near([passport["R"]])
-    assert [one["residence_time_s"]["jobs"] for one in answer["stations"].values()] == near(passport["residence"])
+    assert [station["residence_time_s"]["jobs"] for station in answer["stations"].values()] == near(
+        passport["residence"]
+    )
     spam = verified["pdq_spamcan_MM4"]
     answer = solved(
         model({"jobs": {"rate": spam["inputs"]["lam"]}}, {"s": {"servers": spam["inputs"]["c"], "demand": 6.0}})

@@ -18,7 +18,7 @@ DATA = Path(__file__).parent / "data"
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*[A-Za-z])")
 # The inputs of these rows are written as a sum, or as the name of a table.
 _INPUTS_OTHERWISE = {"T40", "T45"}
-# What the source prints is the one thing their input was chosen by.
+# The input of these examples was chosen only by what the source prints.
 ONLY_INFERRED = {"panel_cost", "socket_pairs_per_second"}
 
 
@@ -29,11 +29,11 @@ def rows(name: str) -> list[dict[str, str]]:
 
 def examples_of(case: str) -> list[tuple[Rule, RuleExample]]:
     rules = load_rules().values()
-    return [(rule, one) for rule in rules for one in rule.entry.examples if one.case == case]
+    return [(rule, example) for rule in rules for example in rule.entry.examples if example.case == case]
 
 
 def value_of(rule: Rule, example: RuleExample) -> float:
-    """What the rule gives for an example, in the unit of its result."""
+    """Apply the rule to an example, and return its result in the unit of the rule."""
     given = with_defaults(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
     found = answer(rule, given).value
     assert found is not None
@@ -41,11 +41,11 @@ def value_of(rule: Rule, example: RuleExample) -> float:
 
 
 def numbers(text: str) -> list[float]:
-    return [float(one) for one in _NUMBER.findall(text)]
+    return [float(number) for number in _NUMBER.findall(text)]
 
 
 def inputs_of(rule: Rule, example: RuleExample) -> list[float]:
-    defaults = [one.default for one in rule.entry.inputs.values() if one.default is not None]
+    defaults = [declared.default for declared in rule.entry.inputs.values() if declared.default is not None]
     return [number for value in (*example.inputs.values(), *defaults) for number in numbers(str(value))]
 
 
@@ -53,11 +53,13 @@ def inputs_of(rule: Rule, example: RuleExample) -> list[float]:
 def test_case_studies(row):
     found = examples_of(row["id"])
     assert found
-    expected, told = numbers(row["expected"]), re.search(r"[\d.]+", row["tolerance"])
-    tolerance = float(told[0]) if told and row["tolerance"][0].isdigit() else 0.05
+    expected, result = numbers(row["expected"]), re.search(r"[\d.]+", row["tolerance"])
+    tolerance = float(result[0]) if result and row["tolerance"][0].isdigit() else 0.05
     for rule, example in found:
         value = value_of(rule, example)
-        assert min(abs(value - one) for one in expected) <= (1e-9 * value if row["tolerance"] == "exact" else tolerance)
+        assert min(abs(value - number) for number in expected) <= (
+            1e-9 * value if row["tolerance"] == "exact" else tolerance
+        )
         assert outcome(rule, example).comes_out
     if row["id"] not in _INPUTS_OTHERWISE:
         given = [number for rule, example in found for number in inputs_of(rule, example)]
@@ -66,7 +68,7 @@ def test_case_studies(row):
 
 @pytest.mark.parametrize("case", ["T10", "T11", "T12", "T13"])
 def test_whether_the_index_is_cached(case):
-    (row,) = (one for one in rows("rules_case_studies.csv") if one["id"] == case)
+    (row,) = (study for study in rows("rules_case_studies.csv") if study["id"] == case)
     ((rule, example),) = examples_of(case)
     found = answer(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
     assert found.follows == ("not cached" not in row["expected"])
@@ -112,7 +114,7 @@ def test_kept_fractions(row):
 
 
 def in_a_table(topic: str, section: str, line: str, values: list[str], unit: str) -> bool:
-    """Whether the rows of the tables of a topic hold these values under this place in the source."""
+    """Return True if the rows of the tables of a topic hold these values under this place in the source."""
     tables = [row for rule in load_rules().topics()[topic] for row in rule.entry.table]
     here = [row for row in tables if row.note.endswith(f"; {section}, line {line}") and unit in row.note]
     return all(any(float(row.value) == float(value) for row in here) for value in values if value)
@@ -131,10 +133,10 @@ def test_overheads(row):
 
 def test_every_example_comes_out():
     wrong = [
-        (rule.name, one.case, one.result, found.got)
+        (rule.name, example.case, example.result, found.got)
         for rule in load_rules().values()
-        for one in rule.entry.examples
-        if not (found := outcome(rule, one)).comes_out
+        for example in rule.entry.examples
+        if not (found := outcome(rule, example)).comes_out
     ]
     assert wrong == []
 
@@ -143,8 +145,8 @@ def test_every_rule_with_a_result_has_an_example_that_proves_something():
     proven = {
         rule.name
         for rule in load_rules().values()
-        for one in rule.entry.examples
-        if one.origin in ("source", "derived")
+        for example in rule.entry.examples
+        if example.origin in ("source", "derived")
     }
     workable = {rule.name for rule in load_rules().values() if rule.is_workable}
     assert workable - proven == ONLY_INFERRED
@@ -152,11 +154,11 @@ def test_every_rule_with_a_result_has_an_example_that_proves_something():
 
 def test_a_tolerance_does_not_hide_a_wrong_result():
     loose = [
-        (rule.name, one.result, one.tolerance)
+        (rule.name, example.result, example.tolerance)
         for rule in load_rules().values()
-        for one in rule.entry.examples
+        for example in rule.entry.examples
         if not rule.unit.is_truth
-        and parse_quantity(one.tolerance, rule.unit) > 0.125 * abs(parse_quantity(one.result, rule.unit))
+        and parse_quantity(example.tolerance, rule.unit) > 0.125 * abs(parse_quantity(example.result, rule.unit))
     ]
     assert loose == []
 
@@ -164,9 +166,9 @@ def test_a_tolerance_does_not_hide_a_wrong_result():
 @pytest.mark.parametrize(("letter", "last"), [("F", 56), ("S", 44), ("A", 95)])
 def test_the_whole_catalogue_has_entries(letter, last):
     have = {number for rule in load_rules().values() for number in rule.entry.catalogue}
-    assert [number for one in range(1, last + 1) if (number := f"{letter}{one}") not in have] == []
+    assert [number for place in range(1, last + 1) if (number := f"{letter}{place}") not in have] == []
 
 
 def test_the_catalogue_has_no_other_numbers():
-    known = {f"{letter}{one}" for letter, last in (("F", 56), ("S", 44), ("A", 95)) for one in range(1, last + 1)}
+    known = {f"{letter}{place}" for letter, last in (("F", 56), ("S", 44), ("A", 95)) for place in range(1, last + 1)}
     assert {number for rule in load_rules().values() for number in rule.entry.catalogue} <= known

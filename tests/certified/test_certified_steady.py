@@ -95,7 +95,7 @@ SERVICE_S, THINK_S = 0.01014, 1.0
 
 
 def verdicts(window):
-    """How many of the windows of `SERIES` simulated series get which verdict."""
+    """Count the verdicts on the windows of `SERIES` simulated series."""
     stream = np.random.default_rng(11)
     return Counter(verdict_on(window(stream)) for _ in range(SERIES))
 

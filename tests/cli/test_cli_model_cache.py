@@ -16,8 +16,8 @@ TRACE = "key,bytes\na,1024\nb,2048\na,1024\nc,1024\na,1024\nb,2048\n"
 
 def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
     status = main(["model", "cache", *arguments])
-    told = capsys.readouterr()
-    return status, told.out, told.err
+    found = capsys.readouterr()
+    return status, found.out, found.err
 
 
 def write(folder: Path, text: str) -> str:
@@ -84,7 +84,7 @@ def test_a_law_and_an_index(capsys: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "words"),
     [
         ("", "trace.csv:1:1: must have a header line"),
         ("a,b\n1,2\n", "trace.csv:1:1: key: must be a column of the header"),
@@ -100,10 +100,10 @@ def test_a_law_and_an_index(capsys: Any) -> None:
         ("key\n", "trace.csv:1:1: must have at least one row after its header"),
     ],
 )
-def test_a_wrong_trace_is_told_with_its_place(tmp_path: Path, capsys: Any, text: str, told: str) -> None:
+def test_a_wrong_trace_is_reported_with_its_place(tmp_path: Path, capsys: Any, text: str, words: str) -> None:
     status, out, err = run(capsys, write(tmp_path, text))
     assert (status, out) == (2, "")
-    assert told in err
+    assert words in err
     assert "Traceback" not in err
 
 
@@ -114,7 +114,7 @@ def test_all_faults_of_a_trace_at_once(tmp_path: Path, capsys: Any) -> None:
     assert places == ["2:3", "3:1", "4:1", "5:3"]
 
 
-def test_all_options_that_are_wrong_are_told_at_once(capsys: Any) -> None:
+def test_all_options_that_are_wrong_are_reported_at_once(capsys: Any) -> None:
     status, _, err = run(
         capsys, "x.csv", "--entries", "0,1", "--bytes", "5", "--metadata", "-1 B", "--shards", "2", "--samples", "1",
         "--warm-up", "-1", "--disk-time", "0 s", "--reads-per-transaction", "0", "--skew", "1",
@@ -135,7 +135,7 @@ def test_all_options_that_are_wrong_are_told_at_once(capsys: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "words"),
     [
         ([], "TRACE: must be given"),
         (["x.csv", "--zipf", "5:1"], "one of them, got TRACE, --zipf"),
@@ -148,7 +148,7 @@ def test_all_options_that_are_wrong_are_told_at_once(capsys: Any) -> None:
         (["nosuch.csv"], "nosuch.csv: must be a file with a trace"),
     ],
 )
-def test_what_does_not_go_together(capsys: Any, arguments: list[str], told: str) -> None:
+def test_what_does_not_go_together(capsys: Any, arguments: list[str], words: str) -> None:
     status, _, err = run(capsys, *arguments)
     assert status == 2
-    assert told in err
+    assert words in err

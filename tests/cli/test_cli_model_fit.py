@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cases import DATA, case
 from results_1 import RESULTS_1, copy_of_results_1
 
 from towtank.analysis.doubts import Doubt, Kind, Level
 from towtank.cli import main
+from towtank.cli.fit_table import _classes, _knees, _resources
+from towtank.model.fitting.demand_levels import demand_from_levels
+from towtank.report import format as people
 from towtank.results.folder import write_json
 
 TOLD = "the disk was full"
@@ -19,8 +24,8 @@ TOLD = "the disk was full"
 
 def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
     status = main(["model", *arguments])
-    told = capsys.readouterr()
-    return status, told.out, told.err
+    found = capsys.readouterr()
+    return status, found.out, found.err
 
 
 def document_of(capsys: Any, *arguments: str) -> dict[str, Any]:
@@ -56,9 +61,30 @@ def test_the_contract_of_a_usl_fit(capsys: Any) -> None:
 def test_a_fit_without_a_curve_chooses_one(capsys: Any) -> None:
     found = document_of(capsys, "fit", str(DATA / "usl_raytracer.csv"))
     assert (found["asked"], found["curve"]) == ("auto", "amdahl")
-    assert {one["curve"] for one in found["choice"]["candidates"]} == {"usl", "amdahl", "linear", "closed"}
+    assert {candidate["curve"] for candidate in found["choice"]["candidates"]} == {"usl", "amdahl", "linear", "closed"}
     assert found["peak_load"] is None
     assert found["kappa"] == 0
+
+
+def test_the_errors_of_curves_that_were_tried_have_intervals(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the chosen one is also the error of its levels held out; the table has the digits that it supports."""
+    source = str(RESULTS_1)
+    found = document_of(capsys, "fit", source, "--configuration", "present")["configurations"][0]
+    tried = {candidate["curve"]: candidate for candidate in found["choice"]["candidates"]}
+    chosen = tried[found["curve"]]
+    (row,) = found["held_out"]["points"]
+    ends = [end / row["measured_throughput"] - 1 for end in row["throughput_band_95"]]
+    assert chosen["held_out_interval"] == pytest.approx(ends)
+    low, high = chosen["held_out_interval"]
+    assert low < chosen["held_out_error"] < high
+    # A line misses the level by 24 %, in a band of 26 % to either side: the table had 23.7.
+    assert tried["linear"]["held_out_interval"] == pytest.approx([-0.02, 0.50], abs=0.02)
+    monkeypatch.setenv("COLUMNS", "200")
+    status, out, _ = run(capsys, "fit", source, "--configuration", "present")
+    assert status == 0
+    line = next(line for line in out.splitlines() if line.startswith("│ linear"))
+    assert re.search(r"\+24 \[-2, 50\] %", line)
+    assert re.search(r"best \(-1 \[-\d+, \d+\] %", out)
 
 
 def test_the_tables_for_people(capsys: Any) -> None:
@@ -67,7 +93,40 @@ def test_the_tables_for_people(capsys: Any) -> None:
     assert "rejected" in out.splitlines()[0]
     assert "kappa is at its bound 0" in out
     assert "no prediction at 96, 1000" in out
+    assert re.search(r"held-out error [+-]?[\d.]+ \[-?[\d.]+, -?[\d.]+\] %\n", out)
     assert "Traceback" not in out
+
+
+def test_a_value_without_an_interval_or_with_one_end_has_few_digits() -> None:
+    rows = [
+        {"kind": "objective", "load": 53.964, "low": None, "high": None, "how": "interpolated"},
+        {"kind": "peak", "load": 1112.4, "low": 983.1, "high": None, "how": "of the curve"},
+        {"kind": "model", "load": 236.12, "low": 225.9, "high": 248.3, "how": "of the curve"},
+    ]
+    columns = _knees(rows).columns
+    assert list(columns[1].cells) == ["54", "1,110", "236"]
+    assert list(columns[2].cells) == ["-", "980 - -", "226 - 248"]
+
+
+def test_the_trend_of_a_demand_has_the_digits_that_its_ends_support() -> None:
+    """The slopes 12.5 and 25.3 ms of a parabola, with t intervals of 3.7 and 3.8 ms to either side."""
+    rate = np.array([10.0, 20, 40, 60, 80])
+    found = demand_from_levels(rate, 0.01 * rate + 0.0001 * rate**2 + 1e-2 * np.array([1, -1, 1, 1, -1]), 1)
+    assert found is not None
+    (shown,) = _resources({"web": {"servers": 1, **found}}).columns[5].cells
+    assert shown == "grows from 13 [9, 16] ms to 25 [21, 29] ms (p = 0.017)"
+
+
+def test_estimates_by_class_have_the_digits_of_the_interval() -> None:
+    """The interval from 37 to 63 ms supports no tenth of a millisecond."""
+    estimate = {"value": 0.0452, "low": 0.0371, "high": 0.0633, "identified": True, "why_not": []}
+    job_class = {**estimate, "lowest_estimate_s": -0.00144, "highest_estimate_s": 0.0499}
+    table = _classes({"classes": {"a": job_class}, "variance_inflation": {"a": 1.0}})
+    assert list(table.columns[3].cells) == ["-1 - 50 ms"]
+    unknown = {**job_class, "low": None, "high": None}
+    table = _classes({"classes": {"a": unknown}, "variance_inflation": {"a": 1.0}})
+    assert list(table.columns[3].cells) == ["-1.44 ms - 49.9 ms"]
+    assert people.seconds_like((-0.00144, 0.0499), job_class) == "−1 to 50\N{NO-BREAK SPACE}ms"
 
 
 def test_highest_levels_are_held_out(capsys: Any) -> None:
@@ -85,7 +144,7 @@ def test_results_are_fitted_by_configuration_and_written_as_a_model(capsys: Any,
     # One server of 17.8 ms before users that think for 1 s.
     low, high = found["confidence_interval"]["bottleneck_demand_s"]
     assert low < 0.0178 < high
-    knee = next(one for one in found["knees"] if one["kind"] == "model")
+    knee = next(found_knee for found_knee in found["knees"] if found_knee["kind"] == "model")
     assert knee["low"] < (0.0178 + 1.0) / 0.0178 < knee["high"]
     assert found["shape"]["kind"] == "cpu"
     assert found["bottleneck"] == "content"
@@ -95,6 +154,9 @@ def test_results_are_fitted_by_configuration_and_written_as_a_model(capsys: Any,
     text = out.read_text("utf-8")
     assert "content: {servers: 1, discipline: ps, demand: {transactions: " in text
     assert str(RESULTS_1) in text
+    (row,) = found["held_out"]["points"]
+    low, high = (end / row["measured_throughput"] - 1 for end in row["throughput_band_95"])
+    assert f"  held_out_interval: [{low:.4g}, {high:.4g}]\n" in text
     assert main(["validate", str(out)]) == 0
 
 
@@ -110,9 +172,9 @@ def test_a_run_that_fails_the_audit_is_not_modelled(capsys: Any, tmp_path: Path)
     summary["laws"]["little"] |= {"z_s": 0.1, "residual": 0.8, "holds": False}
     write_json(path, summary)
     found = document_of(capsys, "fit", "linear", str(results.path), "--configuration", "present")["configurations"][0]
-    assert [one["run"] for one in found["excluded"]] == [summary["run"]]
+    assert [excluded["run"] for excluded in found["excluded"]] == [summary["run"]]
     assert "suspect is think time" in found["excluded"][0]["why"]
-    assert 48.0 not in [one["load"] for one in found["points"]]
+    assert 48.0 not in [point["load"] for point in found["points"]]
 
 
 def test_invalid_runs_are_not_modelled_and_nothing_left_is_status_4(capsys: Any, tmp_path: Path) -> None:
@@ -143,16 +205,22 @@ def test_every_curve_rejected_is_status_4_with_the_document(capsys: Any, tmp_pat
 def test_demands_of_a_results_folder(capsys: Any) -> None:
     found = document_of(capsys, "demands", str(RESULTS_1))
     assert found["schema"] == "towtank/model-demands/1"
-    one = found["configurations"][0]
-    assert one["resources"]["content"]["demand_s"]["low"] < 0.0178 < one["resources"]["content"]["demand_s"]["high"]
-    assert one["classes"]["content"]["condition_number"] > 1
+    configuration = found["configurations"][0]
+    assert (
+        configuration["resources"]["content"]["demand_s"]["low"]
+        < 0.0178
+        < configuration["resources"]["content"]["demand_s"]["high"]
+    )
+    assert configuration["classes"]["content"]["condition_number"] > 1
+    columns = {str(column.header): list(column.cells) for column in _resources(configuration["resources"]).columns}
+    assert "[" in columns["background, servers"][list(configuration["resources"]).index("content")]
     status, out, _ = run(capsys, "demands", str(RESULTS_1))
     assert status == 0
     assert "by class, content" in out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "words"),
     [
         (("fit", "usl"), "CSV|RESULTS: must name a CSV file or a results folder"),
         (("fit", "cubic", "FILE"), "CURVE: must be one of usl, amdahl, linear, closed, load-dependent, auto"),
@@ -174,13 +242,13 @@ def test_demands_of_a_results_folder(capsys: Any) -> None:
     ],
 )
 def test_wrong_command_lines(
-    capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], told: str
+    capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)  # the folder that the suite runs in may not be writable
     places = {"FILE": str(DATA / "usl_specsdm91.csv"), "RESULTS": str(RESULTS_1), "FOLDER": str(tmp_path)}
-    status, out, err = run(capsys, *(places.get(one, one) for one in arguments))
+    status, out, err = run(capsys, *(places.get(argument, argument) for argument in arguments))
     assert (status, out) == (2, "")
-    assert told in err
+    assert words in err
     assert "Traceback" not in err
 
 

@@ -1,4 +1,4 @@
-"""`towtank rate` from the command line, with an engine that says what it is told to."""
+"""`towtank rate` from the command line, with an engine that writes prepared lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rate(engine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
 
 

@@ -39,8 +39,8 @@ def test_a_rule_as_json() -> None:
 
 def test_inferred_examples_are_marked() -> None:
     document = json.loads(run("rules", "panel_cost", "--json").stdout)
-    assert [one["proves"] for one in document["rules"][0]["examples"]] == [False]
-    assert "it proves nothing" in run("rules", "panel_cost").stdout
+    assert [example["proves"] for example in document["rules"][0]["examples"]] == [False]
+    assert "so that it proves nothing" in run("rules", "panel_cost").stdout
 
 
 def test_all_faults_of_the_command_line_at_once() -> None:
@@ -100,13 +100,13 @@ rules:
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
     assert document["schema"] == "towtank/advice/1"
-    assert [one["label"] for one in document["situations"]] == ["search_index present", "search_index absent"]
+    assert [system["label"] for system in document["situations"]] == ["search_index present", "search_index absent"]
     for situation in document["situations"]:
-        (ours,) = (one for one in situation["advice"] if one["rule"] == "our_cpu")
+        (ours,) = (item for item in situation["advice"] if item["rule"] == "our_cpu")
         assert (ours["verdict"], ours["services"], ours["says"]) == ("differs", ["content"], "20 %")
     text = run("advise", str(results.path), "--users", "48").stdout
     assert "differs from the rule:" in text
-    assert "cannot be told:" in text
+    assert "not decidable:" in text
 
 
 def test_advice_on_a_sheet_and_its_faults(tmp_path: Path) -> None:

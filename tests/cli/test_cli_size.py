@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,21 +49,21 @@ def model(tmp_path: Path) -> str:
 
 def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
     status = main(["size", *arguments])
-    told = capsys.readouterr()
-    return status, told.out, told.err
+    found = capsys.readouterr()
+    return status, found.out, found.err
 
 
 def mean_of(tmp_path: Path, **changes: str) -> float:
     """Mean response of the model with other values, solved on its own."""
-    document = load_model(tmp_path / "model.yaml", {key.replace("__", "."): one for key, one in changes.items()})
+    document = load_model(tmp_path / "model.yaml", {key.replace("__", "."): value for key, value in changes.items()})
     return float(solve_models([document.document])[0]["answer"]["classes"]["web"]["response_time_s"])
 
 
 def test_what_if_says_what_the_changed_model_says(model: str, tmp_path: Path, capsys: Any) -> None:
     asked = ["think 1 s", "demand db x0.5", "cpus app=8", "cpu of app x2", "users 100"]
-    options = [text for one in asked for text in ("--what-if", one)]
+    options = [text for question in asked for text in ("--what-if", question)]
     found = sized(capsys, model, "--objective", "mean < 10 s", "--cpus", "app=4", "--cpus", "db=2", *options)
-    seen = [one["classes"]["web"]["response_time_s"] for one in found["what_if"]]
+    seen = [row["classes"]["web"]["response_time_s"] for row in found["what_if"]]
     expected = [
         mean_of(tmp_path),
         mean_of(tmp_path, classes__web__think="1 s"),
@@ -72,7 +73,7 @@ def test_what_if_says_what_the_changed_model_says(model: str, tmp_path: Path, ca
         mean_of(tmp_path, classes__web__users="100"),
     ]
     assert seen == pytest.approx(expected, rel=1e-9)
-    assert [one["what_if"] for one in found["what_if"]] == ["as it is", *asked]
+    assert [row["what_if"] for row in found["what_if"]] == ["as it is", *asked]
 
 
 def test_changes_of_one_question_add_up(model: str, tmp_path: Path, capsys: Any) -> None:
@@ -84,9 +85,9 @@ def test_changes_of_one_question_add_up(model: str, tmp_path: Path, capsys: Any)
     assert found["what_if"][1]["classes"]["web"]["response_time_s"] == pytest.approx(changed, rel=1e-9)
 
 
-def test_wrong_what_ifs_are_told_with_their_place(model: str, capsys: Any) -> None:
-    options = [text for one in ("cpux 2", "cpus app=0", "think 1 s, demand disk x2", "nodes x=3", "mix web=50 %")
-               for text in ("--what-if", one)]  # fmt: skip
+def test_wrong_what_ifs_are_reported_with_their_place(model: str, capsys: Any) -> None:
+    options = [text for question in ("cpux 2", "cpus app=0", "think 1 s, demand disk x2", "nodes x=3", "mix web=50 %")
+               for text in ("--what-if", question)]  # fmt: skip
     status, _, err = run(capsys, model, "--objective", "mean < 1 s", *options)
     assert status == 2
     lines = err.strip().splitlines()
@@ -128,7 +129,7 @@ machines: [nothing]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "words"),
     [
         ((), "--objective: must have an objective"),
         (("--objective", "p95 < 5"), "objectives[0]: must be a duration"),
@@ -143,10 +144,10 @@ machines: [nothing]
         (("--objective", "mean < 1 s", "--keep"), "--keep: must be given with a results folder"),
     ],
 )
-def test_wrong_options_are_one_line(model: str, capsys: Any, arguments: tuple[str, ...], told: str) -> None:
+def test_wrong_options_are_one_line(model: str, capsys: Any, arguments: tuple[str, ...], words: str) -> None:
     status, out, err = run(capsys, model, *arguments)
     assert (status, out) == (2, "")
-    assert told in err
+    assert words in err
     assert "Traceback" not in err
 
 
@@ -161,7 +162,7 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1", "--nodes", "db=1")
     found = sized(capsys, model, *options, "--objective", "mean < 60 ms", "--machine", "old", "--machine", "twice")
     # 65 ms of demands miss the objective on the old machine at any number of CPUs.
-    assert {one["machine"] for one in found["answer"]["tiers"].values()} >= {"twice"}
+    assert {tier["machine"] for tier in found["answer"]["tiers"].values()} >= {"twice"}
     tiers = found["answer"]["tiers"]
     half = {
         name: f"{0.5 * demand if tiers[name]['machine'] == 'twice' else demand} ms"
@@ -172,7 +173,7 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
     )
     assert found["answer"]["objectives"][0]["value"] == pytest.approx(expected, rel=1e-9)
     assert (found["cost_by"], found["cost_unit"]) == ("price", "EUR / month")
-    assert found["answer"]["cost"] == sum(150 if one["machine"] == "twice" else 100 for one in tiers.values())
+    assert found["answer"]["cost"] == sum(150 if tier["machine"] == "twice" else 100 for tier in tiers.values())
 
 
 def test_the_interval_of_a_rating_lowers_the_probability(model: str, tmp_path: Path, capsys: Any) -> None:
@@ -215,7 +216,7 @@ pools: {connections: {holds: [db], wait_at_most: 1 ms}}
     each = 1024 * mib + 2 * mib * 300 / app["nodes"] + 8 * mib * app["cpus"]
     assert app["memory_bytes"] == pytest.approx(2 * each)
     assert found["answer"]["tiers"]["db"]["memory_bytes"] == pytest.approx(2 * 10 * 1024 * mib)
-    room = next(one for one in found["steps"] if one["step"] == "room on disks")
+    room = next(step for step in found["steps"] if step["step"] == "room on disks")
     assert room["value"] == pytest.approx(100 * 2**30 * 2 / 0.8)
     assert found["connections"] == 300
     pool = found["pools"]["connections"]
@@ -274,7 +275,7 @@ def test_dates_follow_the_limit(model: str, capsys: Any) -> None:
     options = ("--objective", "mean < 10 s", "--cpus", "app=8", "--cpus", "db=8", "--growth", "100 % / year",
                "--start", "2026-01-01")  # fmt: skip
     found = sized(capsys, model, *options)
-    answer = next(one for one in found["dates"] if one["what"] == "the answer")
+    answer = next(row for row in found["dates"] if row["what"] == "the answer")
     # Certain growth: the limit is reached after log2(limit / 200) years.
     from math import log2  # noqa: PLC0415
 
@@ -317,16 +318,20 @@ def test_results_are_fitted_and_the_answer_is_in_the_report(tmp_path: Path, caps
     folder = copy_of_results_1(tmp_path / "results").path
     options = ("--configuration", "present", "--users", "60", "--objective", "p95 < 2 s")
     assert main(["size", str(folder), *options, "--keep", "--what-if", "cpu x2", "--growth", "10 % / year"]) == 0
-    told = capsys.readouterr().out
-    assert "this rests on" in told
+    found = capsys.readouterr().out
+    assert "this rests on" in found
     kept = json.loads((folder / "sizing.json").read_text("utf-8"))
     page = render(build_document(load(folder)))
     assert "Every step of the arithmetic" in page
     assert kept["answer"]["configuration"] in page
     assert "When growth meets the limit" in page
+    # The results have this error and its interval, and so has the report.
+    low, high = kept["trust"]["held_out_interval"]
+    assert low < kept["trust"]["held_out_error"] < high
+    assert re.search(r"was predicted with an error of \S+ \[−?[\d.]+,\s[\d.]+\] %\.", page)
 
 
-def test_a_kept_sizing_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_kept_sizing_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results").path
     (folder / "sizing.json").write_text("{", "utf-8")
     assert "sizing.json cannot be read" in render(build_document(load(folder)))

@@ -12,7 +12,7 @@ from towtank.workload.drivers import SPOKEN
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "towtank", *arguments], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "towtank", *arguments], check=False, capture_output=True, text=True, timeout=240
     )
 
 

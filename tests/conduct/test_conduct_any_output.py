@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from any_conditions import FILL, RESULTS, TINY, null_server, on_mount, sh
+from any_conditions import FILL, TINY, null_server, on_mount, sh
+from results_1 import copy_with_model
 
 OUTPUTS = [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 | head -1", ">/dev/full", ">/dev/full 2>&1"]
 FULL = "the output could not be written: No space left on device"
@@ -41,11 +41,11 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, kept_model: Path) -> Path:
     """Folder with a study of one short run, with one that is wrong, and with results."""
     for name, text in {**TINY, "wrong.yaml": WRONG}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    shutil.copytree(RESULTS, tmp_path / "kept")
+    copy_with_model(tmp_path / "kept", kept_model)
     return tmp_path
 
 

@@ -7,16 +7,15 @@ import json
 import os
 import resource
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from any_conditions import FILL, RESULTS, TINY, TOWTANK, null_server, on_mount, sh
+from results_1 import copy_with_model
 from waiting import until
 
 from towtank.results import folder
@@ -172,9 +171,9 @@ KEPT = {
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Path:
+def kept(tmp_path: Path, kept_model: Path) -> Path:
     """Results of a study, which commands may write into."""
-    return shutil.copytree(RESULTS, tmp_path / "kept")
+    return copy_with_model(tmp_path / "kept", kept_model)
 
 
 HARD = (
@@ -261,6 +260,30 @@ def test_too_low_a_limit_of_open_files_is_refused_with_its_number(server: str, t
     assert "plan.json" not in done.stderr
 
 
+def test_a_study_with_more_users_than_open_files_is_refused_before_anything_starts(tiny: Path) -> None:
+    (tiny / "study.yaml").write_text(TINY["study.yaml"].replace("users: [2]", "users: [2, 300]"))
+    done = sh(f"ulimit -n 80; {RUN}", tiny)
+    assert done.returncode == 2, done.stderr
+    (line, *rest) = done.stderr.splitlines()
+    assert line.startswith("study.yaml: load: must be at most 64 with a connection each")
+    assert line.endswith("hard limit of open files (ulimit -Hn) is 80, got 300 instead")
+    assert all(not text or text.startswith("hint: ") for text in rest)
+    assert not (tiny / "results").exists()
+    # A user keeps a connection to each of two targets.
+    both = TINY["system.yaml"].replace("}}\n", "}, other: {kind: null_server, host: here}}\n", 1)
+    calls = "[{get: /, target: web}, {get: /, target: other}]"
+    (tiny / "study.yaml").write_text(TINY["study.yaml"].replace("users: [2]", "users: [60]"))
+    (tiny / "system.yaml").write_text(both)
+    (tiny / "workload.yaml").write_text(TINY["workload.yaml"].replace("[get: /]", calls))
+    done = sh(f"ulimit -n 80; {RUN}", tiny)
+    assert done.stderr.startswith("study.yaml: load: must be at most 32 with a connection each"), done.stderr
+    for name, text in TINY.items():
+        (tiny / name).write_text(text)
+    shared = "name: tiny\ndefaults: {connections: 4}\n"
+    (tiny / "workload.yaml").write_text(TINY["workload.yaml"].replace("name: tiny\n", shared))
+    assert_ran(sh(f"ulimit -n 100; {RUN}", tiny), tiny)
+
+
 def test_a_sufficient_limit_of_open_files_is_accepted(server: str, tmp_path: Path) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     done = sh(f"ulimit -n {min(100, hard)}; {drive(server)}", tmp_path)
@@ -283,7 +306,7 @@ def test_the_first_request_to_stop_does_not_wait_for_a_silent_server(silent: str
     process = start(silent, tmp_path, "--out", "results")
     wait_for(tmp_path, "results/engine/*.ndjson")
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=240)
     assert process.returncode == 5
     assert "up to 5 s for answers on their way" in errors
     events = RunFolder(tmp_path / "results").events()
@@ -295,9 +318,8 @@ def test_leaving_at_once_names_where_results_are(silent: str, tmp_path: Path) ->
         process = start(silent, tmp_path, *options)
         wait_for(tmp_path, "kept/engine/*.ndjson" if options else "towtank-drive-*/engine/*.ndjson")
         process.send_signal(signal.SIGINT)
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        process.send_signal(signal.SIGTERM)  # two of the same kind could merge
+        _, errors = process.communicate(timeout=240)
         assert process.returncode == 5
         assert message in errors
     assert not list(tmp_path.glob("towtank-drive-*"))
@@ -307,7 +329,7 @@ def test_the_next_drive_removes_the_folder_of_a_killed_one(server: str, silent: 
     process = start(silent, tmp_path)
     left = wait_for(tmp_path, "towtank-drive-*/engine/*.ndjson").parents[1]
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=240)
     assert left.is_dir()
     assert sh(drive(server), tmp_path, TMPDIR=str(tmp_path)).returncode in (0, 4)
     assert not list(tmp_path.glob("towtank-drive-*"))

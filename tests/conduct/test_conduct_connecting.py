@@ -1,4 +1,4 @@
-"""Options of `drive` about connections: what they become in the plan, and what is refused."""
+"""Connection options of `drive`: their part of the plan, and the combinations that are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from towtank.conduct.connecting import Reach
+from towtank.conduct.connecting import ConnectionOptions
 from towtank.conduct.drive import Exchange, Load, manifest
 from towtank.conduct.drive_targets import prepare_plan
 from towtank.errors import StudyError, TargetError
@@ -45,43 +45,46 @@ def port() -> Iterator[int]:
     ],
 )
 def test_models(text: str | None, part: dict[str, object]) -> None:
-    assert Reach(connections=text).connections_part() == part
-    assert Reach(connections=text, sources=("::1",)).connections_part() == {**part, "sources": ["::1"]}
+    assert ConnectionOptions(connections=text).connections_part() == part
+    assert ConnectionOptions(connections=text, sources=("::1",)).connections_part() == {**part, "sources": ["::1"]}
 
 
 def test_options_go_over_the_workload() -> None:
     said = {"mode": "pool", "size": 3, "sources": ["127.0.0.2"]}
-    assert Reach().connections_part(said) == said
-    assert Reach(connections="new").connections_part(said) == {"mode": "new_each_time", "sources": ["127.0.0.2"]}
-    assert Reach(sources=("127.0.0.3",)).connections_part(said) == {**said, "sources": ["127.0.0.3"]}
+    assert ConnectionOptions().connections_part(said) == said
+    assert ConnectionOptions(connections="new").connections_part(said) == {
+        "mode": "new_each_time",
+        "sources": ["127.0.0.2"],
+    }
+    assert ConnectionOptions(sources=("127.0.0.3",)).connections_part(said) == {**said, "sources": ["127.0.0.3"]}
 
 
 def test_http2_and_streams(run: RunFolder, port: int) -> None:
-    reach = Reach(connections="4", http2=True, streams=25, connect_to=(f"127.0.0.1:{port}",))
-    plan = prepare_plan(run, Exchange("http://shop.example/cart"), Load(threads=1), [], [], reach=reach)
+    connections = ConnectionOptions(connections="4", http2=True, streams=25, connect_to=(f"127.0.0.1:{port}",))
+    plan = prepare_plan(run, Exchange("http://shop.example/cart"), Load(threads=1), [], [], connections=connections)
     assert plan["targets"][0]["http"] == "2"
     assert plan["connections"] == {"mode": "pool", "size": 4, "streams": 25}
     assert "http" not in prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(), [], [])["targets"][0]
 
 
 @pytest.mark.parametrize(
-    "reach",
+    "connections",
     [
-        Reach(connections="4", streams=25),
-        Reach(http2=True, streams=25),
-        Reach(connections="new", http2=True, streams=25),
+        ConnectionOptions(connections="4", streams=25),
+        ConnectionOptions(http2=True, streams=25),
+        ConnectionOptions(connections="new", http2=True, streams=25),
     ],
 )
-def test_streams_need_a_pool_and_http2(reach: Reach) -> None:
+def test_streams_need_a_pool_and_http2(connections: ConnectionOptions) -> None:
     with pytest.raises(StudyError, match="--streams: must be given together with --http2 and a number"):
-        reach.check(1)
+        connections.check(1)
 
 
 def test_streams_of_a_workload_need_http2(run: RunFolder, port: int, tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text(WORKLOAD.replace("connections: 6", "connections: {pool: 6, streams: 9}"))
     addresses = [f"web=127.0.0.1:{port}"]
-    plan = prepare_plan(run, Exchange(str(path)), Load(), addresses, [], reach=Reach(http2=True))
+    plan = prepare_plan(run, Exchange(str(path)), Load(), addresses, [], connections=ConnectionOptions(http2=True))
     assert plan["targets"][0]["http"] == "2"
     assert plan["connections"] == {"mode": "pool", "size": 6, "streams": 9, "sources": ["127.0.0.2"]}
     with pytest.raises(StudyError, match=r"one\.yaml:3:44: defaults.connections.streams: .* HTTP/2") as caught:
@@ -92,8 +95,8 @@ def test_streams_of_a_workload_need_http2(run: RunFolder, port: int, tmp_path: P
 def test_https_keeps_the_name_and_connects_elsewhere(run: RunFolder, port: int, tmp_path: Path) -> None:
     authority = tmp_path / "ca.pem"
     authority.write_text("")
-    reach = Reach(connect_to=(f"127.0.0.1:{port}",), cacert=str(authority))
-    plan = prepare_plan(run, Exchange("https://shop.example/cart"), Load(), [], [], reach=reach)
+    connections = ConnectionOptions(connect_to=(f"127.0.0.1:{port}",), cacert=str(authority))
+    plan = prepare_plan(run, Exchange("https://shop.example/cart"), Load(), [], [], connections=connections)
     (target,) = plan["targets"]
     assert target["scheme"] == "https"
     assert target["host"] == "shop.example"
@@ -102,7 +105,9 @@ def test_https_keeps_the_name_and_connects_elsewhere(run: RunFolder, port: int, 
 
 
 def test_insecure_trusts_everybody(run: RunFolder, port: int) -> None:
-    plan = prepare_plan(run, Exchange(f"https://127.0.0.1:{port}/"), Load(), [], [], reach=Reach(insecure=True))
+    plan = prepare_plan(
+        run, Exchange(f"https://127.0.0.1:{port}/"), Load(), [], [], connections=ConnectionOptions(insecure=True)
+    )
     assert plan["targets"][0]["tls"] == {"verify": False}
 
 
@@ -110,11 +115,11 @@ def test_unix_socket(run: RunFolder, tmp_path: Path) -> None:
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
-        reach = Reach(connect_to=(f"unix:{path}",))
+        connections = ConnectionOptions(connect_to=(f"unix:{path}",))
         with pytest.raises(TargetError, match="refused"):
-            prepare_plan(run, Exchange("http://app/"), Load(), [], [], reach=reach)
+            prepare_plan(run, Exchange("http://app/"), Load(), [], [], connections=connections)
         listening.listen()
-        plan = prepare_plan(run, Exchange("http://app/"), Load(), [], [], reach=reach)
+        plan = prepare_plan(run, Exchange("http://app/"), Load(), [], [], connections=connections)
     assert plan["targets"][0]["addresses"] == [f"unix:{path}"]
     assert plan["targets"][0]["host"] == "app"
 
@@ -122,8 +127,9 @@ def test_unix_socket(run: RunFolder, tmp_path: Path) -> None:
 def test_workload_over_tls(run: RunFolder, port: int, tmp_path: Path) -> None:
     workload = tmp_path / "w.yaml"
     workload.write_text(WORKLOAD)
-    reach = Reach(insecure=True)
-    plan = prepare_plan(run, Exchange(str(workload)), Load(), [f"app=https://localhost:{port}"], [], reach=reach)
+    connections = ConnectionOptions(insecure=True)
+    addresses = [f"app=https://localhost:{port}"]
+    plan = prepare_plan(run, Exchange(str(workload)), Load(), addresses, [], connections=connections)
     (target,) = plan["targets"]
     assert (target["scheme"], target["host"], target["tls"]) == ("https", f"localhost:{port}", {"verify": False})
     assert target["addresses"] == [f"127.0.0.1:{port}"]
@@ -131,27 +137,27 @@ def test_workload_over_tls(run: RunFolder, port: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reach", "words"),
+    ("connections", "words"),
     [
-        (Reach(connections="0"), "--connections: must be per-user, new, or a number above 0"),
-        (Reach(connections="1"), "--connections: must be at least one for each of 2 load threads"),
-        (Reach(sources=("here",)), "--source: must be an IP address"),
-        (Reach(insecure=True, cacert=__file__), "--cacert: must not be given together with --insecure"),
-        (Reach(cert=__file__), "--cert: must be given together with --key"),
-        (Reach(cacert="nowhere"), "--cacert: must be a PEM file"),
-        (Reach(insecure=True), "TARGET: must be an https:// URL"),
+        (ConnectionOptions(connections="0"), "--connections: must be per-user, new, or a number above 0"),
+        (ConnectionOptions(connections="1"), "--connections: must be at least one for each of 2 load threads"),
+        (ConnectionOptions(sources=("here",)), "--source: must be an IP address"),
+        (ConnectionOptions(insecure=True, cacert=__file__), "--cacert: must not be given together with --insecure"),
+        (ConnectionOptions(cert=__file__), "--cert: must be given together with --key"),
+        (ConnectionOptions(cacert="nowhere"), "--cacert: must be a PEM file"),
+        (ConnectionOptions(insecure=True), "TARGET: must be an https:// URL"),
     ],
 )
-def test_what_is_refused(run: RunFolder, port: int, reach: Reach, words: str) -> None:
+def test_what_is_refused(run: RunFolder, port: int, connections: ConnectionOptions, words: str) -> None:
     with pytest.raises(StudyError) as caught:
-        prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(threads=2), [], [], reach=reach)
+        prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(threads=2), [], [], connections=connections)
     assert words in str(caught.value)
 
 
 def test_all_faults_at_once(run: RunFolder) -> None:
-    reach = Reach(connections="x", sources=("y",), cacert="z", key="w")
+    connections = ConnectionOptions(connections="x", sources=("y",), cacert="z", key="w")
     with pytest.raises(StudyError) as caught:
-        prepare_plan(run, Exchange("https://127.0.0.1:1/"), Load(), [], [], reach=reach)
+        prepare_plan(run, Exchange("https://127.0.0.1:1/"), Load(), [], [], connections=connections)
     assert len(caught.value.faults) == 5
 
 
@@ -159,9 +165,9 @@ def test_what_goes_with_urls_only(run: RunFolder, port: int, tmp_path: Path) -> 
     workload = tmp_path / "w.yaml"
     workload.write_text(WORKLOAD)
     exchange, load, address = Exchange(str(workload)), Load(), [f"127.0.0.1:{port}"]
-    with pytest.raises(StudyError, match="--address says where"):
-        prepare_plan(run, exchange, load, address, [], reach=Reach(connect_to=("127.0.0.1:1",)))
+    with pytest.raises(StudyError, match="--address gives the target"):
+        prepare_plan(run, exchange, load, address, [], connections=ConnectionOptions(connect_to=("127.0.0.1:1",)))
     with pytest.raises(StudyError, match="must be https://host:port"):
-        prepare_plan(run, exchange, load, address, [], reach=Reach(insecure=True))
+        prepare_plan(run, exchange, load, address, [], connections=ConnectionOptions(insecure=True))
     with pytest.raises(StudyError, match="for all addresses of a target, or for none"):
-        prepare_plan(run, exchange, load, [*address, f"https://127.0.0.1:{port}"], [], reach=Reach())
+        prepare_plan(run, exchange, load, [*address, f"https://127.0.0.1:{port}"], [], connections=ConnectionOptions())

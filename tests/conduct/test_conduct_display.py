@@ -1,4 +1,4 @@
-"""What a person sees while a run is made."""
+"""Display of a run for people."""
 
 import io
 from typing import Any

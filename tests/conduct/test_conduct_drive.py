@@ -1,16 +1,16 @@
-"""What `drive` makes of its options: the plan, and what it refuses."""
+"""Options of `drive`: the plan made of them, and the combinations that are refused."""
 
 import socket
 from pathlib import Path
 
 import pytest
+from held_port import held_port
 
 from towtank.conduct.drive import Exchange, Load, manifest, split_url
 from towtank.conduct.drive_targets import prepare_plan
 from towtank.errors import StudyError, TargetError
 from towtank.files import engine_path
 from towtank.results.folder import RunFolder
-from towtank.system.ports import free_port
 
 
 @pytest.fixture
@@ -96,9 +96,11 @@ def test_host_outside_of_private_ranges_needs_leave(run: RunFolder) -> None:
         prepare_plan(run, Exchange("http://192.0.2.7/"), Load(), [], [])
 
 
-def test_unreachable_target_is_told_before_the_run(run: RunFolder) -> None:
-    port = free_port()
-    with pytest.raises(TargetError, match=rf"cannot be reached: 127\.0\.0\.1:{port}: Connection refused"):
+def test_unreachable_target_is_reported_before_the_run(run: RunFolder) -> None:
+    with (
+        held_port() as port,
+        pytest.raises(TargetError, match=rf"cannot be reached: 127\.0\.0\.1:{port}: Connection refused"),
+    ):
         prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(), [], [])
 
 
@@ -132,7 +134,7 @@ def test_workload_file_with_its_address(run: RunFolder, server: int, tmp_path: P
 def test_workload_file_needs_its_address_and_none_of_the_requests_options(run: RunFolder, tmp_path: Path) -> None:
     path = tmp_path / "workload.yaml"
     path.write_text(WORKLOAD)
-    with pytest.raises(StudyError, match="--address: must say where"):
+    with pytest.raises(StudyError, match="--address: must give the address"):
         prepare_plan(run, Exchange(str(path)), Load(), [], [])
     with pytest.raises(StudyError) as caught:
         prepare_plan(run, Exchange(str(path), "POST", body="x"), Load(think_s=1.0), ["127.0.0.1:1"], [])

@@ -1,4 +1,4 @@
-"""The envelope: what is measured and in which order, where it is kept, what a run's manifest gets of it."""
+"""The envelope: its measurements in their order, its file, and its part of a run's manifest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PINNING = Pinning((0,), (1,))
 
 
 class Machine:
-    """A machine that does 50,000 requests/s per core, with a start lag that grows with the share of it."""
+    """A machine that does 50,000 requests/s per core, with a start lag that grows with the share of this rate."""
 
     def __init__(self, busy: float = 0.999, failed: int = 0) -> None:
         self.loads: list[Load] = []
@@ -71,7 +71,7 @@ def test_a_thread_that_was_not_busy_was_limited_by_something_else() -> None:
 
 
 @pytest.mark.parametrize(("load", "said"), [(0.2, False), (3.0, True)])
-def test_a_busy_machine_is_told(monkeypatch: pytest.MonkeyPatch, load: float, said: bool) -> None:
+def test_a_busy_machine_is_reported(monkeypatch: pytest.MonkeyPatch, load: float, said: bool) -> None:
     machine = Machine()
     monkeypatch.setattr(calibration, "measure_at", lambda address: machine.measure)
     monkeypatch.setattr(calibration, "null_server", lambda pinning: nullcontext("127.0.0.1:1"))
@@ -115,7 +115,7 @@ def test_what_cannot_be_read_is_no_envelope(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("variables", "folder"),
     [
-        ({"TOWTANK_STATE": "/told", "XDG_STATE_HOME": "/xdg"}, "/told"),
+        ({"TOWTANK_STATE": "/state", "XDG_STATE_HOME": "/xdg"}, "/state"),
         ({"XDG_STATE_HOME": "/xdg"}, "/xdg/towtank"),
         ({"XDG_STATE_HOME": "relative"}, "/home/one/.local/state/towtank"),
         ({}, "/home/one/.local/state/towtank"),
@@ -129,7 +129,7 @@ def test_the_state_folder(monkeypatch: pytest.MonkeyPatch, variables: dict[str, 
     assert str(state_folder()) == folder
 
 
-def test_a_run_is_told_the_envelope_of_its_machine_and_the_limits(
+def test_a_manifest_has_the_envelope_of_its_machine_and_the_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path))
@@ -177,7 +177,7 @@ def test_the_real_engine_and_null_server_make_a_point(tmp_path: Path) -> None:
     json.dumps(point.lag_s)
 
 
-def test_an_engine_that_fails_is_told_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_fails_is_reported_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "towtank-engine"
     fake.write_text(f"#!{sys.executable} -I\nimport sys\nprint('no memory', file=sys.stderr)\nsys.exit(70)\n")
     fake.chmod(0o755)

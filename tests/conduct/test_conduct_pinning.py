@@ -1,4 +1,4 @@
-"""Who gets which CPU."""
+"""CPUs of the system and of the generator."""
 
 import pytest
 

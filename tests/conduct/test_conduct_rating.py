@@ -1,4 +1,4 @@
-"""Running the kernels: the folder is left as it was, and an engine that fails is told."""
+"""Running the kernels: the folder is left as it was, and an engine that fails is reported."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_turns_are_told_and_nothing_is_left(engine: Path, folder: Path) -> None:
-    told: list[tuple[str, int]] = []
-    measurement = measure(folder, QUICK, lambda turn, total: told.append((turn["kernel"], total)))
-    assert len(measurement.turns) == len(told) == 120
-    assert {total for _, total in told} == {120}
+def test_turns_are_reported_and_nothing_is_left(engine: Path, folder: Path) -> None:
+    found: list[tuple[str, int]] = []
+    measurement = measure(folder, QUICK, lambda turn, total: found.append((turn["kernel"], total)))
+    assert len(measurement.turns) == len(found) == 120
+    assert {total for _, total in found} == {120}
     seen = os.fsdecode(engine.with_suffix(".seen").read_bytes())
     command, _, options = seen.partition(" --rounds ")
     assert options.split()[:3] == ["3", "--turn", "0.12"]
@@ -55,7 +55,7 @@ def test_turns_are_told_and_nothing_is_left(engine: Path, folder: Path) -> None:
         ("", 3, "ended with status 3"),
     ],
 )
-def test_an_engine_that_fails_is_told(engine: Path, folder: Path, text: str, status: int, reason: str) -> None:
+def test_an_engine_that_fails_is_reported(engine: Path, folder: Path, text: str, status: int, reason: str) -> None:
     engine.with_suffix(".lines").write_text(text)
     engine.with_suffix(".status").write_text(str(status))
     with pytest.raises(EngineError, match=reason):
@@ -63,7 +63,7 @@ def test_an_engine_that_fails_is_told(engine: Path, folder: Path, text: str, sta
     assert list(folder.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_told(engine: Path, folder: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(engine: Path, folder: Path) -> None:
     with pytest.raises(StudyError, match="--folder: must be a folder that exists"):
         measure(folder / "nowhere", QUICK)
 

@@ -1,4 +1,4 @@
-"""How a study was asked for, kept in its results and read back from them."""
+"""Request for a study, kept in its results and read back from them."""
 
 from pathlib import Path
 
@@ -112,11 +112,11 @@ def test_leave_is_asked_for_again_where_results_are_gone_on_with(study: Path, tm
 
 def test_results_without_a_request_are_refused(tmp_path: Path) -> None:
     results = ResultsFolder.create(tmp_path, {})
-    with pytest.raises(StudyError, match="must tell how its study was asked for"):
+    with pytest.raises(StudyError, match="must record how its study was requested"):
         recorded_request(results.path, None)
 
 
-def test_every_wrong_change_is_told(study: Path) -> None:
+def test_every_wrong_change_is_reported(study: Path) -> None:
     with pytest.raises(StudyError) as caught:
         StudyRequest(str(study), changes=("seed", "=3")).load()
     assert len(caught.value.faults) == 2
@@ -165,7 +165,7 @@ def test_rows_that_have_changed_are_not_mixed_with_the_old_ones(study: Path, tmp
     )
     request = StudyRequest(str(study))
     loaded = request.load()
-    data = data_files(loaded, loaded.design())
+    data = data_files(loaded)
     manifest = {"command": request.document(), "files": keep_files(loaded, tmp_path / "results"), "data": data}
     results = ResultsFolder.create(tmp_path / "results", manifest)
     assert Path(recorded_request(results.path, None).study) == study / "study.yaml"
@@ -175,3 +175,25 @@ def test_rows_that_have_changed_are_not_mixed_with_the_old_ones(study: Path, tmp
     with pytest.raises(StudyError, match=r"rows\.csv: --resume: must be as it was") as refused:
         recorded_request(results.path, None)
     assert refused.value.exit_status == 2
+
+
+@pytest.mark.parametrize("place", ["body.bin", "www/page", "ca.pem"])
+def test_no_file_that_a_study_names_is_left_out_of_the_hashes(study: Path, tmp_path: Path, place: str) -> None:
+    (study / "www").mkdir()
+    for name in ("body.bin", "www/page", "ca.pem"):
+        (study / name).write_text("before")
+    (study / "workload.yaml").write_text(WORKLOAD.replace("get: /", "post: /, file: body.bin"))
+    (study / "system.yaml").write_text(
+        f"{HEAD}hosts: {{here: {{provider: local}}}}\nservices:\n  web: {{kind: nginx, host: here, files: www}}\n"
+        "  content: {kind: existing, address: 'https://127.0.0.1:80'}\n"
+        "targets: {content: {service: content, tls: {ca: ca.pem}}}\n"
+    )
+    request = StudyRequest(str(study))
+    loaded = request.load()
+    manifest = {"command": request.document(), "files": keep_files(loaded, tmp_path / "results")}
+    results = ResultsFolder.create(tmp_path / "results", {**manifest, "data": data_files(loaded)})
+    assert Path(recorded_request(results.path, None).study) == study / "study.yaml"
+    (study / place).write_text("after")
+    named = "www" if place.startswith("www") else place
+    with pytest.raises(StudyError, match=rf"{named}: --resume: must be as it was"):
+        recorded_request(results.path, None)

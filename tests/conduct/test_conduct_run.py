@@ -1,4 +1,4 @@
-"""One run: whatever system, engine and user do, the folder tells it and keeps what was recorded."""
+"""One run: whatever system, engine and user do, the folder states it and keeps the record."""
 
 import os
 import signal
@@ -16,9 +16,10 @@ from towtank.analysis import summarize_run
 from towtank.conduct.display import Silent
 from towtank.conduct.log_growth import LOOKS_AT_MOST, LogGrowth
 from towtank.conduct.pinning import Pinning, share_out
-from towtank.conduct.run import MARKER, RunTask, conduct_run
+from towtank.conduct.run import RunTask, conduct_run
 from towtank.conduct.stopping import StopRequest
 from towtank.files import engine_path
+from towtank.marking import MARKER
 from towtank.results.folder import RunFolder
 from towtank.system.identity import identity
 from towtank.system.process import ProcessSpec
@@ -102,7 +103,7 @@ def kinds(run: RunFolder) -> list[str]:
     return [event["k"] for event in run.events()]
 
 
-def test_good_run_is_complete_and_tells_every_step(conduct: Any) -> None:
+def test_good_run_is_complete_and_records_every_step(conduct: Any) -> None:
     run, outcome = conduct(Program(SLEEP))
     assert outcome.status == run.manifest["status"] == "complete"
     assert "reason" not in run.manifest
@@ -121,7 +122,23 @@ def test_good_run_is_complete_and_tells_every_step(conduct: Any) -> None:
     assert run.manifest["tiers"]["content"]["kind"] == "program"
     assert run.manifest["started_wall_ns"] < run.manifest["ended_wall_ns"]
     assert identity(int((run.observe / "groups.txt").read_text())) is None
-    assert MARKER not in os.environ
+
+
+def test_processes_of_a_run_are_marked_and_this_one_is_not(conduct: Any, tmp_path: Path) -> None:
+    class Watching(Silent):
+        marks: set[str | None]
+
+        def frame(self, frame: dict[str, Any]) -> None:
+            self.marks.add(os.environ.get(MARKER))
+
+    display = Watching()
+    display.marks = set()
+    ready = tmp_path / "ready"
+    code = f"import os; print(os.environ[{MARKER!r}], flush=True); open({str(ready)!r}, 'w').close(); {SLEEP}"
+    run, outcome = conduct(Program(code, ready), display=display)
+    assert outcome.status == "complete"
+    assert display.marks == {os.environ.get(MARKER)}
+    assert (run.logs / "content.log").read_text().splitlines() == [str(run.path)]
 
 
 # Logs an error while it comes up; once a file exists, it logs the error more often, and another error.
@@ -169,9 +186,16 @@ def test_records_of_the_length_of_a_log_are_bounded(tmp_path: Path) -> None:
     assert growth.at_end() == {"web": 3000}
 
 
-def test_service_killed_in_the_steady_stage_marks_the_run(conduct: Any) -> None:
-    code = "import os, time; time.sleep(1.0); os.kill(os.getpid(), 9)"
-    run, outcome = conduct(Program(code), steady_s=600.0)
+def kills_itself_after(path: Path) -> Program:
+    """A service that kills itself once a file exists."""
+    return Program(
+        f"import os, time\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)\nos.kill(os.getpid(), 9)"
+    )
+
+
+def test_service_killed_in_the_steady_stage_marks_the_run(conduct: Any, tmp_path: Path) -> None:
+    last = tmp_path / "last"
+    run, outcome = conduct(kills_itself_after(last), steady_s=600.0, display=Watching(steady, last.touch))
     assert run.manifest["status"] == "failed"
     assert run.manifest["reason"] == "service content ended by signal 9 in stage steady"
     died = [event for event in run.events() if event["k"] == "service_died"]
@@ -198,7 +222,7 @@ def test_engine_killed_fails_the_run(conduct: Any, monkeypatch: pytest.MonkeyPat
     assert kinds(run)[-4:] == ["engine_ended", "observation_stopped", "system_down", "run_ended"]
 
 
-def test_engine_on_a_full_disk_is_told(conduct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_on_a_full_disk_is_reported(conduct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_ENGINE", "exit:74")
     _, outcome = conduct(Program(SLEEP))
     assert outcome.disk_full
@@ -213,19 +237,19 @@ def test_one_ctrl_c_stops_the_engine_gracefully(conduct: Any) -> None:
     assert kinds(run)[-1] == "run_ended"
 
 
-class StopsAtNote(Silent):
-    """Ask to stop at the first note."""
+class StopsAtNote(Watching):
+    """Ask to stop at the first note, too."""
 
     def note(self, text: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_a_request_to_stop_after_a_service_died_does_not_wait_for_answers(
-    conduct: Any, monkeypatch: pytest.MonkeyPatch
+    conduct: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FAKE_ENGINE", "waits")
-    code = "import os, time; time.sleep(0.5); os.kill(os.getpid(), 9)"
-    run, outcome = conduct(Program(code), steady_s=600.0, display=StopsAtNote())
+    last = tmp_path / "last"
+    run, outcome = conduct(kills_itself_after(last), steady_s=600.0, display=StopsAtNote(steady, last.touch))
     asked = [event["why"] for event in run.events() if event["k"] == "engine_asked_to_stop"]
     assert asked[-1] == "answers take too long"
     assert "service content ended by signal 9" in outcome.reason

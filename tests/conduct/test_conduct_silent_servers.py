@@ -57,14 +57,14 @@ def mute() -> Iterator[str]:
 def towtank(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HOME": str(folder)}
     return subprocess.run(
-        [*TOWTANK, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=100
+        [*TOWTANK, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=240
     )
 
 
 def assert_named(reasons: list[dict[str, Any]], mute: str) -> None:
-    doubts = {one["kind"]: one for one in reasons}
+    doubts = {reason["kind"]: reason for reason in reasons}
     assert doubts["nothing_completed"]["level"] == "invalid"
-    assert f"nothing but failures came of db ({mute})" in doubts["nothing_completed"]["message"]
+    assert f"every request to db ({mute}) failed" in doubts["nothing_completed"]["message"]
 
 
 @pytest.mark.parametrize(("address", "steps"), SCHEMES.items(), ids=[each.partition(":")[0] for each in SCHEMES])

@@ -1,4 +1,4 @@
-"""Steering on an engine in memory: what is told, what is recorded, and that the analysis finds the same afterwards."""
+"""Steering on an engine in memory: its commands, its events, and the same results by the analysis afterwards."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def search(run, load, answer, waiting=None, *, objectives=(OBJECTIVE,), prepare=
     engine = SteppedEngine(run.engine, plan, answer, waiting)
     said = []
     steering = SearchSteering(
-        run, list(plan["stages"]), engine.tell, said.append, 0.0, load=load, objectives=list(objectives)
+        run, list(plan["stages"]), engine.send, said.append, 0.0, load=load, objectives=list(objectives)
     )
     if prepare is not None:
         prepare(engine)
@@ -77,9 +77,9 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
     limit = found.document()
     assert limit["ended"] == "refined"
     assert limit["low"] < 140 <= limit["high"]  # at 140 the mean is 200 ms, which is not below
-    told = [event["level"] for event in run.events() if event["k"] == "plateau"]
-    assert told == [one["level"] for one in limit["plateaus"]]
-    assert told[:4] == [60, 100, 140, 120]
+    document = [event["level"] for event in run.events() if event["k"] == "plateau"]
+    assert document == [plateau["level"] for plateau in limit["plateaus"]]
+    assert document[:4] == [60, 100, 140, 120]
     assert said[0] == "  60 users passed (109 /s, mean < 200 ms: 0.05); next 100 users (raised)"
     assert said[-1].endswith("users") and "refined: limit" in said[-1]
     assert engine.stages[-1]["name"] == "ramp_down"
@@ -92,7 +92,7 @@ def pilot(run, answer, asked):
     plan = plan_search(load)
     engine = SteppedEngine(run.engine, plan, answer)
     said = []
-    engine.run(PilotSteering(run, list(plan["stages"]), engine.tell, said.append, 0.0, load=load, objectives=[]))
+    engine.run(PilotSteering(run, list(plan["stages"]), engine.send, said.append, 0.0, load=load, objectives=[]))
     return engine, said, read_pilot(run, asked)
 
 
@@ -139,7 +139,7 @@ def test_steady_stage_ends_once_it_is_precise(run):
     plan = plan_load(load, (60.0,), Groups(("all",), (1.0,)))
     wavering = lambda load, name, second: (100.0 + 10 * (-1) ** second, 0.05)  # noqa: E731
     engine = SteppedEngine(run.engine, plan, wavering)
-    steering = StageSteering(run, list(plan["stages"]), engine.tell, print, steady=load.stages.steady)
+    steering = StageSteering(run, list(plan["stages"]), engine.send, print, steady=load.stages.steady)
     engine.run(steering)
     ended = [event for event in run.events() if event["k"] == "precise"]
     assert len(ended) == 1
@@ -152,7 +152,7 @@ def test_steady_stage_of_a_system_that_changes_lasts_its_longest_time(run):
     load = Load.model_validate({"users": 60, **written})
     plan = plan_load(load, (60.0,), Groups(("all",), (1.0,)))
     engine = SteppedEngine(run.engine, plan, lambda load, name, second: (100.0, 0.05 * (1 + second / 5)))
-    engine.run(StageSteering(run, list(plan["stages"]), engine.tell, print, steady=load.stages.steady))
+    engine.run(StageSteering(run, list(plan["stages"]), engine.send, print, steady=load.stages.steady))
     assert "precise" not in kinds(run)
     assert kinds(run)[-1] == "not_precise"
 
@@ -243,7 +243,7 @@ def settle(run, answer, stages=SETTLE, users=110):
     load = Load.model_validate({"users": users, "stages": {"ramp_up": "1 s", **stages}})
     plan = plan_load(load, (float(users),), Groups(("all",), (1.0,)))
     engine = SteppedEngine(run.engine, plan, answer)
-    steering = StageSteering(run, list(plan["stages"]), engine.tell, lambda text: None, 0.0)
+    steering = StageSteering(run, list(plan["stages"]), engine.send, lambda text: None, 0.0)
     engine.run(steering)
     return engine, [event for event in run.events() if event["k"] in ("settled", "not_settled")]
 

@@ -1,4 +1,4 @@
-"""Ctrl-C once is a wish, twice leaves at once."""
+"""Ctrl-C once asks to stop, twice leaves at once."""
 
 import os
 import signal
@@ -37,4 +37,17 @@ with StopRequest() as stop:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == 5
     assert ended.stdout == "first second"
-    assert "once more leaves at once" in ended.stderr
+    assert "a second request leaves at once" in ended.stderr
+
+
+def test_without_signals_the_wish_is_made_by_a_call() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    stop, hastened = StopRequest(), []
+    stop.on_second = lambda: hastened.append(stop.count)
+    stop.check()
+    stop.ask()
+    assert stop.requested
+    assert hastened == []
+    stop.ask()
+    assert hastened == [2]
+    assert signal.getsignal(signal.SIGINT) is before

@@ -17,6 +17,7 @@ from towtank.conduct import study as conducting
 from towtank.conduct.display import Silent
 from towtank.conduct.pinning import Pinning
 from towtank.conduct.run import RunTask
+from towtank.conduct.stopping import StopRequest
 from towtank.conduct.study import StudyOutcome, held, run_study, set_aside
 from towtank.errors import EngineError, ExitStatus, StudyError
 from towtank.files import engine_path
@@ -87,8 +88,8 @@ def no_observation(run: RunFolder, endpoints: Endpoints) -> Iterator[SimpleNames
     yield SimpleNamespace(failures=list, add_group=lambda name, pid: None)
 
 
-def plan(run: RunFolder) -> dict[str, Any]:
-    stages = [{"name": "steady", "phase": "steady", "duration_s": 0.2, "users": 1}]
+def plan(run: RunFolder, steady_s: float) -> dict[str, Any]:
+    stages = [{"name": "steady", "phase": "steady", "duration_s": steady_s, "users": 1}]
     return {
         "out": engine_path(run.engine),
         "load": {"kind": "closed", "stages": stages},
@@ -113,7 +114,8 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
             run,
             title,
             lambda logs: System([Program(code)], tmp_path / "data", logs, check=stop.check),
-            lambda endpoints: plan(run),
+            # A service that dies does so under load, however late.
+            lambda endpoints: plan(run, 60.0 if spec.run in spec.study.code else 0.2),
             no_observation,
             Pinning(),
         )
@@ -127,7 +129,7 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     )
     monkeypatch.setattr(conducting, "make_task", make_task)
     monkeypatch.setattr(conducting.provenance, "keep_files", lambda study, folder: [])
-    monkeypatch.setattr(conducting.provenance, "data_files", lambda study, folder: [])
+    monkeypatch.setattr(conducting.provenance, "data_files", lambda study: [])
     return state
 
 
@@ -136,7 +138,8 @@ def statuses(folder: Path) -> dict[str, str]:
 
 
 def go(study: SmallStudy, folder: Path, **options: Any) -> StudyOutcome:
-    return run_study(study, folder, Silent(), **options)  # type: ignore[arg-type]
+    with StopRequest() as stop:
+        return run_study(study, folder, Silent(), stop=stop, **options)  # type: ignore[arg-type]
 
 
 def test_all_runs_in_the_order_of_the_design(tmp_path: Path, world: SimpleNamespace) -> None:
@@ -162,7 +165,7 @@ def test_run_whose_server_dies_is_marked_and_the_next_goes_on(tmp_path: Path) ->
     assert outcome.exit_status == ExitStatus.DONE
 
 
-def test_run_whose_system_does_not_come_up_is_told_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_run_whose_system_does_not_come_up_is_reported_and_the_next_goes_on(tmp_path: Path) -> None:
     outcome = go(SmallStudy({"r001": "import sys; sys.exit('no licence')"}), tmp_path / "results")
     assert statuses(tmp_path / "results")["r001"] == "failed"
     run = ResultsFolder.open(tmp_path / "results").runs()[0]

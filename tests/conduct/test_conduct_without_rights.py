@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from any_conditions import FILL, RESULTS, TINY, null_server
+from any_conditions import FILL, TINY, null_server
+from results_1 import copy_with_model
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,13 +50,13 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture
-def own() -> Iterator[Path]:
+def own(kept_model: Path) -> Iterator[Path]:
     """A folder of that user, with a study and with results."""
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         folder = Path(name)
         for file, text in TINY.items():
             (folder / file).write_text(text)
-        shutil.copytree(RESULTS, folder / "kept")
+        copy_with_model(folder / "kept", kept_model)
         (folder / "disk").mkdir()
         for path in (folder, *folder.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
@@ -102,7 +102,7 @@ def test_every_command_works(server: str, own: Path, options: str, before: str, 
 
 
 @pytest.mark.parametrize("size", ["4k", "60k"])
-def test_a_temporary_folder_with_too_little_room_is_told_before_the_load_begins(
+def test_a_temporary_folder_with_too_little_room_is_reported_before_the_load_begins(
     server: str, own: Path, size: str
 ) -> None:
     script = "TMPDIR=$PWD/disk $towtank drive $url --users 2 --duration '10 s'; s=$?; ls -A disk; exit $s"

@@ -1,11 +1,10 @@
-"""Fixtures of the content server: nodes over SQLite and, where it is installed, PostgreSQL."""
+"""Fixtures of the content server: nodes over SQLite and, if it is installed, PostgreSQL."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from content_nodes import Client, Node
+from held_port import held_port
 
 
 def _postgresql_programs() -> Path | None:
@@ -39,24 +39,22 @@ def postgresql() -> Iterator[str]:
         pytest.skip("PostgreSQL is missing: apt-get install postgresql")
     folder = Path(tempfile.mkdtemp(prefix="content-pg-"))
     folder.chmod(0o777)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     cluster = folder / "cluster"
     initdb = [str(programs / "initdb"), "-D", str(cluster), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8"]
-    options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories= -c fsync=off"
     control = [str(programs / "pg_ctl"), "-D", str(cluster), "-w", "-l", str(folder / "log")]
-    try:
-        subprocess.run(_as_postgres([*initdb, "--locale=C.UTF-8"]), check=True, capture_output=True, cwd="/tmp")
-        subprocess.run(
-            _as_postgres([*control, "-o", options, "start"]), check=True, stdout=subprocess.DEVNULL, cwd="/tmp"
-        )
-        yield f"host=127.0.0.1 port={port} user=postgres"
-    finally:
-        subprocess.run(
-            _as_postgres([*control, "-m", "immediate", "stop"]), capture_output=True, check=False, cwd="/tmp"
-        )
-        shutil.rmtree(folder, ignore_errors=True)
+    with held_port() as port:
+        options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories= -c fsync=off"
+        try:
+            subprocess.run(_as_postgres([*initdb, "--locale=C.UTF-8"]), check=True, capture_output=True, cwd="/tmp")
+            subprocess.run(
+                _as_postgres([*control, "-o", options, "start"]), check=True, stdout=subprocess.DEVNULL, cwd="/tmp"
+            )
+            yield f"host=127.0.0.1 port={port} user=postgres"
+        finally:
+            subprocess.run(
+                _as_postgres([*control, "-m", "immediate", "stop"]), capture_output=True, check=False, cwd="/tmp"
+            )
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 _DATABASES = iter(range(1_000_000))

@@ -73,7 +73,7 @@ def test_no_update_is_lost(pair: tuple[Client, Client]) -> None:
 
 
 def _upload(url: str, worker: int, created: list[tuple[str, bytes]], stop: threading.Event) -> None:
-    """Create documents until the server dies; note those it has answered for."""
+    """Create documents until the server dies; record those that it confirmed."""
     number = 0
     with Client(url) as client:
         while not stop.is_set():

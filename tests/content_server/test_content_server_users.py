@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from content_nodes import Client, Node, fault
+from held_port import held_port
 
 from content_server.errors import NotAuthenticated
 from content_server.repository import User
@@ -113,7 +114,7 @@ def test_lifetime_of_zero_remembers_nothing() -> None:
 def test_user_command_writes_a_line_that_logs_in(start: Any, tmp_path: Path) -> None:
     made = subprocess.run(
         [sys.executable, "-m", "content_server", "user", "eve", "--role", "reader"],
-        input="my password\n", capture_output=True, text=True, timeout=60, check=True,
+        input="my password\n", capture_output=True, text=True, timeout=240, check=True,
     )  # fmt: skip
     users = tmp_path / "people.txt"
     users.write_text(f"# people\n\n{made.stdout}")
@@ -136,25 +137,23 @@ def ldap_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     subprocess.run(
         [add, "-f", str(folder / "slapd.conf"), "-l", str(folder / "people.ldif")], check=True, capture_output=True
     )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"ldap://127.0.0.1:{port}"
-    # With a debug level it stays in the foreground, so that it ends with the test.
-    process = subprocess.Popen(
-        [slapd, "-f", str(folder / "slapd.conf"), "-h", url, "-d", "0"], stderr=subprocess.DEVNULL
-    )
-    try:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            assert process.poll() is None, "slapd ended"
-            time.sleep(0.05)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(30)
+    with held_port() as port:
+        url = f"ldap://127.0.0.1:{port}"
+        # With a debug level it stays in the foreground, so that it ends with the test.
+        process = subprocess.Popen(
+            [slapd, "-f", str(folder / "slapd.conf"), "-h", url, "-d", "0"], stderr=subprocess.DEVNULL
+        )
+        try:
+            deadline = time.monotonic() + 30
+            while time.monotonic() < deadline:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    break
+                assert process.poll() is None, "slapd ended"
+                time.sleep(0.05)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(30)
 
 
 @pytest.mark.ldap
@@ -177,9 +176,7 @@ def test_users_of_a_directory(start: Any, ldap_url: str) -> None:
 
 
 def test_directory_that_is_not_there(start: Any) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    node: Node = start("--ldap", f"ldap://127.0.0.1:{port}", users=False)
-    with Client(node.url, "ann", "secret-a") as ann:
-        assert fault(ann.get("/browser")) == (500, "storage")
+    with held_port() as port:
+        node: Node = start("--ldap", f"ldap://127.0.0.1:{port}", users=False)
+        with Client(node.url, "ann", "secret-a") as ann:
+            assert fault(ann.get("/browser")) == (500, "storage")

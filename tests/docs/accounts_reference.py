@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judgements import Judgement, Keys, Line, Run, Same, Shown, Snippet, Synopsis, Texts
+from judgements import Judgement, Keys, Line, Python, Run, Same, Shown, Snippet, Synopsis, Texts
 
 _TREE = "a drawing of files: test_docs_links.py looks for those of the repository"
 
@@ -23,7 +23,7 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
         Run("$ towtank advise", exact=True),
     ),
     "docs/background/rules-of-thumb.md": (Run("$ towtank rules", exact=True), Synopsis("towtank advise")),
-    "docs/reference/claims.md": (Keys('{"schema":"towtank/claims/1"', document="claims"),),
+    "docs/reference/claims.md": (Keys('{"schema":"towtank/claims/1"', document="claims"), Texts("Confirmed:")),
     "docs/reference/engine.md": (Keys('{"event": "begin"', document="rate"),),
     "docs/reference/files.md": (
         Texts("study.yaml:21:13"),
@@ -63,6 +63,11 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
         Keys('{"schema": "towtank/simulate/1"', document="simulate"),
         Keys('{"classes"', document="engine-model"),
         Keys('{"patience"', document="engine-behaviour"),
+    ),
+    "docs/reference/python.md": (
+        *(Python(">>>") for _ in range(8)),
+        Shown("def test_checkout(towtank)", because="tests/api/test_api_plugin.py runs such tests"),
+        Shown("E   assert 434", because="tests/api/test_api_plugin.py compares such a message"),
     ),
     "docs/reference/rating.md": (
         Run(

@@ -1,4 +1,4 @@
-"""How a fenced block of the documentation is judged. `accounts.py` has a judgement for each of them.
+"""Judgements of the fenced blocks of the documentation. `accounts.py` has a judgement for each of them.
 
 `begins` is the beginning of the first line of the block: a judgement follows its block when others move it.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Judgement:
-    """What all judgements have in common.
+    """Base of all judgements.
 
     Attributes
     ----------
@@ -37,6 +37,11 @@ class Same(Judgement):
     file: str
     keeps_first_line: bool = False
     saved: str = ""
+
+
+@dataclass(frozen=True)
+class Python(Judgement):
+    """A session of Python, which goes on over the blocks of the page; `...` stands for what differs between runs."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ class Snippet(Judgement):
 
 @dataclass(frozen=True)
 class Line:
-    """How the commands of a block that begin alike are run, if not simply as they stand.
+    """Settings for the commands of a block with the same beginning, if they do not run as they stand.
 
     Attributes
     ----------
@@ -105,7 +110,7 @@ class Line:
     free : tuple of str
         Beginnings of lines of its output that depend on what was measured: no more of them is compared.
     needs : str
-        A program of others; the command is run where it is installed.
+        A program of others; the command runs only if it is installed.
     """
 
     begins: str
@@ -132,7 +137,7 @@ class Run(Judgement):
     Attributes
     ----------
     lines : tuple of Line
-        What is special about some of them.
+        Settings of some of them.
     exact : bool
         Whether output is the same to the byte, not only in its shape.
     """
@@ -150,7 +155,7 @@ class Output(Judgement):
     of : str
         Beginning of a command of the page; a whole command if the page has it nowhere.
     line : Line
-        How that command is run if the page has it nowhere.
+        Settings of that command if the page does not contain it.
     """
 
     of: str

@@ -8,15 +8,15 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from held_port import held_port
 from judgements import Line
 from pages import ROOT
 from results_1 import RESULTS_1
@@ -28,7 +28,7 @@ from towtank.engine import binary
 ADDRESS = "127.0.0.1:8080"
 PROXY = "127.0.0.1:8899"
 WITHIN_S = 60.0
-# What other programs of the machine do to a measurement; of a short stage, also what a longer one would even out.
+# Doubts caused by other programs on the machine; of a short stage, also those that a longer stage would even out.
 DISTURBANCES = {
     Kind.GENERATOR_SATURATED,
     Kind.GENERATOR_STALLED,
@@ -44,13 +44,17 @@ DISTURBANCES = {
     Kind.OBSERVATION_GAP,
     Kind.OBSERVATION_COST,
     Kind.NOT_SETTLED,
+    Kind.LISTEN_OVERFLOW,
+    Kind.RETRANSMITS,
+    Kind.MACHINE_SUSPENDED,
 }
 # The same in the words of commands without a results folder.
 _DISTURBED = re.compile(
     r"start lag is |the generator's |the load generator stood still|(?:throughput|response time) (?:changes|steps) by "
-    r"|the mean response time rests on|machine_busy|machine_unsteady|not_repeatable"
+    r"|the mean response time rests on|transactions in the system rise from |\S+ % of CPU time was stolen"
+    r"|other programs used |machine_busy|machine_unsteady|not_repeatable|steal_time"
 )
-# Who listens at the address of the pages, where no command of the page starts anything there.
+# Servers at the address of the pages, if no command of the page starts one there.
 SHOP = "python examples/shop/server.py 8080"
 NULL_SERVER = "towtank-engine null-server --http2 --listen 127.0.0.1:8080"
 # Folders of results that guides name; `RESULTS` is any of a study.
@@ -65,13 +69,6 @@ LEVELS = """users,tps,mean_s
 1800,795.2,0.263
 2400,798.9,1.004
 """
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def commands(text: str) -> list[tuple[str, str]]:
@@ -124,9 +121,10 @@ class Session:
     folder: Path
     ended: list[Ended] = field(default_factory=list)
     serving: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    held: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
-        self.ports = {ADDRESS: f"127.0.0.1:{free_port()}", PROXY: f"127.0.0.1:{free_port()}"}
+        self.ports = {address: f"127.0.0.1:{self.held.enter_context(held_port())}" for address in (ADDRESS, PROXY)}
         self.environment = {
             **os.environ,
             "PATH": f"{self._programs()}{os.pathsep}{os.environ['PATH']}",
@@ -138,7 +136,8 @@ class Session:
         }
         self.here = self.work = self._made("work")
         for name in ("examples", "studies"):
-            shutil.copytree(ROOT / name, self.work / name)
+            # A test that runs an example leaves compiled files beside it.
+            shutil.copytree(ROOT / name, self.work / name, ignore=shutil.ignore_patterns("__pycache__"))
         for path in (self.work / "examples").rglob("*.*"):
             path.write_text(self.addressed(path.read_text("utf-8")), "utf-8")
 
@@ -247,19 +246,25 @@ class Session:
             except subprocess.TimeoutExpired:
                 os.killpg(started.pid, signal.SIGKILL)
                 started.wait()
+        self.held.close()
 
     def ended_with(self, begins: str) -> Ended | None:
         """Return the last command that begins so."""
         return next((done for done in reversed(self.ended) if done.command.startswith(begins)), None)
 
     def was_disturbed(self, done: Ended) -> bool:
-        """Whether a measurement is invalid because of what else the machine did, and for no other reason."""
+        """Return True if a measurement is invalid because of other work on the machine, and for no other reason."""
+        return self.other_reasons(done) == set()
+
+    def other_reasons(self, done: Ended) -> set[str] | None:
+        """Return why a measurement is invalid, without disturbances; None if no reason at all is stated."""
         if done.command.startswith(("towtank run", "towtank report")):
-            return bool(self.doubts()) and self.doubts() <= DISTURBANCES
+            return self.doubts() - DISTURBANCES if self.doubts() else None
         if kinds := set(re.findall(r'"kind": "(\w+)",\s*"level": "invalid"', done.output)):
-            return kinds <= DISTURBANCES  # a document of `--json`
-        found = re.search(r"^not valid: (.*)$", done.output, re.MULTILINE)
-        return found is not None and all(_DISTURBED.match(reason) for reason in found[1].split("; "))
+            return kinds - DISTURBANCES  # a document of `--json`
+        if found := re.search(r"^not valid: (.*)$", done.output, re.MULTILINE):
+            return {reason for reason in found[1].split("; ") if not _DISTURBED.match(reason)}
+        return None
 
     def doubts(self, *levels: Level) -> set[str]:
         """Kinds of the doubts of the last study's runs, by default of those that made runs invalid."""

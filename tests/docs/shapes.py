@@ -11,6 +11,8 @@ _SIZE = re.compile(r"# ?(?:bytes|[kKMGT]i?B)\b")
 _VERDICT = re.compile(r"\b(?:valid|suspect|invalid)\b")
 _VERDICTS = re.compile(r"# verdict(?:, # verdict)+")
 _INTERVAL = re.compile(r"# \[#, #\]")
+# A second without an answer has no p95.
+_PROGRESS = re.compile(r"(# t\s+\w+: # users, #/s), p95 # t")
 
 
 def shape(line: str) -> str:
@@ -22,9 +24,12 @@ def shape(line: str) -> str:
     'all runs # # /s # t # t # verdict'
     >>> shape("all runs   50  100 [90, 111] /s 908 [880, 940] µs 1.64 ms  0.0750 valid")
     'all runs # # /s # t # t # verdict'
+    >>> shape("  20 s  steady: 50 users, 89.0/s, p95 1 ms"), shape("  30 s  steady: 50 users, 0.0/s")
+    ('# t steady: # users, #/s', '# t steady: # users, #/s')
     """
-    text = _INTERVAL.sub("#", _NUMBER.sub("#", _DATE.sub("#", line)))
-    text = _SIZE.sub("# B", _TIME.sub("# t", text))
+    plain = line.replace("\N{NO-BREAK SPACE}", " ")
+    text = _INTERVAL.sub("#", _NUMBER.sub("#", _DATE.sub("#", plain)))
+    text = _PROGRESS.sub(r"\1", _SIZE.sub("# B", _TIME.sub("# t", text)))
     text = _VERDICTS.sub("# verdict", _VERDICT.sub("verdict", text))
     return " ".join(re.sub(r"[─━═]+", "─", text).split())
 

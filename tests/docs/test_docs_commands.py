@@ -31,6 +31,7 @@ from towtank.system.packages import needed
 NIGHTLY = os.environ.get("TOWTANK_PAGES") == "nightly"
 PAGES = [name for name, judgements in ACCOUNTS.items() if any(isinstance(found, Run | Output) for found in judgements)]
 PLAIN = Line("")
+MEASURING = ("towtank drive", "towtank run", "towtank rate")
 
 
 @pytest.fixture
@@ -62,6 +63,21 @@ def test_commands_work(name: str, session: Session) -> None:
                     compare(block, judgement, shown, session)
         elif isinstance(judgement, Output):
             compare_part(block, judgement, session)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_measurement_of_a_page_may_be_disturbed(name: str) -> None:
+    commands_of_page = [
+        (command, line_of(judgement, command))
+        for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True)
+        if isinstance(judgement, Run)
+        for command, _ in commands(block.text)
+    ]
+    assert [
+        command
+        for command, line in commands_of_page
+        if command.startswith(MEASURING) and not (line.measures or line.planned or line.serves or line.shown)
+    ] == []
 
 
 def server_of(name: str) -> str:
@@ -100,7 +116,11 @@ def do(block: Block, command: str, line: Line, session: Session) -> None:
         assert all(name in done.output for name in lacks), f"{block}\n{command}\n{done.output}"
     else:
         done = session.run(line.instead or command, as_it_stands(line))
-        assert works(done, line, session), f"{block}\n{command}: status {done.status}\n{done.output}"
+        if not works(done, line, session):
+            reasons = session.other_reasons(done)
+            pytest.fail(
+                f"{block}\n{command}\n{done.output}\nstatus {done.status}, reasons other than disturbances: {reasons}"
+            )
         if line.instead:
             assert line.instead == made_by(command)
 
@@ -132,11 +152,10 @@ def compare_part(block: Block, judgement: Output, session: Session) -> None:
 
 
 def is_disturbed(done: Ended, session: Session) -> bool:
-    """Whether values may be missing: runs are invalid, or they are suspect and the machine explains every reason."""
+    """Return True if values may be missing: runs are invalid, or suspect for a reason that the machine explains."""
     if done.status == ExitStatus.INVALID_MEASUREMENT:
         return True
-    suspect = session.doubts(Level.SUSPECT) if done.command.startswith("towtank run") else set()
-    return bool(suspect) and suspect <= DISTURBANCES
+    return done.command.startswith("towtank run") and not DISTURBANCES.isdisjoint(session.doubts(Level.SUSPECT))
 
 
 def lacking(name: str) -> list[str]:
@@ -146,7 +165,7 @@ def lacking(name: str) -> list[str]:
 
 
 def works(done: Ended, line: Line, session: Session) -> bool:
-    """Whether a command ended as it should; a measurement may be disturbed by what else the machine does."""
+    """Return True if a command ended as it should; other work on the machine may disturb a measurement."""
     return done.status in line.statuses or (
         line.measures and done.status == ExitStatus.INVALID_MEASUREMENT and session.was_disturbed(done)
     )

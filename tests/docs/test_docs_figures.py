@@ -65,11 +65,11 @@ def numbers_of(path: str) -> list[float]:
         for key, by_name in by_key.items():
             for name, value in by_name.items():
                 grouped[key, name].append(value)
-            for (one, first), (other, second) in permutations(by_name.items(), 2):
-                grouped[key, one, other, "difference"].append(first - second)
+            for (own, first), (other, second) in permutations(by_name.items(), 2):
+                grouped[key, own, other, "difference"].append(first - second)
                 if second:
-                    grouped[key, one, other, "ratio"].append(first / second)
-                    grouped[key, one, other, "change"].append(first / second - 1)
+                    grouped[key, own, other, "ratio"].append(first / second)
+                    grouped[key, own, other, "change"].append(first / second - 1)
     for values in grouped.values():
         found += [*values, statistics.median(values)]
     return [*found, *bytes_per_user(runs)]
@@ -88,7 +88,7 @@ def bytes_per_user(runs: list[dict[str, Any]]) -> Iterator[float]:
 
 
 def is_printed(number: str, values: list[float]) -> bool:
-    """Whether a value prints as a number, in one of the units."""
+    """Return True if a value prints as a number, in one of the units."""
     plain = number.replace(",", "")
     half = 0.5 * 10.0 ** -len(plain.partition(".")[2]) * (1 + 1e-9)
     return any(abs(value * scale - float(plain)) <= half for value in values for scale in _SCALES)

@@ -53,7 +53,7 @@ def test_options_in_the_text_exist(found: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, of in ACCOUNTS.items() if any(isinstance(one, Synopsis) for one in of)]
+    "name", [name for name, of in ACCOUNTS.items() if any(isinstance(account, Synopsis) for account in of)]
 )
 def test_forms_of_commands_exist(name: str) -> None:
     faults = [

@@ -41,7 +41,7 @@ def test_links_lead_somewhere(found: Page) -> None:
 
 
 def exists(path: str) -> bool:
-    """Whether a path of the repository exists, or make writes it; `<name>` stands for any name."""
+    """Return True if a path of the repository exists, or make writes it; `<name>` stands for any name."""
     pattern = re.sub(r"<[^>]*>", "*", path).rstrip("/")
     return path in _WRITTEN or bool(list(ROOT.glob(pattern)))
 

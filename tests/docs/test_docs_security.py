@@ -1,4 +1,4 @@
-"""What SECURITY.md promises is held by tests that exist."""
+"""The promises of SECURITY.md are kept by tests that exist."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def templates() -> list[list[str]]:
 
 
 def follows_a_template(line: str) -> bool:
-    """Whether all words of a text of the code are in a line, in their order."""
+    """Return True if all words of a text of the code are in a line, in their order."""
     words = [word.lower() for word in _WORD.findall(line)]
     return any(_is_in_order(template, words) for template in templates() if template[0] == words[0])
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from command_line import start_towtank
+from tiny_study import WORKLOAD
 from waiting import until
 
 STUDY = """
@@ -30,14 +31,6 @@ hosts: {{here: {{provider: local}}}}
 services:
   content: {{kind: null_server, host: here, settings: {{port: {port}}}}}
 start_timeout: 20 s
-"""
-WORKLOAD = """
-schema: towtank/workload/1
-name: look
-transactions:
-  look: [{get: /}]
-groups:
-  readers: {loop: {think: {fixed: 20 ms}, mix: {look: 100}}}
 """
 
 
@@ -66,7 +59,7 @@ class Bench:
 
     @property
     def results(self) -> Path:
-        """Where results go."""
+        """Folder of the results."""
         return self.folder / "results"
 
     def study(self, *, users: list[int] | None = None, steady: str = "1 s", port: int = 0) -> Path:

@@ -92,7 +92,7 @@ def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Run the engine on a plan; what it says of the run."""
     (folder / "plan.json").write_text(json.dumps(plan))
     ended = subprocess.run(
-        [str(binary()), "load", str(folder / "plan.json")], capture_output=True, text=True, check=False, timeout=120
+        [str(binary()), "load", str(folder / "plan.json")], capture_output=True, text=True, check=False, timeout=240
     )
     assert ended.returncode == 0, ended.stderr
     document: dict[str, Any] = json.loads((Path(plan["out"]) / "engine.json").read_text())
@@ -100,11 +100,11 @@ def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def committed(out: Path, step: str) -> int:
-    """How often a step went well."""
+    """Count the successes of a step."""
     recording = segments.read(out)
     index = list(segments.names(recording, "step")).index(step)
-    each = [one for interval in recording.intervals for one in interval.series]
-    return sum(one.ok for one in each if one.of == "step" and one.number == index)
+    each = [series for interval in recording.intervals for series in interval.series]
+    return sum(series.ok for series in each if series.of == "step" and series.number == index)
 
 
 @pytest.mark.timeout(300)
@@ -136,7 +136,7 @@ def committed(out: Path, step: str) -> int:
 def test_sums_agree_and_orders_are_those_that_were_committed(
     bench: Bench, study: str, asks: Callable[[str], Ask], connections: str | int
 ) -> None:
-    # What a disk keeps through a failure of the machine is not asked here, and some take seconds for a commit.
+    # This test does not need a commit to survive a failure of the machine, and some disks take seconds for that.
     loaded = load_study(EXAMPLE / study, preset="quick", changes=QUICK_COMMITS[study])
     spec = next(spec for spec in loaded.design() if spec.users != 1)
     with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system:
@@ -145,12 +145,12 @@ def test_sums_agree_and_orders_are_those_that_were_committed(
         mode = {"mode": "pool", "size": connections} if isinstance(connections, int) else {"mode": connections}
         plan["connections"] = mode
         plan["load"]["stages"] = [{**stage, "duration_s": 1.0} for stage in plan["load"]["stages"]]
-        told = drive(plan, bench.folder)
+        result = drive(plan, bench.folder)
         ask = asks(endpoints.addresses["database"][0])
-        sums = {what: (ask(one), ask(other)) for what, (one, other) in AGREE.items()}
+        sums = {what: (ask(first), ask(other)) for what, (first, other) in AGREE.items()}
         orders = ask("select count(*) from orders")
-    assert all(one == other for one, other in sums.values()), sums
+    assert all(first == other for first, other in sums.values()), sums
     assert orders == ORDERS_AT_FIRST + committed(bench.folder / "engine", "new_order / commit the order")
     assert orders > ORDERS_AT_FIRST
-    assert told["totals"]["failed"] == {}, told["calls"]
-    assert told["totals"]["ok"] == told["totals"]["started"]
+    assert result["totals"]["failed"] == {}, result["calls"]
+    assert result["totals"]["ok"] == result["totals"]["started"]

@@ -21,7 +21,7 @@ def test_gateways_spread_requests_as_their_policy_says(bench: Bench) -> None:
     missing = [package for package in needed(str(EXAMPLE)) if package.found() is None]
     if missing:
         pytest.skip("; ".join(f"{package.kind}: {package.install}" for package in missing))
-    stages = ("load.stages.steady=5 s", "load.stages.settle=1 s", "load.stages.ramp_up=500 ms")
+    stages = ("load.stages.steady=10 s", "load.stages.settle=1 s", "load.stages.ramp_up=500 ms")
     changes = (f"factors.users=[{USERS}]", "parameters.think=50 ms", *stages)
     small = [word for change in changes for word in ("--set", change)]
     ended = bench.towtank("run", EXAMPLE, "--preset", "quick", *small, "--out", bench.results, "--quiet")
@@ -36,16 +36,16 @@ def test_gateways_spread_requests_as_their_policy_says(bench: Bench) -> None:
 
 def _judge(summary: dict[str, Any]) -> None:
     """Half each by turn, half each within what chance explains at random, and no request that is not counted."""
-    told = summary["balance"]["gateway"]
+    result = summary["balance"]["gateway"]
     window = summary["window"]["end_s"] - summary["window"]["start_s"]
     answered = summary["request_throughput_per_s"]["value"] * window
-    assert list(told["members"]) == ["web-1", "web-2"]
+    assert list(result["members"]) == ["web-1", "web-2"]
     # Counters are read once a second: what is between two looks is shared out evenly over that second.
-    assert told["requests"] == pytest.approx(answered, rel=0.25)
-    share = told["members"]["web-1"]["share"]["value"]
+    assert result["requests"] == pytest.approx(answered, rel=0.25)
+    share = result["members"]["web-1"]["share"]["value"]
     if summary["factors"]["policy"] == "round_robin":
         assert share == pytest.approx(0.5, abs=2 * USERS / answered)
-        assert told["fairness"] > 0.995
+        assert result["fairness"] > 0.995
     else:
         # Six standard deviations of a binomial share: not chance in 1 of 10^8 runs.
         assert abs(share - 0.5) < 6 * 0.5 / math.sqrt(answered)

@@ -11,20 +11,21 @@ from integration_bench import Bench
 
 from towtank.system.services.postgresql import program
 
-MANY = """{many: {hosts.server.copies: 3, hosts.server.cpus: 0.2, services.database.population.values.warehouses: 2,
+MANY = """{many: {hosts.server.copies: 3, hosts.server.cpus: 0.3, services.database.population.values.warehouses: 2,
 parameters.warehouses: 2}}"""
 MEASURE = "{value: {of: spread.orders.fairness, at: {servers: many, hit_ratio: high}}}"
+# One user for each database and a long window: on a busy machine a database at its limit answers few scrapes in time.
 SMALLER = (
     f"factors.servers={MANY}",
     "factors.hit_ratio={high: {services.database.population.values.fill: 100}}",
-    "load.users=6",
-    "load.stages={ramp_up: 500 ms, settle: 1 s, steady: 6 s, ramp_down: 1 s}",
+    "load.users=3",
+    "load.stages={ramp_up: 500 ms, settle: 1 s, steady: 15 s, ramp_down: 1 s}",
     f"claims=[{{says: each gets its part, holds: '> 0.5', measure: {MEASURE}}}]",
 )
 
 
 @pytest.mark.slow
-def test_each_of_several_databases_has_its_own_users_and_their_fairness_is_told(bench: Bench) -> None:
+def test_each_of_several_databases_has_its_own_users_and_their_fairness_is_reported(bench: Bench) -> None:
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "400 MiB", "file_system": "xfs"}}))
     if program("postgres") is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
@@ -35,17 +36,17 @@ def test_each_of_several_databases_has_its_own_users_and_their_fairness_is_told(
     assert bench.statuses() == {"r001": "complete"}
     databases = ["database-1", "database-2", "database-3"]
     tiers = bench.manifest("r001")["tiers"]
-    assert {name: one["host"] for name, one in tiers.items()} == dict(
+    assert {name: tier["host"] for name, tier in tiers.items()} == dict(
         zip(databases, ["server-1", "server-2", "server-3"], strict=True)
     )
     summary: dict[str, Any] = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
     spread = summary["spread"]["orders"]
     assert list(spread["members"]) == databases
-    assert all(one["transactions"] > 0 for one in spread["members"].values())
+    assert all(member["transactions"] > 0 for member in spread["members"].values())
     # Every transaction has a user, and every user a database.
-    done = sum(one["throughput_per_s"]["value"] for one in spread["members"].values())
+    done = sum(member["throughput_per_s"]["value"] for member in spread["members"].values())
     assert done == pytest.approx(summary["throughput_per_s"]["value"])
-    # What the databases themselves counted: each had work.
+    # By the databases' own counts each had work.
     committed = [summary["services"][name]["pg_stat_database_commits_total"]["per_s"] for name in databases]
     assert min(committed) > 0
     assert 1 / 3 < spread["fairness"]["value"] <= 1

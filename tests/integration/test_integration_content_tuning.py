@@ -33,12 +33,12 @@ def test_tuning_runs_at_a_small_scale(bench: Bench) -> None:
     for run in ("r001", "r002"):
         _judge(bench, run)
     claims = json.loads((bench.results / "claims.json").read_text())["claims"]
-    by_source = {one["says"].split()[0]: one for one in claims}
+    by_source = {claim["says"].split()[0]: claim for claim in claims}
     assert by_source["Pools"]["why"] == "settings threads is not in this preset"
     assert by_source["Without"]["why"] == "settings no_index is not in this preset"
     assert by_source["A"]["why"] == "no node of this system runs on a JVM"
-    # What the rest is found to be depends on the machine; that all of it is judged by these runs does not.
-    assert all(set(one["runs"]) <= {"r001", "r002"} for one in claims)
+    # The verdicts on the rest depend on the machine; that these runs judge all of it does not.
+    assert all(set(claim["runs"]) <= {"r001", "r002"} for claim in claims)
     assert "Claims of the reference and what was measured here" in (bench.results / "report.html").read_text()
 
 

@@ -1,4 +1,4 @@
-"""Events of a study by the real command line: the run goes on, tells what happened, and keeps what was recorded."""
+"""Events of a study by the real command line: the run goes on, reports what happened, and keeps its records."""
 
 import json
 
@@ -22,14 +22,14 @@ def run(bench: Bench, do: str, more: str = "", steady: str = "14 s") -> dict:
 def test_a_server_that_is_killed_and_comes_back_leaves_a_whole_run(bench: Bench) -> None:
     summary = run(bench, "restart", ", for: 2 s")
     assert bench.statuses() == {"r001": "complete"}
-    told = [one["k"] for one in bench.events("r001") if one["k"].startswith(("event_", "service_"))]
-    assert told == ["event_begins", "event_ends"]
+    result = [entry["k"] for entry in bench.events("r001") if entry["k"].startswith(("event_", "service_"))]
+    assert result == ["event_begins", "event_ends"]
     event = summary["events"]["lost"]
     assert event["disturbed"]
     assert event["end_s"] >= event["begin_s"] + 2.0
     assert event["during"]["failed_requests"]
     assert summary["accounting"]["holds"]
-    assert not {one["kind"] for one in summary["verdict"]["reasons"]} & {"service_died", "service_restarted"}
+    assert not {reason["kind"] for reason in summary["verdict"]["reasons"]} & {"service_died", "service_restarted"}
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
     # The new process is watched under the old name: it used CPU time after its start.
     timeline = summary["timeline"]
@@ -44,7 +44,7 @@ def test_a_server_that_stays_away_does_not_end_the_run(bench: Bench) -> None:
     event = summary["events"]["lost"]
     assert event["recovery_s"] is None
     assert event["until_s"] > event["end_s"]
-    assert event["during"]["throughput_per_s"] < event["before"]["least_per_s"]
+    assert event["during"]["throughput_per_s"] < 0.5 * event["before"]["throughput_per_s"]
 
 
 def test_an_event_that_cannot_be_done_makes_the_run_invalid(bench: Bench) -> None:
@@ -53,7 +53,7 @@ def test_an_event_that_cannot_be_done_makes_the_run_invalid(bench: Bench) -> Non
     ended = bench.run_study()
     assert ended.returncode == 4
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
-    (doubt,) = [one for one in summary["verdict"]["reasons"] if one["kind"] == "event_failed"]
+    (doubt,) = [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "event_failed"]
     assert doubt["message"] == "event back (start content) did not happen as asked: content runs already"
 
 
@@ -62,10 +62,13 @@ def test_a_run_that_is_stopped_lets_go_of_what_it_holds(bench: Bench) -> None:
     path.write_text(path.read_text() + "\nevents:\n  held: {at: 1 s, do: pause, service: content, for: 50 s}\n")
     started = bench.start_study()
     bench.await_stage("r001", "steady")
-    until(lambda: any(one["k"] == "event_begins" for one in bench.events("r001")))
+    until(lambda: any(event["k"] == "event_begins" for event in bench.events("r001")))
     started.terminate()
-    started.communicate(timeout=60)
-    assert [one["k"] for one in bench.events("r001") if one["k"].startswith("event_")] == ["event_begins", "event_ends"]
+    started.communicate(timeout=240)
+    assert [event["k"] for event in bench.events("r001") if event["k"].startswith("event_")] == [
+        "event_begins",
+        "event_ends",
+    ]
     assert bench.statuses() == {"r001": "stopped"}
     bench.await_no_strays()
 
@@ -91,9 +94,10 @@ def test_what_is_stored_and_not_read_back_whole_misses_the_objective(bench: Benc
     path = bench.study(users=[2], steady="1 s")
     text = path.read_text().replace("steady: 1 s", "steady: 1 s, ramp_down: 3 s")
     # Allows for other programs on this machine: an invalid run would decide nothing.
-    limits = "limits: {interference: 100 %, start_lag_p99: 10 s}\n"
-    path.write_text(f"{text}{limits}objectives: ['errors of read_back <= 0 % in ramp_down']\n")
+    limits = "{interference: 100 %, not_attributed: 100 %, start_lag_p99: 10 s, start_lag_share: 100 %}"
+    path.write_text(f"{text}limits: {limits}\nobjectives: ['errors of read_back <= 0 % in ramp_down']\n")
     (bench.folder / "workload.yaml").write_text(READ_BACK.replace("MIN", size))
     bench.run_study()
+    verdict = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())["verdict"]
     (objective,) = json.loads((bench.results / "study-summary.json").read_text())["objectives"]
-    assert objective["met"] is met
+    assert objective["met"] is (None if verdict["level"] == "invalid" else met), verdict

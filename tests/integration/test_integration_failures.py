@@ -1,4 +1,4 @@
-"""Five failures at small scale on real parts: each really happens, the run goes on, nothing that was told is lost."""
+"""Five failures at small scale on real parts: each really happens, the run goes on, nothing confirmed is lost."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ SMALLER = (
     "services.content.settings.credentials_lifetime=1 s",
     "services.content.population.scale=0.00004",
     "services.directory.population.users=20",
-    "load.stages={settle: 1 s, steady: 16 s, ramp_down: 1 s}",
+    "load.stages={settle: 1 s, steady: 30 s, ramp_down: 1 s}",
     "events.node_restarted.at=steady + 6 s",
-    "events.node_restarted.for=2 s",
+    "events.node_restarted.for=6 s",
     "events.database_restarted.at=steady + 6 s",
     "events.database_restarted.for=1 s",
     "events.directory_stopped.at=steady + 6 s",
-    "events.directory_started.at=steady + 10 s",
+    "events.directory_started.at=steady + 14 s",
     "events.disk_filled.at=steady + 6 s",
-    "events.disk_filled.for=5 s",
+    "events.disk_filled.for=10 s",
     "events.network_cut.at=steady + 6 s",
     "events.network_cut.for=5 s",
     "claims=[]",
@@ -49,7 +49,7 @@ def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
     ended = bench.towtank("run", STUDY / "study.yaml", *arguments)
     assert bench.statuses() == {"r001": "complete"}, ended.stdout + ended.stderr
     summary: dict[str, Any] = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
-    assert not {one["kind"] for one in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}
+    assert not {reason["kind"] for reason in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}
     stored = summary["stored"]
     named = json.dumps(stored["named"])
     assert stored["told"] > 5
@@ -58,7 +58,7 @@ def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
     return summary
 
 
-def told(summary: dict[str, Any], name: str) -> dict[str, Any]:
+def described(summary: dict[str, Any], name: str) -> dict[str, Any]:
     """An event that was done as asked, within the steady stage."""
     event: dict[str, Any] = summary["events"][name]
     assert event["failed"] is None
@@ -75,14 +75,14 @@ def good_while(summary: dict[str, Any], begin_s: float, end_s: float) -> float:
 
 def test_a_node_is_killed_and_restarted_and_the_other_works_on(bench: Bench) -> None:
     summary = run(bench, "node", "{events.node_restarted.happens: true}")
-    event = told(summary, "node_restarted")
-    assert event["end_s"] >= event["begin_s"] + 2
-    assert good_while(summary, event["begin_s"], event["end_s"] + 2) > 0
+    event = described(summary, "node_restarted")
+    assert event["end_s"] >= event["begin_s"] + 6
+    assert good_while(summary, event["begin_s"], event["end_s"]) > 0
 
 
 def test_the_database_is_killed_and_recovers(bench: Bench) -> None:
     summary = run(bench, "database", "{events.database_restarted.happens: true}")
-    event = told(summary, "database_restarted")
+    event = described(summary, "database_restarted")
     assert event["disturbed"]
     assert event["during"]["failed_requests"]
     assert good_while(summary, event["end_s"], event["end_s"] + 30) > 0, "the server found its database again"
@@ -91,15 +91,15 @@ def test_the_database_is_killed_and_recovers(bench: Bench) -> None:
 def test_the_directory_is_stopped_and_logins_are_refused(bench: Bench) -> None:
     levels = "{events.directory_stopped.happens: true, events.directory_started.happens: true}"
     summary = run(bench, "directory", levels)
-    event = told(summary, "directory_stopped")
-    assert told(summary, "directory_started")["end_s"] == event["until_s"]
+    event = described(summary, "directory_stopped")
+    assert described(summary, "directory_started")["end_s"] == event["until_s"]
     assert event["during"]["failed_requests"]["status_5xx"] > 0
     assert good_while(summary, event["until_s"], event["until_s"] + 30) > 0
 
 
 def test_a_disk_is_filled_and_documents_are_refused(bench: Bench) -> None:
     summary = run(bench, "disk", "{events.disk_filled.happens: true}")
-    event = told(summary, "disk_filled")
+    event = described(summary, "disk_filled")
     assert event["left"]["free_bytes"] < 0.1 * 256 * 2**20
     assert event["during"]["failed_requests"]["status_5xx"] > 0
     assert good_while(summary, event["begin_s"], event["end_s"]) > 0, "what does not write goes on"
@@ -107,7 +107,7 @@ def test_a_disk_is_filled_and_documents_are_refused(bench: Bench) -> None:
 
 def test_the_network_is_cut_and_what_waited_goes_on(bench: Bench) -> None:
     summary = run(bench, "network", "{events.network_cut.happens: true}")
-    event = told(summary, "network_cut")
+    event = described(summary, "network_cut")
     before = event["before"]["throughput_per_s"]
     assert good_while(summary, event["begin_s"], event["end_s"]) < 0.5 * before * (event["end_s"] - event["begin_s"])
     assert good_while(summary, event["end_s"], event["end_s"] + 30) > 0

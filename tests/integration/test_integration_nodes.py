@@ -28,7 +28,7 @@ def summary_of(bench: Bench, run: str) -> dict[str, Any]:
 def hosts_of(bench: Bench, run: str, kind: str) -> dict[str, str]:
     """Hosts of the processes of a kind."""
     tiers = bench.manifest(run)["tiers"]
-    return {name: one["host"] for name, one in tiers.items() if one["kind"] == kind}
+    return {name: tier["host"] for name, tier in tiers.items() if tier["kind"] == kind}
 
 
 @pytest.mark.slow
@@ -42,7 +42,8 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     ended = bench.towtank(*command)
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
-    # The run with one node came first; one level of load carries no curve, and that is told before the other is run.
+    # The run with one node came first; one level of load carries no curve, which is reported before the other run
+    # starts.
     prediction = json.loads((bench.results / "prediction.json").read_text())
     assert prediction["made_before"]
     assert prediction["refused"]
@@ -52,13 +53,13 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         nodes = {name if number == 1 else f"{name}-{number}": host for number, host in places.items()}
         assert hosts_of(bench, "r002", kind) == nodes
     summary = summary_of(bench, "r002")
-    # Every node has a mount of its own, which tells what was asked of it.
+    # Every node has a mount of its own, which reports its requests.
     mounts = summary["storage"]["mounts"]
     assert set(mounts) == {"area", "area-2", "area-3", "area-4"}
     assert all(set(mount["servers"]) == {"store-1", "store-2"} for mount in mounts.values())
     for quantity in ("read_bytes_per_s", "write_bytes_per_s"):
         assert sum(mount[quantity]["value"] for mount in mounts.values()) > 0
-    shares = [one["requests"] for one in summary["balance"]["gateway"]["members"].values()]
+    shares = [member["requests"] for member in summary["balance"]["gateway"]["members"].values()]
     assert len(shares) == 4
     # Round robin over all requests: one more or less at each edge of a second, never a member without its part.
     assert min(shares) > 0.8 * max(shares)
@@ -66,8 +67,8 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     assert event["failed"] is None
     assert event["on"] == "content-3"
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
-    # What editors were told is stored by one node was read back after the run by any, and all of it was there, whole.
+    # Everything that one node confirmed to editors as stored was read back by any node after the run, all of it whole.
     stored = summary["stored"]
     assert stored["told"] > 0
     assert stored["found"] == stored["told"] == stored["read"]
-    assert not {one["kind"] for one in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}
+    assert not {reason["kind"] for reason in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}

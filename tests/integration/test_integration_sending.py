@@ -1,4 +1,4 @@
-"""Sending while a run goes on, with the real engine: a real Prometheus tells back what the run itself recorded."""
+"""Sending while a run goes on, with the real engine: a real Prometheus returns what the run itself recorded."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_port import held_port
 from integration_bench import Bench
 from small_receiver import listening
 from waiting import until
-
-from towtank.system.ports import free_port
 
 Query = Callable[[str], dict[str, float]]
 # Looks back over the whole test, past the markers that end the series.
@@ -31,25 +30,26 @@ def prometheus(tmp_path: Path) -> Iterator[str]:
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("Prometheus is not installed: apt-get install prometheus")
-    folder, port = tmp_path / "prometheus", free_port()
+    folder = tmp_path / "prometheus"
     folder.mkdir()
     (folder / "prometheus.yml").write_text("global: {}\n")
-    command = [
-        program,
-        f"--config.file={folder}/prometheus.yml",
-        f"--storage.tsdb.path={folder}/data",
-        f"--web.listen-address=127.0.0.1:{port}",
-        "--web.enable-remote-write-receiver",
-        "--log.level=error",
-    ]
-    url = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(command, cwd=folder) as server:
-        try:
-            until(lambda: _is_ready(url), 60.0)
-            yield url
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(30)
+    with held_port() as port:
+        command = [
+            program,
+            f"--config.file={folder}/prometheus.yml",
+            f"--storage.tsdb.path={folder}/data",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--web.enable-remote-write-receiver",
+            "--log.level=error",
+        ]
+        url = f"http://127.0.0.1:{port}"
+        with subprocess.Popen(command, cwd=folder) as server:
+            try:
+                until(lambda: _is_ready(url), 60.0)
+                yield url
+            finally:
+                server.send_signal(signal.SIGTERM)
+                server.wait(30)
 
 
 def _is_ready(url: str) -> bool:
@@ -68,7 +68,7 @@ def query(prometheus: str) -> Query:
         place = f"{prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": text, "time": str(time.time() + 1)})
         with urllib.request.urlopen(place, timeout=10) as answer:
             found = json.load(answer)["data"]["result"]
-        return {",".join(one["metric"].values()): float(one["value"][1]) for one in found}
+        return {",".join(series["metric"].values()): float(series["value"][1]) for series in found}
 
     return ask
 
@@ -83,7 +83,7 @@ def sent(bench: Bench, run: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.prometheus
-def test_prometheus_tells_back_what_a_study_recorded(bench: Bench, prometheus: str, query: Query) -> None:
+def test_prometheus_returns_what_a_study_recorded(bench: Bench, prometheus: str, query: Query) -> None:
     bench.study(users=[3], steady="3 s")
     ended = bench.run_study("--send", f"prometheus={prometheus}")
     assert ended.returncode in (0, 4), ended.stderr
@@ -123,10 +123,11 @@ def _range(family: str) -> str:
 
 
 def test_a_dead_receiver_neither_holds_up_nor_fails_a_run(bench: Bench, serve: Callable[..., str]) -> None:
-    ended = bench.towtank(
-        "drive", f"http://{serve()}/", "--users", "2", "--think", "10ms", "--duration", "2s", "--json", "--quiet",
-        "--send", f"otlp=http://127.0.0.1:{free_port()}",
-    )  # fmt: skip
+    with held_port() as port:
+        ended = bench.towtank(
+            "drive", f"http://{serve()}/", "--users", "2", "--think", "10ms", "--duration", "2s", "--json", "--quiet",
+            "--send", f"otlp=http://127.0.0.1:{port}",
+        )  # fmt: skip
     document = json.loads(ended.stdout)
     assert ended.returncode == (0 if document["valid"] else 4)
     assert document["window_s"] == pytest.approx(2.0)
@@ -144,9 +145,10 @@ def test_a_study_sends_every_run_by_its_name(bench: Bench) -> None:
     for path, _, body in receiver.requests:
         assert path == "/v1/metrics"
         (resource,) = json.loads(body)["resourceMetrics"]
-        told = {one["key"]: one["value"]["stringValue"] for one in resource["resource"]["attributes"]}
-        assert told["towtank.study"] == "tiny"
-        runs.add((told["towtank.run"], told["towtank.factor.users"]))
+        about = resource["resource"]["attributes"]
+        result = {attribute["key"]: attribute["value"]["stringValue"] for attribute in about}
+        assert result["towtank.study"] == "tiny"
+        runs.add((result["towtank.run"], result["towtank.factor.users"]))
     assert runs == {("r001", "1"), ("r002", "2")}
 
 

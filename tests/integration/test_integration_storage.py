@@ -39,7 +39,7 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
         document["factors"][factor] = {level: document["factors"][factor][level] for level in kept}
     if "inodes" in levels:  # so few that some seconds use them up
         document["factors"]["inodes"]["few"] = {"hosts.web.disks.contents.inodes": 700}
-    document["load"]["stages"] = {"ramp_up": "500 ms", "settle": "2 s", "steady": "6 s"}
+    document["load"]["stages"] = {"ramp_up": "500 ms", "settle": "2 s", "steady": "10 s"}
     given = {"services.content.population.scale": 0.00004, **parameters}
     document["overrides"] = {**document.get("overrides", {}), **given}
     yaml.dump(document, study)
@@ -47,16 +47,16 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert set(bench.statuses().values()) == {"complete"}
     summaries = [json.loads(path.read_text()) for path in sorted(bench.results.glob("runs/*/summary.json"))]
-    return {"/".join(one["factors"][factor] for factor in levels): one for one in summaries}
+    return {"/".join(summary["factors"][factor] for factor in levels): summary for summary in summaries}
 
 
 def value(summary: dict[str, Any], *path: str) -> float:
     """The value of an estimate below `storage`."""
-    one: Any = summary["storage"]
+    node: Any = summary["storage"]
     for key in path:
-        one = one[key]
-    assert one["value"] is not None, path
-    return float(one["value"])
+        node = node[key]
+    assert node["value"] is not None, path
+    return float(node["value"])
 
 
 def test_one_node_on_both_file_systems(bench: Bench) -> None:
@@ -94,7 +94,7 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
     found = small(bench, "content-cache", 20, levels)
     mounts = {level: summary["storage"]["mounts"]["area"] for level, summary in found.items()}
     assert mounts["128_MiB/few"]["cache_files"] < mounts["128_MiB/many"]["cache_files"]
-    # What the mount reads from its server for what is read from it; the bytes in the cache are miscounted by itself.
+    # Bytes that the mount reads from its server, over those read from it; its own count of cached bytes is wrong.
     read = {
         level: from_server(summary) / value(summary, "asked", "read_bytes_per_s") for level, summary in found.items()
     }
@@ -105,9 +105,9 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
 
 def failed(summary: dict[str, Any], transaction: str) -> int:
     """Transactions of a kind that failed in the window; there were some at all."""
-    told = summary["transactions"][transaction]
-    assert told["count"] + told["errors"] > 5
-    return int(told["errors"])
+    result = summary["transactions"][transaction]
+    assert result["count"] + result["errors"] > 5
+    return int(result["errors"])
 
 
 def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> None:
@@ -121,7 +121,7 @@ def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> Non
     assert stored["found"] == stored["told"], json.dumps(stored["named"])
     assert [stored[fate] for fate in ("lost", "different", "unreadable", "unread")] == [0, 0, 0, 0]
     assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
-    reasons = {one["kind"]: one for one in full["verdict"]["reasons"]}
+    reasons = {reason["kind"]: reason for reason in full["verdict"]["reasons"]}
     # One that a user removed may be free at the instant of a sample.
     assert re.search(r"had no inodes left|% of its inodes left", reasons["storage_full"]["message"])
     assert disk["free_inodes_least"] < 0.01 * disk["size_inodes"]

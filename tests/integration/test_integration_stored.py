@@ -1,4 +1,4 @@
-"""What users were told is stored is read back by the real engine: a server that loses and changes some is found out."""
+"""Reads back what users stored, with the real engine: finds what a server loses and changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ question: Is everything there?
 system: system.yaml
 workload: workload.yaml
 factors: {{users: [4]}}
-load: {{kind: closed, stages: {{steady: 3 s}}}}
+load: {{kind: closed, stages: {{steady: 6 s}}}}
 read_back: {read_back}
 objectives: [stored.lost <= 0]
 claims:
@@ -71,7 +71,7 @@ stored:
 
 @dataclass
 class Shelf:
-    """What a server has, and what it let go of after it had said that it has it."""
+    """Contents of a server, and what it dropped after it had confirmed it."""
 
     held: dict[str, bytes] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
@@ -151,20 +151,25 @@ def run(bench: Bench, port: int, read_back: str = "{users: 3}") -> dict[str, Any
 
 def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, shelf: tuple[Shelf, int]) -> None:
     kept, port = shelf
-    told = run(bench, port)
-    assert told["uncertain"] == 0, "the server answered everything"
-    assert told["told"] == len(kept.held) + len(kept.lost) > 30
-    assert told["removed"] == kept.removed > 0
-    assert told["unread"] == told["unreadable"] == 0
-    named = {fate: {one["key"] for one in told["kinds"]["documents"]["named"] if one["fate"] == fate} for fate in FATES}
+    result = run(bench, port)
+    assert result["uncertain"] == 0, "the server answered everything"
+    assert result["told"] == len(kept.held) + len(kept.lost) > 30
+    assert result["removed"] == kept.removed > 0
+    assert result["unread"] == result["unreadable"] == 0
+    named = {
+        fate: {entry["key"] for entry in result["kinds"]["documents"]["named"] if entry["fate"] == fate}
+        for fate in FATES
+    }
     assert named == {"lost": kept.lost, "different": kept.changed}
-    assert (told["lost"], told["different"]) == (len(kept.lost), len(kept.changed))
-    assert told["found"] == told["told"] - told["lost"] - told["different"]
+    assert (result["lost"], result["different"]) == (len(kept.lost), len(kept.changed))
+    assert result["found"] == result["told"] - result["lost"] - result["different"]
     study = json.loads((bench.results / "study-summary.json").read_text())
     assert study["objectives"][0]["met"] is False
-    assert study["claims"]["refuted"] == 1
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
-    assert "stored_lost" in {one["kind"] for one in summary["verdict"]["reasons"]}
+    assert "stored_lost" in {reason["kind"] for reason in summary["verdict"]["reasons"]}
+    # A run that other programs disturbed decides no claim.
+    decided = "not_testable" if summary["verdict"]["level"] == "invalid" else "refuted"
+    assert study["claims"][decided] == 1
     # The contents that were noted are those that the server got, to the last byte.
     things = read_ledger(bench.results / "runs" / "r001" / "engine").of("documents")
     sizes = {size for thing in things.values() for size, _ in thing.contents}
@@ -175,11 +180,11 @@ def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, she
 FATES = ("lost", "different")
 
 
-def test_a_sample_is_read_and_tells_of_all(bench: Bench, shelf: tuple[Shelf, int]) -> None:
+def test_a_sample_is_read_and_scaled_to_all(bench: Bench, shelf: tuple[Shelf, int]) -> None:
     kept, port = shelf
-    told = run(bench, port, "{sample: 20}")
-    assert (told["told"], told["read"]) == (len(kept.held) + len(kept.lost), 20)
-    assert told["kinds"]["documents"]["sample"]
+    result = run(bench, port, "{sample: 20}")
+    assert (result["told"], result["read"]) == (len(kept.held) + len(kept.lost), 20)
+    assert result["kinds"]["documents"]["sample"]
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
     lost = summary["stored"]["lost"]
     assert lost["low"] <= lost["value"] <= lost["high"]
@@ -247,13 +252,15 @@ def test_files_that_are_lost_or_changed_are_found_out(bench: Bench) -> None:
         over.set()
         thread.join()
     assert bench.statuses() == {"r001": "complete"}, ended.stdout + ended.stderr
-    told = json.loads((run_folder / "stored.json").read_text())
-    named = {fate: {one["key"] for one in told["kinds"]["files"]["named"] if one["fate"] == fate} for fate in FATES}
+    result = json.loads((run_folder / "stored.json").read_text())
+    named = {
+        fate: {entry["key"] for entry in result["kinds"]["files"]["named"] if entry["fate"] == fate} for fate in FATES
+    }
     assert named["lost"]
     assert named["different"]
     assert all(named[fate] <= harmed[fate] for fate in FATES), (named, harmed)
-    assert told["unread"] == told["unreadable"] == 0
-    assert told["removed"] > 0
-    assert told["found"] == told["told"] - told["lost"] - told["different"] > 10
+    assert result["unread"] == result["unreadable"] == 0
+    assert result["removed"] > 0
+    assert result["found"] == result["told"] - result["lost"] - result["different"] > 10
     things = read_ledger(run_folder / "engine").of("files")
     assert {size for thing in things.values() for size, _ in thing.contents} == {20 * 1024, 3000}

@@ -120,10 +120,9 @@ def test_a_run_is_not_mixed_into_results(bench: Bench, name: str) -> None:
 
 def test_bytes_behind_answers_are_a_doubt_in_the_printed_text(bench: Bench) -> None:
     with listening(surplus) as address:
-        code, document = drive(bench, f"http://{address}/", "--users", "2", "--think", "50 ms", "--duration", "1 s")
-        text = bench.towtank(
-            "drive", f"http://{address}/", "--users", "2", "--think", "50 ms", "--duration", "1 s", "--quiet"
-        ).stdout
+        options = ("--users", "2", "--think", "50 ms", "--duration", "4 s")
+        code, document = drive(bench, f"http://{address}/", *options)
+        text = bench.towtank("drive", f"http://{address}/", *options, "--quiet").stdout
     assert "framing" in kinds(document, "suspect")
     assert "reconnects" in kinds(document, "note")
     assert code == (0 if document["valid"] else 4)
@@ -142,7 +141,7 @@ def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[...
         os.kill(engine, signal.SIGSTOP)
         time.sleep(2.0)
         os.kill(engine, signal.SIGCONT)
-        stdout, _ = running.communicate(timeout=60)
+        stdout, _ = running.communicate(timeout=240)
     document = json.loads(stdout)
     assert running.returncode == 4
     stalled = next(doubt for doubt in document["doubts"] if doubt["kind"] == "generator_stalled")

@@ -1,4 +1,4 @@
-"""Many servers predicted from few: exact where the few are exact, and refused where it would be a guess."""
+"""Many servers predicted from few: exact if the few are exact, and refused if it would be a guess."""
 
 import json
 from pathlib import Path
@@ -48,16 +48,16 @@ def configuration(
                 "tiers": {},
             }
         )
-        told = {
+        found = {
             name: {"cpus_used": estimate(work * float(rate)), "cpus_allotted": given, "utilization": used}
             for name, (work, given, used) in (hosts or {}).items()
         }
-        machine = {"cpus": cpus} if told else {}
+        machine = {"cpus": cpus} if found else {}
         runs.append(
             {
                 "run": f"r{number}",
                 "host": {},
-                "hosts": told,
+                "hosts": found,
                 "machine": machine,
                 "throughput_per_s": estimate(float(rate)),
             }
@@ -170,25 +170,25 @@ def test_no_more_is_done_than_the_machine_below_has_cpus_for() -> None:
 
 def test_more_of_what_was_not_the_bottleneck_is_refused() -> None:
     hosts = {"node-1": (0.002, 0.1, 0.4), "data": (0.01, 0.5, 0.97)}
-    with pytest.raises(ModelError, match=r"host data, which is not multiplied, was the most used one \(97 %\)"):
+    with pytest.raises(ModelError, match=r"host data, which is not multiplied, had the highest utilization \(97 %\)"):
         predict_across(configuration(hosts), ASKED)
 
 
 def test_too_few_levels_are_refused() -> None:
-    one = configuration()
-    one.points = one.points[:2]
+    measured_one = configuration()
+    measured_one.points = measured_one.points[:2]
     with pytest.raises(ModelError, match="at least 3 different loads"):
-        predict_across(one, ASKED)
+        predict_across(measured_one, ASKED)
 
 
 def test_a_refusal_is_written_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {**ASKED, "from": {"nodes": "one"}, "to": {"nodes": "four"}}
     (tmp_path / "study.json").write_text(json.dumps({"schema": "towtank/study-results/1", "study": {"predict": asked}}))
     monkeypatch.setattr("towtank.model.fitting.across.read_configurations", lambda _: [])
-    told = write_prediction(tmp_path)
-    assert told is not None
-    assert told["made_before"]
-    assert told["refused"] == "no run of the configuration that is measured may be modelled"
+    found = write_prediction(tmp_path)
+    assert found is not None
+    assert found["made_before"]
+    assert found["refused"] == "no run of the configuration that is measured may be modelled"
     assert json.loads((tmp_path / "prediction.json").read_text())["schema"] == "towtank/prediction/1"
 
 

@@ -1,4 +1,4 @@
-"""Caches by traces, access logs and laws, and what the disk then has to do."""
+"""Caches by traces, access logs and laws, and the load that remains for the disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from towtank.errors import EngineError, StudyError
-from towtank.model.caching import CacheWish, Disk, Index, index_document, trace_document, zipf_document
+from towtank.model.caching import CacheRequest, Disk, Index, index_document, trace_document, zipf_document
 from towtank.model.caching.engine import run_caches
 
 
@@ -24,8 +24,8 @@ def write(folder: Path, text: str, name: str = "trace.csv") -> str:
 def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
     # a b a c a b: with two entries a hits twice, all others miss: 4 of 6.
     source = write(tmp_path, "time,key,bytes\n0,a,10\n1,b,20\n2,a,10\n3,c,5\n4,a,10\n5,b,20\n")
-    wish = CacheWish(entries=(2,), bytes=(15, 35), disk=Disk(reads=3, time_s=0.3))
-    document = trace_document(source, wish)
+    request = CacheRequest(entries=(2,), bytes=(15, 35), disk=Disk(reads=3, time_s=0.3))
+    document = trace_document(source, request)
     assert document["trace"] == {
         "references": 6,
         "warm_up_references": 0,
@@ -50,8 +50,8 @@ def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
 def test_an_access_log_is_a_trace(tmp_path: Path) -> None:
     line = '127.0.0.1 - - [10/Oct/2000:13:55:{:02} +0000] "{} {} HTTP/1.1" {} {}\n'
     text = "".join(
-        line.format(*one)
-        for one in (
+        line.format(*row)
+        for row in (
             (0, "GET", "/a", 200, 100),
             (1, "GET", '/b\\"c,d', 200, 50),
             (2, "GET", "/a", 200, 100),
@@ -65,15 +65,15 @@ def test_an_access_log_is_a_trace(tmp_path: Path) -> None:
     for name in ("access.log", "access.log.gz"):
         source = tmp_path / name
         source.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
-        document = trace_document(str(source), CacheWish(entries=(1, 2)))
+        document = trace_document(str(source), CacheRequest(entries=(1, 2)))
         assert document["trace"]["references"] == 4
         assert document["trace"]["footprint_bytes"] == 150
         assert document["trace"]["references_per_s"] == pytest.approx(0.75)
         assert [row["miss_ratio"] for row in document["limits"]] == [1.0, 0.5]
-        told = "1 with method POST, 1 with status 304, 1 with status 404"
+        found = "1 with method POST, 1 with status 304, 1 with status 404"
         assert document["warnings"] == [
             "1 times in the log, line is not in common or combined format",
-            f"lines of the log that read no file were left out: {told}",
+            f"lines of the log that read no file were left out: {found}",
         ]
 
 
@@ -82,26 +82,26 @@ def test_a_sample_is_near_the_exact_curve(tmp_path: Path) -> None:
     keys = numbers.zipf(1.2, 300_000) % 1_000_000
     source = write(tmp_path, "key\n" + "\n".join(map(str, keys)) + "\n")
     sizes = (1000, 10_000, 40_000)
-    exact = trace_document(source, CacheWish(entries=sizes))
-    sampled = trace_document(source, CacheWish(entries=sizes, rate=1.0, samples=4096))
+    exact = trace_document(source, CacheRequest(entries=sizes))
+    sampled = trace_document(source, CacheRequest(entries=sizes, rate=1.0, samples=4096))
     assert exact["sampling"] is None
     assert exact["exact"]
     assert not sampled["exact"]
     assert sampled["sampling"]["keys"] == 4096
-    for one, other in zip(exact["limits"], sampled["limits"], strict=True):
-        assert one["miss_ratio"] == pytest.approx(other["miss_ratio"], abs=0.02)
+    for exact_row, other in zip(exact["limits"], sampled["limits"], strict=True):
+        assert exact_row["miss_ratio"] == pytest.approx(other["miss_ratio"], abs=0.02)
         assert other["half_width"] is None or 0 < other["half_width"] < 0.06
     assert 0 < sampled["sampling"]["mean_half_width"] <= sampled["sampling"]["largest_half_width"]
     # The same trace gives the same sample.
-    assert trace_document(source, CacheWish(entries=sizes, rate=1.0, samples=4096)) == sampled
+    assert trace_document(source, CacheRequest(entries=sizes, rate=1.0, samples=4096)) == sampled
 
 
 def test_a_law_in_place_of_a_trace() -> None:
-    document = zipf_document(1000, 0.0, CacheWish(entries=(250, 1000), disk=Disk(reads=2)))
+    document = zipf_document(1000, 0.0, CacheRequest(entries=(250, 1000), disk=Disk(reads=2)))
     # Keys that are alike: the share of them that fits, exactly.
-    assert [one["miss_ratio"] for one in document["curve"]] == pytest.approx([0.75, 0.0], abs=1e-9)
+    assert [row["miss_ratio"] for row in document["curve"]] == pytest.approx([0.75, 0.0], abs=1e-9)
     assert document["curve"][0]["disk_visits"] == pytest.approx(1.5)
-    steep = zipf_document(1000, 1.5, CacheWish(entries=(250,)))
+    steep = zipf_document(1000, 1.5, CacheRequest(entries=(250,)))
     assert steep["curve"][0]["miss_ratio"] < 0.1
 
 
@@ -120,10 +120,10 @@ def test_an_index_that_does_not_fit_is_read_in_part() -> None:
     assert fitting["warnings"] == []
 
 
-def test_a_trace_that_is_no_file_is_told(tmp_path: Path) -> None:
+def test_a_trace_that_is_no_file_is_reported(tmp_path: Path) -> None:
     for path, got in ((tmp_path, "a folder"), (tmp_path / "none.csv", "none of that name")):
         with pytest.raises(StudyError, match=got):
-            trace_document(str(path), CacheWish())
+            trace_document(str(path), CacheRequest())
 
 
 def test_a_pipe_is_a_trace(tmp_path: Path) -> None:
@@ -131,15 +131,15 @@ def test_a_pipe_is_a_trace(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=("key\na\nb\na\n",))
     writer.start()
-    document = trace_document(str(pipe), CacheWish(entries=(2,)))
+    document = trace_document(str(pipe), CacheRequest(entries=(2,)))
     writer.join()
     assert document["limits"][0]["miss_ratio"] == pytest.approx(2 / 3)
 
 
-def test_faults_beyond_those_told_are_counted(tmp_path: Path) -> None:
+def test_faults_beyond_those_reported_are_counted(tmp_path: Path) -> None:
     source = write(tmp_path, "key,bytes\n" + "a,-1\n" * 130)
     with pytest.raises(StudyError, match="30 more faults are not shown") as caught:
-        trace_document(source, CacheWish())
+        trace_document(source, CacheRequest())
     assert len(caught.value.faults) == 100
     assert (caught.value.faults[0].line, caught.value.faults[0].column) == (2, 3)
 

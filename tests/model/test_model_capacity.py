@@ -1,4 +1,4 @@
-"""The document of a report's model: what it holds, the same each time, and why there is none."""
+"""The document of a report's model: its content, the same each time, and the reason if it has no model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from results_1 import RESULTS_1, copy_of_results_1
 from towtank.model.fitting.capacity import capacity_document
 from towtank.report.source import finite
 
-# What all of them look at takes seconds to make.
+# The document that all of them read takes seconds to make.
 pytestmark = pytest.mark.xdist_group("model_capacity")
 
 
@@ -25,24 +25,28 @@ def document() -> dict[str, Any]:
 def test_both_configurations_have_a_curve_with_bands_and_their_bottleneck(document: dict[str, Any]) -> None:
     assert document["schema"] == "towtank/capacity-model/1"
     assert document["refused"] is None
-    for one, demand in zip(document["configurations"], (0.0178, 0.0295), strict=True):
+    for configuration, demand in zip(document["configurations"], (0.0178, 0.0295), strict=True):
         # Means of the demands in write_results_1 over its weights.
-        assert one["refused"] is None
-        low, high = one["confidence_interval"]["bottleneck_demand_s"]
+        assert configuration["refused"] is None
+        low, high = configuration["confidence_interval"]["bottleneck_demand_s"]
         assert low < demand < high
-        assert one["bottleneck_sentence"].startswith("the resource with the highest utilization is content")
-        loads = [row["load"] for row in one["grid"]]
+        assert configuration["bottleneck_sentence"].startswith("the resource with the highest utilization is content")
+        loads = [row["load"] for row in configuration["grid"]]
         assert loads == sorted(set(loads))
         assert {12.0, 24.0, 48.0, 72.0} <= set(loads)
-        for row in one["grid"]:
+        for row in configuration["grid"]:
             rate = row["throughput"]
             assert rate["band_95"][0] <= rate["band_80"][0] <= rate["median"] <= rate["band_80"][1]
 
 
 def test_the_held_out_level_has_bands_that_hold_it(document: dict[str, Any]) -> None:
-    told = [row for one in document["configurations"] for row in (one["held_out"] or {}).get("points", ())]
-    assert told
-    for row in told:
+    found = [
+        row
+        for configuration in document["configurations"]
+        for row in (configuration["held_out"] or {}).get("points", ())
+    ]
+    assert found
+    for row in found:
         assert row["load"] == 72.0
         assert row["within_95"]
         assert row["throughput_band_95"][0] < row["measured_throughput"] < row["throughput_band_95"][1]
@@ -50,14 +54,14 @@ def test_the_held_out_level_has_bands_that_hold_it(document: dict[str, Any]) -> 
 
 
 def test_the_utilization_law_holds_along_the_curve(document: dict[str, Any]) -> None:
-    for one in document["configurations"]:
-        content = one["utilization"]["content"]
+    for configuration in document["configurations"]:
+        content = configuration["utilization"]["content"]
         at = {row["load"]: row["median"] for row in content["curve"]}
         for row in content["measured"]:
             # Measured use is met within what its own noise explains.
             assert at[row["load"]] == pytest.approx(row["utilization"], rel=0.12)
-        # A part of the tier is told too, and uses less than the whole.
-        part = {row["load"]: row["median"] for row in one["utilization"]["content / database"]["curve"]}
+        # A part of the tier is reported too, and uses less than the whole.
+        part = {row["load"]: row["median"] for row in configuration["utilization"]["content / database"]["curve"]}
         assert all(part[load] <= whole + 1e-9 for load, whole in at.items() if load >= 12)
 
 
@@ -72,13 +76,13 @@ def test_two_levels_have_no_model(tmp_path: Path) -> None:
         if json.loads((run.path / "run.json").read_text("utf-8"))["users"] > 24:
             shutil.rmtree(run.path)
     found = capacity_document(folder.path)
-    assert found["refused"] == "a curve needs 3 load levels or more, and there are 2"
+    assert found["refused"] == "a curve needs 3 load levels or more, got 2"
 
 
-def test_no_results_are_told_in_a_line(tmp_path: Path) -> None:
+def test_no_results_are_reported_in_a_line_that_does_not_say_where_they_lie(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results")
     for run in folder.runs():
         shutil.rmtree(run.path)
     found = capacity_document(folder.path)
     assert found["configurations"] == []
-    assert "\n" not in found["refused"]
+    assert found["refused"] == "no run may be modelled"

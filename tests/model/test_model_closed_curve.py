@@ -25,7 +25,7 @@ def exact(users: int, stations: list[tuple[Fraction, int]], delay: Fraction) -> 
 
 def test_convolution_against_rational_numbers() -> None:
     stations = [(Fraction(4), 8), (Fraction(1, 3), 1), (Fraction(3, 2), 3)]
-    expected = [float(one) for one in exact(60, stations, Fraction(10))]
+    expected = [float(rate) for rate in exact(60, stations, Fraction(10))]
     found = network_throughput(60, [(float(demand), servers) for demand, servers in stations], 10.0)
     # Logarithms of some hundreds lose two of sixteen digits.
     assert found == pytest.approx(expected, rel=1e-12)

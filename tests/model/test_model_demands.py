@@ -40,12 +40,12 @@ def test_demands_lie_in_their_intervals_and_are_known() -> None:
     assert found["identified"], found["sentence"]
     assert found["condition_number"] < 30
     for name, demand in zip("abc", DEMANDS, strict=True):
-        one = found["classes"][name]
-        assert one["low"] <= demand <= one["high"]
-        assert one["value"] == pytest.approx(demand, rel=0.1)
+        figures = found["classes"][name]
+        assert figures["low"] <= demand <= figures["high"]
+        assert figures["value"] == pytest.approx(demand, rel=0.1)
 
 
-def test_classes_in_fixed_proportions_cannot_be_told_apart() -> None:
+def test_classes_in_fixed_proportions_cannot_be_distinguished() -> None:
     found = demands_of_classes(series(0.02, mixes=0.005), ["a", "b", "c"])
     assert not found["identified"]
     assert min(found["variance_inflation"].values()) > 10
@@ -61,8 +61,8 @@ def test_variance_inflation_of_two_classes_by_hand() -> None:
 
 def test_condition_number_by_hand() -> None:
     # Columns (1, 1) and (1, 0) of unit length have the cosine 1/sqrt(2): singular values sqrt(1 +- cosine).
-    one = Series(np.zeros(2), np.array([[1.0], [0.0]]), None, 1, np.zeros(2))
-    assert condition_number(one) == pytest.approx(np.sqrt((1 + np.sqrt(0.5)) / (1 - np.sqrt(0.5))))
+    single = Series(np.zeros(2), np.array([[1.0], [0.0]]), None, 1, np.zeros(2))
+    assert condition_number(single) == pytest.approx(np.sqrt((1 + np.sqrt(0.5)) / (1 - np.sqrt(0.5))))
 
 
 def test_foreign_work_in_a_few_intervals_weighs_little_in_the_robust_estimate() -> None:
@@ -76,13 +76,13 @@ def test_foreign_work_in_a_few_intervals_weighs_little_in_the_robust_estimate() 
 
 
 def test_blocks_stay_within_their_run() -> None:
-    one = series(0.0)
-    for rows in blocks(one, 6, 20, 1):
-        assert len(rows) == len(one.busy)
+    flat = series(0.0)
+    for rows in blocks(flat, 6, 20, 1):
+        assert len(rows) == len(flat.busy)
         for first in range(0, len(rows) - 5, 6):
             block = rows[first : first + 6]
             assert (np.diff(block) == 1).all()
-            assert len(set(one.stretches[block])) == 1
+            assert len(set(flat.stretches[block])) == 1
 
 
 def test_a_straight_line_has_the_background_apart() -> None:
@@ -116,21 +116,21 @@ def test_the_interval_of_the_demand_is_that_of_the_slope() -> None:
     assert found["demand_s"]["high"] - found["demand_s"]["value"] == pytest.approx(half, rel=1e-9)
 
 
-def test_one_level_cannot_tell_background_from_demand() -> None:
+def test_one_level_cannot_distinguish_background_from_demand() -> None:
     found = demand_from_levels(np.array([10.0, 10.0]), np.array([0.5, 0.5]), 1)
     assert found is not None
     assert found["demand_s"]["value"] == pytest.approx(0.05)
-    assert "cannot be told" in found["note"]
+    assert "cannot be distinguished" in found["note"]
 
 
 def test_demands_of_a_results_folder(tmp_path) -> None:  # type: ignore[no-untyped-def]
     document = demands_document(copy_of_results_1(tmp_path / "results").path)
-    one = next(found for found in document["configurations"] if found["key"] == {"search_index": "present"})
+    configuration = next(found for found in document["configurations"] if found["key"] == {"search_index": "present"})
     truth = dict(zip(TRANSACTIONS, DEMANDS_S["present"], strict=True))
     mean = sum(weight * demand for weight, demand in zip(WEIGHTS, DEMANDS_S["present"], strict=True)) / sum(WEIGHTS)
-    demand = one["resources"]["content"]["demand_s"]
+    demand = configuration["resources"]["content"]["demand_s"]
     assert demand["low"] <= mean <= demand["high"]
-    classes = one["classes"]["content"]["classes"]
+    classes = configuration["classes"]["content"]["classes"]
     assert set(classes) == set(truth)
     # Five intervals of 95 %: all five hold in three of four such studies, four of them nearly always.
     assert sum(classes[name]["low"] <= truth[name] <= classes[name]["high"] for name in truth) >= 4

@@ -1,4 +1,4 @@
-"""A demand that changes with the load: against exact networks, against simulated systems that wake up, and chosen."""
+"""A demand that changes with the load: against exact networks, simulated systems that wake up, and in the choice."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def exact_throughput(users: int, demand: Fraction, rates: list[Fraction], delay:
 
 
 def measured(curve: ClosedCurve, truth: Any, seed: int, users: Any = USERS, spread: float = 0.01) -> Observations:
-    """What would be measured of a curve: throughput, response and busy servers, each with errors."""
+    """Simulate a measurement of a curve: throughput, response and busy servers, each with errors."""
     noise = np.random.default_rng(seed).standard_normal((3, len(users)))
     parameters = np.array([truth])
     rate = curve.throughput(parameters, users)[0]
@@ -63,7 +63,7 @@ def measured(curve: ClosedCurve, truth: Any, seed: int, users: Any = USERS, spre
 
 def test_rates_against_rational_numbers() -> None:
     rates = [Fraction(4, 5), Fraction(1), Fraction(3, 2)]
-    expected = [float(one) for one in exact_throughput(60, Fraction(1, 10), rates, Fraction(3))]
+    expected = [float(rate) for rate in exact_throughput(60, Fraction(1, 10), rates, Fraction(3))]
     found = network_throughput(60, [(0.1, tuple(map(float, rates)))], 3.0)
     # Logarithms of some hundreds lose two of sixteen digits.
     assert found == pytest.approx(expected, rel=1e-12)
@@ -111,8 +111,10 @@ def test_the_demands_come_back_with_intervals_that_hold() -> None:
     hits = np.zeros(3)
     for seed in range(60):
         found = fit_curve(curve, measured(curve, truth, seed))
-        told = t_intervals(found)
-        hits += [told[name][0] <= value <= told[name][1] for name, value in zip(curve.parameters, truth, strict=True)]  # type: ignore[operator]
+        document = t_intervals(found)
+        hits += [
+            document[name][0] <= value <= document[name][1] for name, value in zip(curve.parameters, truth, strict=True)
+        ]  # type: ignore[operator]
     # 95 % in 60 sets has a standard deviation of 3 %: the limit lies three of them below.
     assert (hits / 60 >= 0.86).all(), hits
 
@@ -124,7 +126,7 @@ def test_the_demands_come_back_with_intervals_that_hold() -> None:
         ("closed", ClosedCurve(1, 1.0, with_busy=True), (0.006, 0.02, 0.12)),
     ],
 )
-def test_use_of_the_bottleneck_tells_background_from_a_demand_that_falls(
+def test_use_of_the_bottleneck_distinguishes_background_from_a_demand_that_falls(
     name: str, curve: ClosedCurve, truth: tuple[float, ...]
 ) -> None:
     right = 0
@@ -135,7 +137,7 @@ def test_use_of_the_bottleneck_tells_background_from_a_demand_that_falls(
 
 
 def waking_system(users: int, seed: int, *, service_s: float, wake_s: float, seconds: float) -> tuple[float, ...]:
-    """One server, first come first served, users that think for 1 s; who finds it asleep pays for waking it.
+    """Simulate one server, first come first served, and users that think for 1 s; an idle server must wake up first.
 
     Another mechanism than the one that is fitted: throughput, mean response time and share of busy time.
     """
@@ -159,8 +161,8 @@ def waking_system(users: int, seed: int, *, service_s: float, wake_s: float, sec
 def test_a_server_that_wakes_up_is_predicted_at_the_level_that_was_held_out(service_s: float, wake_s: float) -> None:
     users = np.array([20.0, 50, 80, 105, 190 if service_s == 0.008 else 240])
     seen = np.array([
-        waking_system(int(one), 7 + place, service_s=service_s, wake_s=wake_s, seconds=1500.0)
-        for place, one in enumerate(users)
+        waking_system(int(count), 7 + place, service_s=service_s, wake_s=wake_s, seconds=1500.0)
+        for place, count in enumerate(users)
     ])  # fmt: skip
     points = observations(
         users,
@@ -177,20 +179,20 @@ def test_a_server_that_wakes_up_is_predicted_at_the_level_that_was_held_out(serv
     choice = choose(CURVES, points, 1, 1.0, None)
     assert choice.chosen is not None
     assert choice.chosen.name == "load-dependent", choice.why
-    told = held_out(choice.chosen, points)
-    assert told is not None
-    row = told["points"][0]
+    found = held_out(choice.chosen, points)
+    assert found is not None
+    row = found["points"][0]
     assert abs(row["error"]) < 0.05
     assert abs(row["response_error"]) < 0.10
     assert row["within_95"]
     # A constant demand misses it by more.
-    constant = next(one for one in choice.candidates if one.name == "closed")
+    constant = next(contender for contender in choice.candidates if contender.name == "closed")
     assert abs(fit_error(constant, points)) > abs(row["error"])
 
 
-def fit_error(one: Any, points: Observations) -> float:
+def fit_error(fitted: Any, points: Observations) -> float:
     """Error of a family at the highest level, from the levels below alone."""
-    alone = candidate(one.name, points, 1, 1.0, None).held_out
+    alone = candidate(fitted.name, points, 1, 1.0, None).held_out
     assert alone is not None
     return float(alone["worst_error"])
 
@@ -198,16 +200,16 @@ def fit_error(one: Any, points: Observations) -> float:
 def test_the_model_file_simulates_to_the_curve(tmp_path: Path) -> None:
     curve = DependentCurve(2, 1.0, with_busy=True)
     points = measured(curve, (0.02, 0.05, 1.5), 3, users=np.array([20.0, 40, 60, 80, 100, 120]))
-    one = candidate("load-dependent", points, 2, 1.0, None)
-    found, left = stations(one, None, {})
-    assert max(abs(row["error"]) for row in checked(one, found, left, 1.0)) < 0.03
+    fitted = candidate("load-dependent", points, 2, 1.0, None)
+    found, left = stations(fitted, None, {})
+    assert max(abs(row["error"]) for row in checked(fitted, found, left, 1.0)) < 0.03
     path = tmp_path / "model.yaml"
-    path.write_text(model_text(one, "here", found, left, 1.0), "utf-8")
+    path.write_text(model_text(fitted, "here", found, left, 1.0), "utf-8")
     outcome = simulate_models([load_model(path).document], SimulationSettings(precision=0.005))
     answer = outcome["answers"][0]
     assert answer["steady"], json.dumps(answer)
     simulated = answer["classes"]["transactions"]["throughput_per_s"]
-    assert float(one.fit.throughput(np.array([120.0]))[0]) == pytest.approx(simulated, rel=0.01)
+    assert float(fitted.fit.throughput(np.array([120.0]))[0]) == pytest.approx(simulated, rel=0.01)
 
 
 def test_without_the_use_of_the_bottleneck_there_is_no_such_curve() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from certification import Tabled
+from certified_shares import record_share
 
 from towtank.model.fitting import drift
 from towtank.model.fitting.closed_curve import ClosedCurve
@@ -31,7 +33,8 @@ def fitted(
     return fit_curve(curve or truth, points)
 
 
-def test_bands_hold_for_systems_whose_demand_moves() -> None:
+@pytest.mark.certify
+def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
     stream = np.random.default_rng(5)
     holds = narrow = 0
     for _ in range(SYSTEMS):
@@ -46,8 +49,8 @@ def test_bands_hold_for_systems_whose_demand_moves() -> None:
         low, high = percentiles(fit.curve.throughput(drawn, BEYOND)[:, 0], 0.95)
         narrow += low <= truth <= high
     # 95 % in 120 sets has a standard deviation of 2 %: the limit lies three of them below.
-    assert holds / SYSTEMS >= 0.89
-    assert holds < SYSTEMS, "bands that always hold are too wide"
+    system = "one server measured up to 79 %, whose demand moves"
+    record_share(tabled, "throughput at twice the highest load", system, holds, SYSTEMS, least=0.89)
     assert narrow / SYSTEMS < 0.80
 
 

@@ -21,9 +21,9 @@ from towtank.model.fitting.shape import (
     _cpus,
     _decide,
     _ends,
+    _grown,
     _over,
-    _rise,
-    _shortfall,
+    _reached,
 )
 from towtank.model.transactions import _mixed
 
@@ -53,8 +53,8 @@ ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])
 
 def test_ends_of_a_curve() -> None:
     """Ideal are 10 / 10 x 30 = 30 /s; 24 /s fall short by a fifth, and take seven times as long."""
-    assert _shortfall(ONE) == pytest.approx(0.2)
-    assert _rise(ONE) == pytest.approx(7.0)
+    assert _reached(ONE).value == pytest.approx(0.8)
+    assert _grown(ONE).value == pytest.approx(7.0)
     assert _ends(ONE, lambda run: run["seen"]) == (None, pytest.approx(0.2))
 
 
@@ -126,10 +126,18 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
         ([evidence(f"{CPU_TIME} web", 0.1, None)], 1.0, 2 * SHORTFALL, ("contention", None)),
         ([evidence("utilization of web", 0.95, "cpu")], SHARP, 0.0, ("cpu", "web")),
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 2 * SHORTFALL, ("cpu", "web")),
-        # What is full but costs nothing is no limit yet.
+        # Queues at what is half used explain a growth to four times, and no more.
+        ([evidence("utilization of web", 0.5, None)], 3.9, 0.0, ("none", None)),
+        (
+            [evidence("utilization of web", 0.5, None), evidence(f"{CPU_TIME} web", 0.1, None)],
+            4.1,
+            0.0,
+            ("contention", None),
+        ),
+        # A saturated resource without a loss is no limit yet.
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 0.0, ("none", None)),
         ([evidence("use of a", 0.9, "cpu"), evidence("use of b", 0.95, "cpu")], SHARP, 0.0, ("cpu", "b")),
-        # The generator discredits all else, even where nothing got worse.
+        # The generator discredits all else, even if nothing got worse.
         ([evidence("use of a", 0.9, "cpu"), evidence("share of g", 0.8, "generator")], 1.0, 0.0, ("generator", "g")),
     ],
 )
@@ -161,11 +169,15 @@ def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
 def test_the_network_of_a_file_is_checked_with_all_delays() -> None:
     """One user at 10 ms, with 0.5 s elsewhere and 1 s of thinking: 1 / 1.51 s; two users, exactly: the machine
     repairman."""
-    points = SimpleNamespace(load=np.array([1.0, 2.0]), throughput=np.array([0.6, 1.4]))
+    points = SimpleNamespace(load=np.array([1.0, 2.0]), throughput=np.array([0.6, 1.4]), error=np.array([0.05, 1.0]))
     candidate: Any = SimpleNamespace(fit=SimpleNamespace(points=points))
     found = checked(candidate, [Station("cpu", 1, 0.01, "fit")], 0.5, 1.0)
-    one = 1 / 1.51
+    step = 1 / 1.51
     # R(2) = D (1 + Q(1)), Q(1) = X(1) D.
-    two = 2 / (0.01 * (1 + one * 0.01) + 1.5)
-    assert [row["model_throughput"] for row in found] == pytest.approx([one, two], rel=1e-12)
-    assert [row["error"] for row in found] == pytest.approx([one / 0.6 - 1, two / 1.4 - 1], rel=1e-9)
+    two = 2 / (0.01 * (1 + step * 0.01) + 1.5)
+    assert [row["model_throughput"] for row in found] == pytest.approx([step, two], rel=1e-12)
+    assert [row["error"] for row in found] == pytest.approx([step / 0.6 - 1, two / 1.4 - 1], rel=1e-9)
+    half = 1.959964 * 0.05
+    expected = [step / (0.6 + half) - 1, step / (0.6 - half) - 1]
+    assert found[0]["error_interval"] == pytest.approx(expected, rel=1e-6)
+    assert found[1]["error_interval"] is None, "the measurement may be zero"

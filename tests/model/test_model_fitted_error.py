@@ -28,14 +28,14 @@ def fitted(factors: list[float]) -> str:
     return f"{OPEN}{RANGE}  draws: {{cpu: [{', '.join(f'{factor:.6g}' for factor in factors)}]}}\n"
 
 
-def told(capsys: Any, *command: str) -> Any:
+def document_of(capsys: Any, *command: str) -> Any:
     assert run([*command, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 def test_intervals_of_a_fitted_queue_are_quantiles_over_its_replicates(tmp_path: Path, capsys: Any) -> None:
     """M/M/1: R = D / (1 - 10 D) and U = 10 D rise with D, so that the quantiles of D go over to them."""
-    answer = told(capsys, "model", "solve", written(tmp_path, fitted(FACTORS)))
+    answer = document_of(capsys, "model", "solve", written(tmp_path, fitted(FACTORS)))
     demands = 0.05 * np.quantile(FACTORS, [0.025, 0.975])
     web, cpu = answer["classes"]["web"]["confidence_interval"], answer["stations"]["cpu"]["confidence_interval"]
     # Times are convex in D: a quantile between two replicates is off by their distance squared.
@@ -47,7 +47,7 @@ def test_intervals_of_a_fitted_queue_are_quantiles_over_its_replicates(tmp_path:
 
 
 def test_replicates_without_a_steady_state_leave_the_upper_end_open(tmp_path: Path, capsys: Any) -> None:
-    answer = told(capsys, "model", "solve", written(tmp_path, fitted([*FACTORS[:150], *[2.5] * 50])))
+    answer = document_of(capsys, "model", "solve", written(tmp_path, fitted([*FACTORS[:150], *[2.5] * 50])))
     assert answer["classes"]["web"]["confidence_interval"]["response_time_s"][1] is None
     assert answer["stations"]["cpu"]["confidence_interval"]["utilization"][1] == 1
 
@@ -66,7 +66,7 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
         "  db: {demand: 6 ms, servers: 2, discipline: ps}\n  wan: {demand: 40 ms, discipline: delay}\n"
         + replicates(app, db)
     )
-    stations = told(capsys, "model", "solve", written(tmp_path, text))["stations"]
+    stations = document_of(capsys, "model", "solve", written(tmp_path, text))["stations"]
     offered = {"app": np.minimum(1, 0.9 * app), "db": 90 * 0.006 / 2 * db}
     for name, loads in offered.items():
         ends = stations[name]["confidence_interval"]["utilization"]
@@ -89,7 +89,7 @@ def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, 
         "classes: {web: {rate: 99 /s}, batch: {rate: 10 /s}}\nstations:\n  app: {demand: {web: 10 ms}}\n"
         "  db: {demand: {batch: 50 ms}}\n" + replicates(app, db)
     )
-    classes = told(capsys, "model", "solve", written(tmp_path, text))["classes"]
+    classes = document_of(capsys, "model", "solve", written(tmp_path, text))["classes"]
     times = 0.05 * db / (1 - 0.5 * db)
     found = classes["batch"]["confidence_interval"]["response_time_s"]
     assert found == pytest.approx(np.quantile(times, [0.025, 0.975]), rel=1e-4)
@@ -103,9 +103,40 @@ def test_mixed_networks_know_no_queue_of_a_replicate_without_a_steady_state(tmp_
         "  app: {demand: 10 ms, discipline: ps}\n  db: {demand: {users: 5 ms}}\n"
         f"{RANGE}  draws: {{app: [1.0, 1.05, 1.2, 1.3], db: [1.0, 1.0, 1.0, 1.0]}}\n"
     )
-    db = told(capsys, "model", "solve", written(tmp_path, text))["stations"]["db"]["confidence_interval"]
+    db = document_of(capsys, "model", "solve", written(tmp_path, text))["stations"]["db"]["confidence_interval"]
     assert db["queue_length"][1] is None
     assert db["utilization"][1] == 1
+
+
+CLOSED = """classes: {web: {users: 20, think: 1 s}}
+stations: {cpu: {demand: 50 ms, discipline: ps}}
+pools: {threads: {size: 4, holds: [cpu]}}
+"""
+
+
+def test_the_knee_of_a_closed_class_and_its_pools_have_the_error_of_the_fit(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """N* = (D + Z) / D falls with D; the units held are at most X D and the queue, and rise with it."""
+    draws = f"{RANGE}  draws: {{cpu: [{', '.join(f'{factor:.6g}' for factor in FACTORS)}]}}\n"
+    path = written(tmp_path, CLOSED + draws)
+    answer = document_of(capsys, "model", "solve", path)
+    demands = 0.05 * np.quantile(FACTORS, [0.975, 0.025])
+    bounds = answer["bounds"]["web"]
+    assert bounds["confidence_interval"]["knee_users"] == pytest.approx((demands + 1) / demands, rel=1e-4)
+    pool = answer["pools"]["threads"]
+    for key in ("utilization", "held", "waiting"):
+        low, high = pool["confidence_interval"][key]
+        assert low < pool[key] < high
+    low, high = pool["confidence_interval"]["waiting_time_s.web"]
+    assert low < pool["waiting_time_s"]["web"] < high
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["model", "solve", path]) == 0
+    text = capsys.readouterr().out
+    # (0.05 + 1) / 0.05 = 21, from 19.3 to 23.1: half of the width is 1.9, which keeps two digits.
+    assert "waiting begins to dominate at 21.0 [19.3, 23.1] users" in text
+    row = next(line for line in text.splitlines() if "threads" in line)
+    assert row.count("[") == 4
 
 
 def test_a_table_shows_an_upper_end_that_is_open(tmp_path: Path, capsys: Any) -> None:
@@ -130,9 +161,9 @@ def test_the_table_has_the_digits_that_the_fit_supports(tmp_path: Path, capsys: 
 
 def test_simulation_says_that_its_intervals_are_without_the_error_of_the_fit(tmp_path: Path, capsys: Any) -> None:
     options = ["--precision", "5 %"]
-    answer = told(capsys, "model", "simulate", written(tmp_path, fitted(FACTORS)), *options)
+    answer = document_of(capsys, "model", "simulate", written(tmp_path, fitted(FACTORS)), *options)
     assert any("those of the simulation only" in text for text in answer["warnings"])
-    assert told(capsys, "model", "simulate", written(tmp_path, OPEN), *options)["warnings"] == []
+    assert document_of(capsys, "model", "simulate", written(tmp_path, OPEN), *options)["warnings"] == []
 
 
 def test_a_share_just_below_all_is_above_99_9_per_cent() -> None:

@@ -140,7 +140,7 @@ def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
     assert found["worst_error"] == pytest.approx(0.25)
 
 
-def test_a_limit_from_scattered_readings_is_told_with_its_margin() -> None:
+def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
     """U = 0.1 + 0.01 X fills two servers at 190 /s; readings that scatter may put that higher, never lower."""
     rates = np.array([20.0, 40, 60, 80, 100, 120])
     scatter = 0.02 * np.array([1, -1, 1, -1, 1, -1])

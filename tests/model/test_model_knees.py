@@ -30,8 +30,8 @@ def test_the_knee_of_the_model_is_where_the_asymptotes_meet() -> None:
 
 
 def test_the_knee_of_power_by_brute_force() -> None:
-    one = candidate("closed", closed(), 1, 1.9, None)
-    found = knees.power_knee(one, 1.9)
+    fitted = candidate("closed", closed(), 1, 1.9, None)
+    found = knees.power_knee(fitted, 1.9)
     assert found is not None
     loads = np.arange(10.0, 201.0)
     rate = CURVE.throughput(TRUTH, loads)[0]
@@ -77,9 +77,9 @@ def test_the_distance_knee_has_an_interval_where_errors_are_known() -> None:
     points = closed()
     samples = knees.distance_samples(points)
     assert samples is not None
-    one = knees.knee("distance", knees.distance_knee(points.load, points.throughput), samples, "")
+    knee = knees.knee("distance", knees.distance_knee(points.load, points.throughput), samples, "")
     # It can only be a load that was measured, and lies about the true knee, (0.1 + 1.9) / 0.02 = 100 users.
-    assert one["low"] in USERS
-    assert one["high"] in USERS
-    assert one["low"] <= 100 <= one["high"]
+    assert knee["low"] in USERS
+    assert knee["high"] in USERS
+    assert knee["low"] <= 100 <= knee["high"]
     assert knees.distance_samples(observations(points.load, points.throughput)) is None

@@ -1,4 +1,4 @@
-"""The work of a mix: demands that are known come back, and levels are taken as they were."""
+"""The work of a mix: known demands are recovered, and levels are taken as measured."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from towtank.model.fitting.observations import observations
 
 
 def configuration(index: str) -> Configuration:
-    return next(one for one in read_configurations(RESULTS_1) if one.key["search_index"] == index)
+    return next(found for found in read_configurations(RESULTS_1) if found.key["search_index"] == index)
 
 
 @pytest.mark.parametrize("index", ["present", "absent"])
 def test_the_work_of_each_level_is_that_of_its_transactions(index: str) -> None:
-    one = configuration(index)
-    found = mix_of(one, 1)
+    measured_levels = configuration(index)
+    found = mix_of(measured_levels, 1)
     assert found is not None
     demands = dict(zip(TRANSACTIONS, DEMANDS_S[index], strict=True))
     costs = []
-    for point in one.points:
-        run = next(run for run in one.runs if run["run"] in point["runs"])
+    for point in measured_levels.points:
+        run = next(run for run in measured_levels.runs if run["run"] in point["runs"])
         counts = {name: row["count"] for name, row in run["transactions"].items()}
         costs.append(sum(counts[name] * demands[name] for name in counts) / sum(counts.values()))
     # Demands of classes from a minute of exponential service times are uncertain by some tenths: of what the mix moves,
@@ -39,14 +39,14 @@ def test_the_work_of_each_level_is_that_of_its_transactions(index: str) -> None:
     assert min(found.scatter_left.values()) < 0.8
 
 
-def test_levels_that_are_held_out_tell_nothing() -> None:
-    one = configuration("absent")
-    before = mix_of(one, 1)
-    top = set(one.points[-1]["runs"])
-    without = [run for run in one.folders if run.run_id not in top]
-    assert len(without) < len(one.folders)
-    one.folders = without
-    after = mix_of(one, 1)
+def test_held_out_levels_are_not_used() -> None:
+    measured_levels = configuration("absent")
+    before = mix_of(measured_levels, 1)
+    top = set(measured_levels.points[-1]["runs"])
+    without = [run for run in measured_levels.folders if run.run_id not in top]
+    assert len(without) < len(measured_levels.folders)
+    measured_levels.folders = without
+    after = mix_of(measured_levels, 1)
     assert before is not None
     assert after is not None
     assert after.demands == before.demands
@@ -55,9 +55,9 @@ def test_levels_that_are_held_out_tell_nothing() -> None:
 def test_a_study_summary_alone_has_no_mix(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results")
     assert folder.path.is_dir()
-    one = configuration("present")
-    one.folders = []
-    assert mix_of(one, 1) is None
+    measured_levels = configuration("present")
+    measured_levels.folders = []
+    assert mix_of(measured_levels, 1) is None
 
 
 def test_a_heavier_mix_and_other_programs_are_no_change_of_the_demand() -> None:
@@ -84,5 +84,5 @@ def test_a_heavier_mix_and_other_programs_are_no_change_of_the_demand() -> None:
 
 
 def asked_once(others: float):  # type: ignore[no-untyped-def]
-    one = np.ones(1)
-    return observations(one, one, think=one, others=others * one).conditions()
+    same = np.ones(1)
+    return observations(same, same, think=same, others=others * same).conditions()

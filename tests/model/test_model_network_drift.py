@@ -41,8 +41,8 @@ def test_limits_and_predictions_have_the_width_of_the_drift(network: Network) ->
     """The limit of a station is c / D: its 95 % interval spans 2 x 1.96 standard deviations of ln D."""
     for row in limits(network):
         place = [station.name for station in network.measured.stations].index(row["station"])
-        told = row["limit_throughput"]
-        width = np.log(told["high"] / told["low"])
+        found = row["limit_throughput"]
+        width = np.log(found["high"] / found["low"])
         assert width == pytest.approx(2 * 1.96 * DRIFT * (1 - reached(network)[place]), rel=0.1)
     few = dataclasses.replace(network, draws=network.draws[:50])
     inside, beyond = predicted(few, [float(network.measured.loads[0]), 3 * float(network.measured.loads[-1])])

@@ -62,8 +62,8 @@ def test_the_factor_is_the_geometric_mean_of_the_levels() -> None:
         }
         response = {"p95": measured(factor * worked_out[CLASS])}
         points.append({"load": load, "response_time_s": response, "transactions": rows})
-    one: Any = SimpleNamespace(points=points)
-    found = corrections(one, of, solved)
+    levels: Any = SimpleNamespace(points=points)
+    found = corrections(levels, of, solved)
     assert set(found) == {CLASS, *class_names(of)}
     for row in found.values():
         assert row["ratio"] == pytest.approx(math.sqrt(1.2 * 0.9))

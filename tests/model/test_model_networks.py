@@ -1,9 +1,10 @@
-"""A network of measurements: demands that are known come back, and what it says beyond them is judged."""
+"""A network of measurements: known demands are recovered, and predictions beyond them are judged."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -25,26 +26,29 @@ from two_tiers import (
     write_two_tiers,
 )
 
+from towtank.cli.network_table import _held_out, _held_out_classes, _levels
 from towtank.errors import MeasurementError
 from towtank.model import load_model, solve_models
 from towtank.model.fitting.goodness import DOUBTFUL, REJECTED, SUPPORTED
+from towtank.model.fitting.held_out import error_of_band
 from towtank.model.fitting.measured import _resource
-from towtank.model.fitting.networks.answers import limits, network_answers, predicted
+from towtank.model.fitting.networks.answers import _carried, limits, network_answers, predicted
 from towtank.model.fitting.networks.closed import CLASS, Condition, conditions, safe_names, solve
 from towtank.model.fitting.networks.estimate import Parameters, noise_of
-from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
+from towtank.model.fitting.networks.judging import _error_against, held_out_document, hold_out, judged
 from towtank.model.fitting.networks.replicates import fit_network
 from towtank.model.fitting.networks.seconds import Levels, Measured, Run
+from towtank.model.fitting.networks.spread import spread
 from towtank.model.fitting.networks.written import network_text
 
 BACKGROUND = np.array([0.1, 0.05])
 TRUTH = Parameters(np.array([DEMANDS_S[tier] for tier in TIERS]), BACKGROUND, np.array(ELSEWHERE_S))
-# Factors of the rates in the intervals of a level; their means are 1, and they tell the classes apart.
+# Factors of the rates in the intervals of a level; their means are 1, and they distinguish the classes.
 WAVES = np.array([[1.3, 0.8], [0.7, 1.0], [1.1, 1.4], [0.9, 0.8], [1.0, 1.0], [1.0, 1.0]])
 
 
 def exact() -> Measured:
-    """Measurements without any error: what the solver says of the truth."""
+    """Return measurements without any error: the solution of the truth."""
     empty = Measured(
         "exact",
         TRANSACTIONS,
@@ -56,7 +60,7 @@ def exact() -> Measured:
         (),
     )
     at = [Condition(users, THINK_S, np.array(SHARES), np.zeros(len(STATIONS))) for users in LEVELS]
-    solved = solve(empty, [(TRUTH, one) for one in at])
+    solved = solve(empty, [(TRUTH, condition) for condition in at])
     runs = []
     for level in range(len(LEVELS)):
         rates = WAVES * solved.throughput[level] * np.array(SHARES)
@@ -79,7 +83,7 @@ def test_exact_measurements_give_back_the_network_and_its_answers(known: Measure
     np.testing.assert_allclose(network.parameters.background, BACKGROUND, rtol=1e-6)
     # Delays are found in three rounds, each nearer by the share of the response that hangs on them.
     np.testing.assert_allclose(network.parameters.delays, ELSEWHERE_S, rtol=1e-5)
-    solved = solve(known, [(network.parameters, one) for one in conditions(known)])
+    solved = solve(known, [(network.parameters, condition) for condition in conditions(known)])
     np.testing.assert_allclose(solved.throughput, known.levels().throughput, rtol=1e-7)
     np.testing.assert_allclose(solved.responses, known.levels().responses, rtol=1e-6)
     np.testing.assert_allclose(solved.utilization * [2, 1], known.levels().busy, rtol=1e-6)
@@ -88,14 +92,14 @@ def test_exact_measurements_give_back_the_network_and_its_answers(known: Measure
 def test_the_level_held_out_is_predicted_and_the_verdict_supports_it(known: Measured) -> None:
     test = hold_out(known, 1)
     assert test is not None
-    told = held_out_document(test)
-    assert abs(told["worst_error"]) < 1e-6
-    row = told["points"][0]
+    found = held_out_document(test)
+    assert abs(found["worst_error"]) < 1e-6
+    row = found["points"][0]
     assert row["load"] == LEVELS[-1]
     assert abs(row["response_error"]) < 1e-5
     network = fit_network(known, count=3)
-    solved = solve(known, [(network.parameters, one) for one in conditions(known)])
-    assert judged(network, solved, told, [])["level"] == SUPPORTED
+    solved = solve(known, [(network.parameters, condition) for condition in conditions(known)])
+    assert judged(network, solved, found, [])["level"] == SUPPORTED
 
 
 def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) -> None:
@@ -109,11 +113,11 @@ def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) ->
     spoilt = dataclasses.replace(known, runs=runs)
     test = hold_out(spoilt, 1)
     assert test is not None
-    told = held_out_document(test)
-    assert told["worst_error"] > 0.5
+    found = held_out_document(test)
+    assert found["worst_error"] > 0.5
     network = fit_network(spoilt, count=3)
-    solved = solve(spoilt, [(network.parameters, one) for one in conditions(spoilt)])
-    verdict = judged(network, solved, told, [])
+    solved = solve(spoilt, [(network.parameters, condition) for condition in conditions(spoilt)])
+    verdict = judged(network, solved, found, [])
     assert verdict["level"] == REJECTED
     assert f"made without {LEVELS[-1]} users, it predicts the throughput there" in str(verdict["reasons"])
 
@@ -138,7 +142,7 @@ def test_transactions_that_always_come_together_are_taken_as_one(known: Measured
         runs.append(dataclasses.replace(run, counts=waves * mean, busy=busy))
     network = fit_network(dataclasses.replace(known, runs=tuple(runs)), count=3)
     assert [grouping.groups for grouping in network.groupings] == [((0, 1),)] * 2
-    # One demand for both is right for the mix, which is all that the data tell.
+    # One demand for both is right for the mix, which is all that the data determine.
     np.testing.assert_allclose(network.parameters.demands @ SHARES, TRUTH.demands @ SHARES, rtol=1e-6)
     assert not any(grouping.unsure for grouping in network.groupings)
 
@@ -146,7 +150,7 @@ def test_transactions_that_always_come_together_are_taken_as_one(known: Measured
 def test_other_programs_take_their_share_of_the_servers(known: Measured) -> None:
     at = Condition(LEVELS[-1], THINK_S, np.array(SHARES), np.array([0.0, 0.45]))
     freed = dataclasses.replace(at, others=np.zeros(2))
-    held_up, free = (solve(known, [(TRUTH, one)]) for one in (at, freed))
+    held_up, free = (solve(known, [(TRUTH, condition)]) for condition in (at, freed))
     assert held_up.throughput[0] < free.throughput[0]
     # One CPU, of which half is left to app: at most 0.5 / D.
     crowd = dataclasses.replace(at, users=2000)
@@ -175,7 +179,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     sets = 30
     for seed in range(sets):
         network = fit_network(measured(65.0, 1000 * (seed + 1)), count=80)
-        drawn = np.array([one.demands for one in network.draws])
+        drawn = np.array([draw.demands for draw in network.draws])
         low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
         inside += (low <= TRUTH.demands) & (TRUTH.demands <= high)
         low, high = np.quantile(drawn @ SHARES, [0.025, 0.975], axis=0)
@@ -184,7 +188,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert mixes.min() >= 0.85 * sets
 
 
-def test_the_bottleneck_after_the_next_is_told_in_order(known: Measured) -> None:
+def test_the_bottleneck_after_the_next_is_reported_in_order(known: Measured) -> None:
     network = fit_network(known, count=3)
     rows = limits(network)
     carried = [(servers - base) / (np.array(DEMANDS_S[tier]) @ SHARES)
@@ -197,7 +201,7 @@ def test_the_bottleneck_after_the_next_is_told_in_order(known: Measured) -> None
 
 
 def test_one_level_or_no_resource_make_no_network(known: Measured) -> None:
-    with pytest.raises(MeasurementError, match="needs 2 load levels or more, and there are 1"):
+    with pytest.raises(MeasurementError, match="needs 2 load levels or more, got 1"):
         fit_network(known.below(len(LEVELS) - 1))
     blind = dataclasses.replace(known, stations=(), others=np.zeros((len(LEVELS), 0)))
     with pytest.raises(MeasurementError, match="no resource was observed in every run"):
@@ -220,7 +224,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def towtank(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "towtank", *map(str, arguments)],
-        check=False, capture_output=True, text=True, timeout=120,
+        check=False, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
 
 
@@ -228,21 +232,25 @@ def test_a_results_folder_becomes_a_model_file_that_says_the_same(folder: Path, 
     out = tmp_path / "model.yaml"
     done = towtank("model", "fit", "network", folder, "--out", out, "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert told["schema"] == "towtank/model-network/1"
-    one = told["configurations"][0]
-    assert list(one["stations"]) == ["web", "app"]
-    assert {name: row["servers"] for name, row in one["stations"].items()} == TIERS
-    for tier, row in one["stations"].items():
+    found = json.loads(done.stdout)
+    assert found["schema"] == "towtank/model-network/1"
+    configuration = found["configurations"][0]
+    assert list(configuration["stations"]) == ["web", "app"]
+    assert {name: row["servers"] for name, row in configuration["stations"].items()} == TIERS
+    for tier, row in configuration["stations"].items():
         for name, truth in zip(TRANSACTIONS, DEMANDS_S[tier], strict=True):
             assert row["demands_s"][name]["low"] < truth < row["demands_s"][name]["high"]
-    held = one["held_out"]["points"][0]
+    held = configuration["held_out"]["points"][0]
     assert held["load"] == LEVELS[-1]
     assert abs(held["error"]) < 0.1
-    assert one["verdict"]["level"] in (SUPPORTED, DOUBTFUL)
+    assert configuration["verdict"]["level"] in (SUPPORTED, DOUBTFUL)
+    low, high = (end / held["measured_throughput"] - 1 for end in held["throughput_band_95"])
+    kept = load_model(out).fitted
+    assert kept is not None
+    assert kept.held_out_interval == pytest.approx([low, high], rel=1e-3)
     # The file says at the highest level what the document says there.
     answer = solve_models([load_model(out).document])[0]["answer"]["classes"]["users"]
-    row = next(row for row in one["predictions"] if row["load"] == LEVELS[-1])
+    row = next(row for row in configuration["predictions"] if row["load"] == LEVELS[-1])
     assert answer["throughput_per_s"] == pytest.approx(row["throughput"]["curve"], rel=1e-6)
     for name in TRANSACTIONS:
         said = answer["transactions"][name]["response_time_s"]
@@ -250,42 +258,88 @@ def test_a_results_folder_becomes_a_model_file_that_says_the_same(folder: Path, 
     assert towtank("validate", out).returncode == 0
 
 
-def test_sizing_takes_the_network_where_tiers_can_be_told_apart(folder: Path) -> None:
+def test_sizing_takes_the_network_where_tiers_can_be_distinguished(folder: Path) -> None:
     done = towtank("size", folder, "--users", 100, "--objective", "p95 of buy < 800 ms", "--json",
                    "--what-if", "demand app.buy x0.5", "--what-if", "mix buy=100 %")  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert told["trust"]["model"] == "network"
-    assert "web, app can be told apart" in told["trust"]["model_why"]
-    tiers = told["answer"]["tiers"]
+    found = json.loads(done.stdout)
+    assert found["trust"]["model"] == "network"
+    assert "web, app can be distinguished" in found["trust"]["model_why"]
+    tiers = found["answer"]["tiers"]
     assert set(tiers) == set(TIERS)
     # The truth needs 100 / (1 + R) * 20.6 ms = about 2 CPUs of app, so that the next bottlenecks are of both tiers.
-    assert {one["station"] for one in told["bottlenecks"]} == set(TIERS)
-    plain, halved, bought = (row["classes"]["users"] for row in told["what_if"])
+    assert {bottleneck["station"] for bottleneck in found["bottlenecks"]} == set(TIERS)
+    plain, halved, bought = (row["classes"]["users"] for row in found["what_if"])
     assert halved["response_time_s"] < plain["response_time_s"] < bought["response_time_s"]
 
 
 def test_one_tier_is_sized_by_the_curve_and_it_is_said_why() -> None:
     arguments = ("size", RESULTS_1, "--configuration", "present", "--users", 100, "--objective", "p95 < 2 s", "--json")
-    told = json.loads(towtank(*arguments).stdout)
-    assert told["trust"]["model"] == "curve"
-    assert "content is the only resource that was observed" in told["trust"]["model_why"]
+    found = json.loads(towtank(*arguments).stdout)
+    assert found["trust"]["model"] == "curve"
+    assert "content is the only resource that was observed" in found["trust"]["model_why"]
     asked = json.loads(towtank(*arguments, "--model", "network").stdout)
     assert asked["trust"]["model"] == "network"
     assert asked["answer"] is not None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "words"),
     [
         (("--servers", 2), "--servers: must not be given with network"),
         (("--think", "1 s"), "--think: must not be given with network"),
     ],
 )
-def test_what_a_network_takes_from_results_must_not_be_given(arguments: tuple[Any, ...], told: str) -> None:
+def test_what_a_network_takes_from_results_must_not_be_given(arguments: tuple[Any, ...], words: str) -> None:
     done = towtank("model", "fit", "network", RESULTS_1, *arguments)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert words in done.stderr
+
+
+def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support() -> None:
+    document = network_answers(RESULTS_1, "present")[0].document
+    for row in document["levels"]:
+        for value, band in (("fitted_throughput", "fitted_throughput_band_95"),
+                            ("fitted_response_s", "fitted_response_band_95"),
+                            ("throughput", "throughput_interval"), ("response_s", "response_interval")):  # fmt: skip
+            low, high = row[band]
+            assert low <= row[value] <= high
+        used = row["utilization"]["content"]
+        assert used["fitted_band_95"][0] <= used["fitted"] <= used["fitted_band_95"][1]
+        assert used["measured_interval"][0] < used["measured"] < used["measured_interval"][1]
+    columns = {str(column.header): list(column.cells) for column in _levels(document).columns}
+    shown = [cell for head in ("throughput, 1/s", "fitted", "response time", "fitted ") for cell in columns[head]]
+    assert len(shown) == 4 * len(document["levels"])
+    assert all("[" in cell for cell in shown)
+    assert all(cell.count("[") == 2 or "99.9" in cell for cell in columns["content used, fitted"])
+    (held,) = document["held_out"]["points"]
+    columns = {str(column.header): list(column.cells) for column in _held_out(document["held_out"]).columns}
+    for head, key in (("measured, 1/s", "measured_throughput"), ("R measured", "measured_response_s")):
+        low, high = held[f"{key.removesuffix('_s')}_interval"]
+        assert low < held[key] < high
+        assert all("[" in cell for cell in columns[head])
+    measured = [str(cell) for cell in _held_out_classes(document["held_out"]).columns[2].cells]
+    assert len(measured) == len(held["classes"])
+    assert all("[" in cell for cell in measured)
+
+
+def test_the_intervals_of_a_level_have_the_spread_of_its_runs() -> None:
+    """Of 40 runs of one interval each with X from 80 to 120 /s: the mean is known to 12 / sqrt(40) = 1.9 /s."""
+    rates = np.linspace(80.0, 120.0, 40)
+    one = np.ones((1, 1))
+    runs = tuple(Run(0, np.ones(1), rate * one, rate * 0.2 * one, 0.5 * one) for rate in rates)
+    station = dataclasses.replace(STATIONS[0], servers=2)
+    of = Measured("many", ("a",), (station,), np.array([10.0]), np.ones(1), np.zeros((1, 1)), np.ones(1), runs)
+    found = spread(of, 2000)
+    low, high = found.throughput(0)
+    assert high is not None
+    assert low is not None
+    error = rates.std() / math.sqrt(40)
+    assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.06)
+    assert (high + low) / 2 == pytest.approx(100.0, abs=0.5)
+    assert found.response(0) == pytest.approx((0.2, 0.2))
+    assert found.response_of(0, 0) == pytest.approx((0.2, 0.2))
+    assert found.utilization(0, 0) == pytest.approx((0.25, 0.25))
 
 
 def test_a_csv_file_makes_no_network(tmp_path: Path) -> None:
@@ -307,3 +361,16 @@ def test_shares_of_a_level_at_which_nothing_ended_are_those_of_all_levels() -> N
     rates = np.array([[3.0, 1.0], [0.0, 0.0], [6.0, 0.0]])
     levels = Levels(rates, np.ones((3, 2)), rates, np.zeros((3, 1)))
     np.testing.assert_allclose(levels.shares, [[0.75, 0.25], [0.9, 0.1], [1.0, 0.0]])
+
+
+def test_a_limit_whose_error_reaches_without_bound_is_reported() -> None:
+    """A disk that hardly works has draws without any demand: no end of what it carries."""
+    assert _carried({"value": 3571.4, "low": 1200.0, "high": None}) == "3,600 [1,200, unbounded]"
+    assert _carried({"value": 3571.4, "low": None, "high": None}) == "3,571 [unbounded, unbounded]"
+
+
+def test_errors_of_a_network_have_the_ends_of_what_was_measured_or_predicted() -> None:
+    """By hand: 9 against 8 to 12 is 9 / 12 - 1 to 9 / 8 - 1; a band of 9 to 11 against 8 is 9 / 8 - 1 to 11 / 8 - 1."""
+    assert _error_against((8.0, 12.0), 9.0) == (-0.25, 0.125)
+    assert _error_against((None, 12.0), 9.0) == (-0.25, None)
+    assert error_of_band((9.0, 11.0), 8.0) == (0.125, 0.375)

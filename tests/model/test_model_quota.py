@@ -26,7 +26,7 @@ def test_in_a_short_period_it_is_a_slow_server(cpus: float, utilization: float) 
 
 @pytest.mark.parametrize(
     ("cpus", "most"),
-    # What the steps of a period cost in accuracy, by the part of a CPU.
+    # Loss of accuracy by the steps of a period, by the part of a CPU.
     [(0.1, 0.05), (0.25, 0.08), (0.5, 0.14), (0.9, 0.23)],
 )
 @pytest.mark.parametrize("periods", [0.5, 2.0, 8.0, 20.0])
@@ -34,26 +34,26 @@ def test_in_a_short_period_it_is_a_slow_server(cpus: float, utilization: float) 
 def test_between_them_it_answers_as_a_simulation_does(
     cpus: float, most: float, periods: float, utilization: float
 ) -> None:
-    told = Quota(cpus, period_s=periods).residence(1.0, utilization)
+    found = Quota(cpus, period_s=periods).residence(1.0, utilization)
     seen = open_station(cpus, periods, cpus, rate=utilization, count=150_000, seed=11)
-    assert told == pytest.approx(seen, rel=most)
+    assert found == pytest.approx(seen, rel=most)
 
 
 def test_it_is_never_slower_than_a_slow_server_nor_faster_than_the_work_takes() -> None:
     for cpus in (0.05, 0.3, 0.95):
         for demand in (1e-4, 0.01, 0.3, 20.0):
             for utilization in (0.0, 0.01, 0.4, 0.93, 0.99):
-                told = Quota(cpus).residence(demand, utilization)
-                assert told <= demand / (1 - utilization) * (1 + 1e-9)
-                assert told >= 0.92 * cpus * demand
+                found = Quota(cpus).residence(demand, utilization)
+                assert found <= demand / (1 - utilization) * (1 + 1e-9)
+                assert found >= 0.92 * cpus * demand
 
 
-def test_many_are_told_as_one_by_one() -> None:
+def test_many_are_computed_as_one_by_one() -> None:
     quota = Quota(0.2)
     demands, used = np.array([[0.01, 0.03, 0.4]]), np.array([[0.2], [0.7]])
-    told = quota.spared(demands, used)
-    assert told.shape == (2, 3)
-    for (row, column), value in np.ndenumerate(told):
+    found = quota.spared(demands, used)
+    assert found.shape == (2, 3)
+    for (row, column), value in np.ndenumerate(found):
         assert value == pytest.approx(float(quota.spared(demands[0, column], used[row, 0])), rel=1e-12)
 
 
@@ -66,7 +66,7 @@ def test_what_is_no_part_of_a_cpu_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("cpus", "demand_s", "most"),
-    # Demands of two periods, half a period, and a tenth of one, whose queue at the knee is told a quarter too short.
+    # Demands of two periods, half a period, and a tenth of one, whose queue at the knee is a quarter too short.
     [(0.1, 0.2, 0.05), (0.1, 0.05, 0.12), (0.5, 0.01, 0.25)],
 )
 @pytest.mark.parametrize("users", [5, 12, 20, 60])

@@ -1,4 +1,4 @@
-"""Which tiers share CPUs, by what their runs declare and what limits them."""
+"""Tiers that share CPUs, by the declarations of their runs and by their limits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from towtank.model.fitting.measured import Resource, _resources
 
 def resources(pinned: list[int], **tiers: tuple[float, str | None]) -> list[Resource]:
     run: Any = SimpleNamespace(manifest={"tiers": {name: {"cpus": pinned} for name in tiers}})
-    told = {name: {"cpus_allotted": cpus, "cpu_control_group": group} for name, (cpus, group) in tiers.items()}
-    return _resources([run], [{"tiers": told}])
+    found = {name: {"cpus_allotted": cpus, "cpu_control_group": group} for name, (cpus, group) in tiers.items()}
+    return _resources([run], [{"tiers": found}])
 
 
 def test_tiers_in_control_groups_of_their_own_do_not_share_cpus() -> None:

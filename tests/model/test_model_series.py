@@ -20,7 +20,7 @@ SECONDS = 4
 
 
 def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
-    """Two parts of a tier, one of them not observed, and disks of which only some are there at the end."""
+    """Make two parts of a tier, one of them not observed, and disks of which only some exist at the end."""
     parts = [SimpleNamespace(name="database"), SimpleNamespace(name="unseen")]
     tracks = {name: SimpleNamespace(by_bin=lambda *_, name=name: np.array(disks[name])) for name in disks}
     return SimpleNamespace(
@@ -35,7 +35,7 @@ def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
     )
 
 
-def test_busy_time_is_told_by_resource_part_and_disk() -> None:
+def test_busy_time_is_reported_by_resource_part_and_disk() -> None:
     """Half a CPU by quota: 0.3 s of CPU time keep its one server busy for 0.6 s."""
     starts = np.arange(SECONDS, dtype=float)
     measurement = SimpleNamespace(starts=starts, ends=starts + 1, lengths=np.ones(SECONDS))
@@ -92,7 +92,7 @@ def test_a_line_that_most_points_lie_on_is_left_as_it_is() -> None:
     assert huber(design, np.array([1.0, 3.0, 5.0, 99.0]), start) == pytest.approx(start)
 
 
-def test_busy_time_of_servers_is_told_in_cpus() -> None:
+def test_busy_time_of_servers_is_reported_in_cpus() -> None:
     """A server that is half a CPU, and busy for 1.2 of 2 s, used 0.6 s of a CPU."""
     run = run_series("r1", {"a": [4, 2], "rare": [1, 0]}, [1.2, 0.4])
     stations = (Station("cpu", 1, ("content",), 0.5), Station("disk vda", 1, ()))

@@ -1,11 +1,14 @@
-"""What limits a system, told from numbers that only one kind of limit moves."""
+"""Kind of limit of a system, by numbers that only one kind of limit moves."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from towtank.model.closed_percentiles import repairman_moments
 from towtank.model.fitting.measured import Configuration, Resource
 from towtank.model.fitting.shape import classify
 
@@ -15,7 +18,7 @@ def estimate(value: float) -> dict[str, Any]:
 
 
 def configuration(lowest: dict[str, Any], highest: dict[str, Any]) -> Configuration:
-    """Two loads, 10 and 100 users; each told by throughput, response, cpus and what else the run saw."""
+    """Make two loads, 10 and 100 users, each with throughput, response, CPUs and further figures of the run."""
     points, runs = [], []
     for name, users, seen in (("r001", 10, lowest), ("r002", 100, highest)):
         rate = estimate(seen["x"])
@@ -32,11 +35,18 @@ def configuration(lowest: dict[str, Any], highest: dict[str, Any]) -> Configurat
             {
                 "run": name,
                 "throughput_per_s": rate,
-                "tiers": {"web": {"major_faults_per_s": seen.get("faults", 0.0)}},
+                "tiers": {
+                    "web": {"major_faults_per_s": seen.get("faults", 0.0), "cpu_control_group": seen.get("group")}
+                },
                 "host": {
                     "disks": {"sda": {"utilization": seen.get("disk", 0.01)}},
                     "pressure": {"memory_some": seen.get("memory", 0.0)},
                     "context_switches_per_s": seen.get("switches", 100.0),
+                    "throttled": {"web": seen["held_up"]} if "held_up" in seen else {},
+                },
+                "hosts": {
+                    "node": {"tiers": ["web"], "cpus_virtual": seen.get("virtual")},
+                    **({"far": {"tiers": [], "steal": 0.0, **seen["far"]}} if "far" in seen else {}),
                 },
                 "generator": {"saturated": seen.get("saturated", False), "envelope_share": seen.get("envelope")},
                 "services": {"web": {"pool_waiting": {"kind": "gauge", "mean": seen.get("waiting", 0.0)}}},
@@ -58,6 +68,15 @@ LIMITED = {"x": 60.0, "r": 0.9}
         ({**LIMITED, "cpu": 0.9, "faults": 400.0}, "memory", "web"),
         ({**LIMITED, "cpu": 1.95, "saturated": True}, "generator", None),
         ({**LIMITED, "cpu": 0.9, "envelope": 0.95}, "generator", None),
+        # A container that may use 0.9 of the two CPUs it is taken to have; a host and a container whose CPUs are known.
+        ({**LIMITED, "cpu": 0.9, "held_up": 0.6}, "quota", "web"),
+        ({**LIMITED, "cpu": 0.9, "held_up": 0.02}, "contention", None),
+        ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "virtual": 2.0}, "contention", None),
+        ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "group": "/web"}, "contention", None),
+        # The same on a machine with a probe of its own.
+        ({**LIMITED, "cpu": 0.9, "far": {"disks": {"sdb": {"utilization": 0.97}}}}, "disk", "disk sdb on far"),
+        ({**LIMITED, "cpu": 0.9, "far": {"pressure": {"memory_some": 0.5}}}, "memory", "the host on far"),
+        ({**LIMITED, "cpu": 0.9, "far": {"throttled": {"web": 0.6}}}, "quota", "web"),
         ({"x": 99.0, "r": 0.06, "cpu": 1.2}, "none", None),
     ],
 )
@@ -71,9 +90,9 @@ def test_each_kind_of_limit(highest: dict[str, Any], kind: str, resource: str | 
 
 def pool_of_ten() -> Configuration:
     """Ten connections held for 50 ms carry 200 /s: 10 users wait for none, 18 users without think time wait 40 ms."""
-    one = configuration({"x": 200.0, "r": 0.05, "cpu": 0.9}, {"x": 200.0, "r": 0.09, "cpu": 0.9})
-    one.points[0]["load"], one.points[1]["load"] = 10, 18
-    return one
+    levels = configuration({"x": 200.0, "r": 0.05, "cpu": 0.9}, {"x": 200.0, "r": 0.09, "cpu": 0.9})
+    levels.points[0]["load"], levels.points[1]["load"] = 10, 18
+    return levels
 
 
 def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_response_rises() -> None:
@@ -81,23 +100,102 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     assert found["kind"] == "contention"
     assert "44 % below the line" in found["sentence"]
     assert "no limit" not in found["sentence"]
+    # 14 users wait 20 ms. At 45 % M/M/1 would have 1.8 times its time, and two servers have 1.25 times.
+    levels = pool_of_ten()
+    levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
+    assert classify(levels)["kind"] == "contention"
+
+
+def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
+    """10 users, and many more, who think 10 s before each transaction of 50 ms, 2 ms of them on one of two CPUs."""
+    lowest = {"x": 10 / 10.05, "r": 0.05, "cpu": 0.002 * 10 / 10.05}
+    levels = configuration(lowest, {"cpu": 0.002 * highest["x"], **highest})
+    levels.points[1]["load"] = users
+    return levels
+
+
+def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_hardly_falls_short() -> None:
+    """Ten connections held for 50 ms carry 200 /s. 2,200 users who think for 10 s ask for 219 /s and wait 0.95 s:
+    throughput is only 8.6 % short, and the CPUs are 80 % idle."""
+    levels = with_think_time(2200, {"x": 200.0, "r": 2200 / 200 - 10})
+    found = classify(levels)
+    assert found["kind"] == "contention"
+    assert "response time grew by a factor of 20 and throughput is 9 % below" in found["sentence"]
+    for point in levels.points:
+        point["tiers"] = {}
+    found = classify(Configuration("all runs", {}, levels.points, resources=[], runs=levels.runs))
+    assert found["kind"] == "unknown"
+
+
+def test_changes_have_the_digits_that_their_intervals_support() -> None:
+    """Times that are known to 10 % grow 18-fold, 15.6 to 20.7; 60 of 100 /s, to 5 %, are 40 % less."""
+    levels = configuration(LOW, {**LIMITED, "cpu": 1.95})
+    for point, rate, time in zip(levels.points, (10.0, 60.0), (0.05, 0.9), strict=True):
+        whole = {"confidence": 0.95, "method": "runs", "n": 1000}
+        point["throughput_per_s"] = {"value": rate, "low": 0.95 * rate, "high": 1.05 * rate, **whole}
+        mean = {"value": time, "low": 0.9 * time, "high": 1.1 * time, **whole}
+        point["response_time_s"] = {"mean": mean}
+    found = classify(levels)
+    assert (
+        "response time grew by a factor of 18.0 [15.6, 20.7] and throughput is 40 [36, 44] % below"
+        in (found["sentence"])
+    )
+    # Errors of 10 % each add in squares in the logarithm: 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
+    ends = [18 * math.exp(sign * math.sqrt(0.02)) for sign in (-1, 1)]
+    assert found["evidence"][0]["at_highest_interval"] == pytest.approx(ends, rel=3e-4)
+    low, high = found["evidence"][1]["at_highest_interval"]
+    assert low < found["evidence"][1]["at_highest"] < high
+    assert "at_highest_interval" not in found["evidence"][2]
+
+
+def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> None:
+    """Two CPUs that are 85 % busy: as one of twice the speed, an M/M/1 has 1 / (1 - 0.85) = 6.7 times its time."""
+    rise = 1 / (1 - 0.85)
+    found = classify(with_think_time(1000, {"x": 1000 / (10 + 0.05 * rise), "r": 0.05 * rise, "cpu": 1.7}))
+    assert found["kind"] == "none"
+    document = {row["what"]: row["at_highest"] for row in found["evidence"]}
+    assert document["the same growth, at most, from queues at the observed resources"] == pytest.approx(2 * rise)
+
+
+@pytest.mark.parametrize(("servers", "users", "think"), [(1, 7, 5.0), (1, 16, 17.0), (2, 10, 5.0), (4, 5, 0.5)])
+def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: int, users: int, think: float) -> None:
+    """A closed M/M/m with S = 1: one user, and as many as keep 60 to 90 % busy. With a think time of 5 s 7 users at one
+    server wait so long that they do 25 % less than 7 times what one does, and the CPU limits nothing yet."""
+    response, _ = repairman_moments(users, 1.0, servers, think)
+    rate = users / (think + response)
+    assert 0.6 < rate / servers < 0.9
+    lowest = {"x": 1 / (think + 1), "r": 1.0, "cpu": 1 / (think + 1)}
+    levels = configuration(lowest, {"x": rate, "r": response, "cpu": rate})
+    levels.points[0]["load"], levels.points[1]["load"] = 1, users
+    levels.resources = [replace(levels.resources[0], servers=servers)]
+    found = classify(levels)
+    assert found["kind"] == "none", found["sentence"]
+    if users == 7:
+        assert "which queues at CPUs so busy explain" in found["sentence"]
+    # If response times do not account for it: users who think longer, or a generator that starts them late.
+    seen = levels.points[1]
+    seen["throughput_per_s"] = estimate(0.8 * rate)
+    assert classify(levels)["kind"] == "contention"
+    # If the CPUs are less busy than their queue would need: what holds users up is something else.
+    seen["throughput_per_s"], seen["tiers"] = estimate(rate), {"web": {"cpus_used": estimate(rate / 4)}}
+    assert classify(levels)["kind"] == ("contention" if rate * (think + 1) < 0.9 * users else "none")
 
 
 def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known() -> None:
-    one = pool_of_ten()
-    for point in one.points:
+    levels = pool_of_ten()
+    for point in levels.points:
         point["tiers"] = {}
-    found = classify(Configuration("all runs", {}, one.points, resources=[], runs=one.runs))
+    found = classify(Configuration("all runs", {}, levels.points, resources=[], runs=levels.runs))
     assert found["kind"] == "unknown"
     assert "no CPU of the system was observed" in found["sentence"]
 
 
 def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
     # An existing server: the disk of the machine is observed, the CPUs of the server are not.
-    one = configuration(LOW, {**LIMITED, "cpu": 0.9})
-    for point in one.points:
+    levels = configuration(LOW, {**LIMITED, "cpu": 0.9})
+    for point in levels.points:
         point["tiers"] = {}
-    found = classify(Configuration("all runs", {}, one.points, resources=[], runs=one.runs))
+    found = classify(Configuration("all runs", {}, levels.points, resources=[], runs=levels.runs))
     assert (found["kind"], found["resource"]) == ("unknown", None)
     assert "no CPU of the system was observed" in found["sentence"]
     assert "lock" not in found["sentence"]
@@ -110,13 +208,13 @@ def test_cpu_time_that_grows_with_the_load_is_no_plain_saturation() -> None:
     assert "takes 2.5 times the CPU time" in found["sentence"]
 
 
-def test_what_services_tell_of_waiting_is_listed() -> None:
+def test_metrics_of_waiting_in_services_are_listed() -> None:
     found = classify(configuration(LOW, {**LIMITED, "cpu": 0.5, "waiting": 37.0}))
-    told = {one["what"]: one["at_highest"] for one in found["evidence"]}
-    assert told["pool_waiting of web"] == 37.0
+    document = {evidence["what"]: evidence["at_highest"] for evidence in found["evidence"]}
+    assert document["pool_waiting of web"] == 37.0
 
 
 def test_one_load_shows_no_shape() -> None:
-    one = configuration(LOW, {**LIMITED, "cpu": 1.0})
-    one.points = one.points[:1]
-    assert classify(one)["kind"] == "unknown"
+    levels = configuration(LOW, {**LIMITED, "cpu": 1.0})
+    levels.points = levels.points[:1]
+    assert classify(levels)["kind"] == "unknown"

@@ -45,7 +45,7 @@ def estimate(value: float) -> dict[str, Any]:
 
 
 def simulated(system: dict[str, Any], users: int, folder: Path) -> dict[str, Any]:
-    """What a run of the system would show."""
+    """Simulate a run of the system."""
     path = folder / f"{users}.yaml"
     path.write_text(json.dumps({"classes": {"web": {"users": users, "think": "1 s"}}, **system}), "utf-8")
     return dict(simulate_models([load_model(path).document], FAST)["answers"][0])
@@ -107,7 +107,7 @@ def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path
 
 def test_a_lock_is_seen_by_who_waits_for_it(tmp_path: Path) -> None:
     found = classify(configuration("contention", tmp_path))
-    waiting = next(one for one in found["evidence"] if one["what"] == "lock_waiting of web")
+    waiting = next(evidence for evidence in found["evidence"] if evidence["what"] == "lock_waiting of web")
     # Nearly all of 150 users: 20 ms each under the lock, 50 a second at most, 1 s of thinking.
     assert waiting["at_highest"] == pytest.approx(150 - 50 - 1, rel=0.1)
     assert waiting["at_lowest"] < 1

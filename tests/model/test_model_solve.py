@@ -1,4 +1,4 @@
-"""Laws and brute force: what `model solve` must keep for any network."""
+"""Laws and brute force: properties of `model solve` for any network."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from towtank.errors import StudyError
 
 
 def queue_lengths(answer: dict[str, Any]) -> list[float]:
-    return [one["queue_length"] for one in answer["stations"].values()]
+    return [station["queue_length"] for station in answer["stations"].values()]
 
 
 def throughputs(answer: dict[str, Any]) -> list[float]:
-    return [one["throughput_per_s"] for one in answer["classes"].values()]
+    return [job_class["throughput_per_s"] for job_class in answer["classes"].values()]
 
 
 def sharing_network(users, think, demands, speeds, *, arrivals=(), most=0):
@@ -116,7 +116,7 @@ def test_approximations_are_near_the_exact_answer_and_all_within_bounds(seed):
     # Chandy and Neuse (1982) report errors below 1 % for the Linearizer, some per cent for Bard and Schweitzer.
     assert throughputs(linearizer) == pytest.approx(throughputs(exact), rel=0.01)
     assert throughputs(schweitzer) == pytest.approx(throughputs(exact), rel=0.06)
-    assert [one["exact"] for one in (exact, linearizer, schweitzer)] == [True, False, False]
+    assert [answer["exact"] for answer in (exact, linearizer, schweitzer)] == [True, False, False]
     for answer in (exact, linearizer, schweitzer):
         checks = answer["checks"]
         assert checks["within_bounds"] is True
@@ -132,10 +132,10 @@ def test_many_servers_approximated_are_near_the_exact_answer(seed):
 
 
 def test_servers_written_as_rates_are_the_same():
-    one = solved(closed(40, [0.3, 0.2], 1.0, servers=4))
+    reference = solved(closed(40, [0.3, 0.2], 1.0, servers=4))
     other = solved(closed(40, [0.3, 0.2], 1.0, rates=[1.0, 2.0, 3.0, 4.0]))
-    assert throughputs(one) == pytest.approx(throughputs(other), rel=1e-11)
-    assert queue_lengths(one) == pytest.approx(queue_lengths(other), rel=1e-11)
+    assert throughputs(reference) == pytest.approx(throughputs(other), rel=1e-11)
+    assert queue_lengths(reference) == pytest.approx(queue_lengths(other), rel=1e-11)
 
 
 def test_a_class_split_in_two_and_stations_in_another_order_change_nothing():
@@ -201,7 +201,7 @@ def test_a_pool_is_near_the_markov_chain(size):
     content = model({"jobs": {"users": 12, "think": 1.0}}, stations)
     content["pools"] = {"threads": {"size": size, "holds": ["cpu", "disk"]}}
     answer = solved(content)
-    # Decomposition: 1 % off here at most; nothing where the pool never limits.
+    # Decomposition: 1 % off here at most; exact if the pool never limits.
     assert throughputs(answer) == pytest.approx([rate], rel=1e-9 if size == 12 else 0.01)
     assert answer["exact"] is (size == 12)
     pool = answer["pools"]["threads"]
@@ -212,12 +212,12 @@ def test_a_pool_is_near_the_markov_chain(size):
 def test_a_pool_within_a_pool_and_of_several_classes_agree():
     stations = {"cpu": {"discipline": "ps", "servers": 2, "demand": 0.05}, "db": {"discipline": "ps", "demand": 0.04}}
     pools = {"threads": {"size": 6, "holds": ["cpu", "connections"]}, "connections": {"size": 2, "holds": ["db"]}}
-    one = solved({**model({"a": {"users": 40, "think": 0.5}}, stations), "pools": pools})
+    reference = solved({**model({"a": {"users": 40, "think": 0.5}}, stations), "pools": pools})
     halves = {"a": {"users": 20, "think": 0.5}, "b": {"users": 20, "think": 0.5}}
     two = solved({**model(halves, stations), "pools": pools})
-    assert sum(throughputs(two)) == pytest.approx(throughputs(one)[0], rel=0.05)
-    assert max(one["pools"], key=lambda name: one["pools"][name]["waiting"]) == "threads"
-    assert one["checks"]["population"] < 1e-9
+    assert sum(throughputs(two)) == pytest.approx(throughputs(reference)[0], rel=0.05)
+    assert max(reference["pools"], key=lambda name: reference["pools"][name]["waiting"]) == "threads"
+    assert reference["checks"]["population"] < 1e-9
 
 
 def test_a_pool_under_arrivals_is_refused_where_it_cannot_keep_up():
@@ -309,10 +309,10 @@ def test_no_steady_state_is_refused_with_every_station_that_has_none():
     stations = {"cpu": {"servers": 2, "demand": 1.0}, "disk": {"demand": 0.2}, "net": {"demand": 0.6}}
     with pytest.raises(StudyError) as refused:
         solved(model({"jobs": {"rate": 2.0}}, stations))
-    told = [(fault.where, fault.message) for fault in refused.value.faults]
-    assert [where for where, _ in told] == ["stations.cpu", "stations.net"]
-    assert "got 1.0000" in told[0][1]
-    assert "got 1.2000" in told[1][1]
+    found = [(fault.where, fault.message) for fault in refused.value.faults]
+    assert [where for where, _ in found] == ["stations.cpu", "stations.net"]
+    assert "got 1.0000" in found[0][1]
+    assert "got 1.2000" in found[1][1]
 
 
 def test_exact_is_refused_where_there_is_none():

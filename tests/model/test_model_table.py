@@ -1,4 +1,4 @@
-"""CSV files of other tools: what is read, and how every fault is told."""
+"""CSV files of other tools: their columns, and reports of every fault."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_think_time_for_all_rows(tmp_path: Path) -> None:
     assert points.think_s() == pytest.approx(np.array([0.25, 0.25]))
 
 
-def test_every_bad_cell_is_told_with_its_place(tmp_path: Path) -> None:
+def test_every_bad_cell_is_reported_with_its_place(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "users,throughput\n10,fast\n,20\n-5,nan\n30,40\n40,1_000\n")
     assert faults_of(path) == [
         ":2:4: throughput: must be a number above 0, got 'fast' instead",
@@ -69,13 +69,15 @@ def test_rows_of_another_length(tmp_path: Path) -> None:
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "users,throughput,p95\n1,2,3\n")
-    told = faults_of(path, Columns("user", "tput", think="5 apples"))
-    assert len(told) == 3
-    assert any(one.startswith(":1:1: --x: must be one of users, throughput, p95, got 'user' instead") for one in told)
-    assert any("--y" in one for one in told)
-    assert any("--think: must be a column of the file or a duration" in one for one in told)
+    found = faults_of(path, Columns("user", "tput", think="5 apples"))
+    assert len(found) == 3
+    assert any(
+        fault.startswith(":1:1: --x: must be one of users, throughput, p95, got 'user' instead") for fault in found
+    )
+    assert any("--y" in fault for fault in found)
+    assert any("--think: must be a column of the file or a duration" in fault for fault in found)
     three = written(tmp_path / "b.csv", "a,b,c\n1,2,3\n")
-    assert [one.split(": ")[1] for one in faults_of(three)] == ["--x", "--y"]
+    assert [fault.split(": ")[1] for fault in faults_of(three)] == ["--x", "--y"]
 
 
 def test_files_that_hold_no_table(tmp_path: Path) -> None:
@@ -86,3 +88,11 @@ def test_files_that_hold_no_table(tmp_path: Path) -> None:
     binary.write_bytes(b"users\xff\xfe,x\n1,2\n")
     assert "must be a CSV file in UTF-8" in faults_of(binary)[0]
     assert "must be a CSV file that can be read" in faults_of(tmp_path)[0]
+
+
+def test_a_cell_that_no_reader_takes_is_a_fault_of_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    for text, line in ((f"{'x' * 200_000},throughput\n1,2\n", 1), (f"users,throughput\n1,2\n{'9' * 200_000},2\n", 3)):
+        path.write_text(text)
+        with pytest.raises(StudyError, match=rf":{line}:1: must have cells of at most 131,072 characters"):
+            read_points(path, Columns())

@@ -38,14 +38,14 @@ def moves(state: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], float]]:
             found += [(put(others, ("web", name)), share / THINK_S) for name, share in SHARES.items()]
             continue
         station, name = user
-        present = sum(one is not None and one[0] == station for one in state)
+        present = sum(user is not None and user[0] == station for user in state)
         rate = min(1.0, SERVERS[station] / present) / DEMANDS_S[station][name]
         found.append((put(others, ("app", name) if station == "web" else None), rate))
     return found
 
 
-def put(others: tuple[Any, ...], one: Any) -> tuple[Any, ...]:
-    return tuple(sorted((*others, one), key=str))
+def put(others: tuple[Any, ...], user: Any) -> tuple[Any, ...]:
+    return tuple(sorted((*others, user), key=str))
 
 
 def test_throughput_and_response_by_transaction_are_those_of_the_markov_chain() -> None:
@@ -53,15 +53,15 @@ def test_throughput_and_response_by_transaction_are_those_of_the_markov_chain() 
     chances = stationary((None,) * USERS, moves)
     answer = solved(shop())
     assert answer["exact"]
-    told = answer["classes"]["users"]
-    thinking = mean(chances, lambda state: sum(one is None for one in state))
-    assert told["throughput_per_s"] == pytest.approx(thinking / THINK_S, rel=1e-9)
+    found = answer["classes"]["users"]
+    thinking = mean(chances, lambda state: sum(user is None for user in state))
+    assert found["throughput_per_s"] == pytest.approx(thinking / THINK_S, rel=1e-9)
     for name, share in SHARES.items():
-        one = told["transactions"][name]
+        figures = found["transactions"][name]
         present = mean(chances, lambda state, name=name: sum(each is not None and each[1] == name for each in state))
-        assert one["throughput_per_s"] == pytest.approx(share * thinking / THINK_S, rel=1e-9)
-        assert one["users_in_system"] == pytest.approx(present, rel=1e-9)
-        assert one["response_time_s"] == pytest.approx(present / (share * thinking / THINK_S), rel=1e-9)
+        assert figures["throughput_per_s"] == pytest.approx(share * thinking / THINK_S, rel=1e-9)
+        assert figures["users_in_system"] == pytest.approx(present, rel=1e-9)
+        assert figures["response_time_s"] == pytest.approx(present / (share * thinking / THINK_S), rel=1e-9)
 
 
 @pytest.mark.parametrize("at_once", [2, 4])
@@ -71,7 +71,7 @@ def test_how_time_is_parted_changes_nothing_for_the_class(at_once: int) -> None:
     shared = sum(share * parted["transactions"][name]["response_time_s"] for name, share in SHARES.items())
     assert shared == pytest.approx(plain["response_time_s"], rel=1e-12)
     slow, before = parted["transactions"]["buy"], plain["transactions"]["buy"]
-    # Who waits in turn waits as long as anybody else, whatever the own work.
+    # A job that waits in turn waits as long as any other, whatever its own work.
     assert slow["response_time_s"] < before["response_time_s"]
 
 
@@ -87,12 +87,12 @@ def test_the_simulator_agrees_with_the_chain() -> None:
     exact = solved(content)["classes"]["users"]
     problem = _problem(content)
     settings = SimulationSettings(precision=0.005, events=4_000_000, seed=3)
-    told = simulate_models([problem], settings)["answers"][0]["classes"]["users"]
-    low, high = told["confidence_interval"]["response_time_s"]
+    found = simulate_models([problem], settings)["answers"][0]["classes"]["users"]
+    low, high = found["confidence_interval"]["response_time_s"]
     width = high - low
     assert low - width < exact["response_time_s"] < high + width
     for name in SHARES:
-        simulated = told["transactions"][name]["response_time_s"]
+        simulated = found["transactions"][name]["response_time_s"]
         assert simulated == pytest.approx(exact["transactions"][name]["response_time_s"], rel=0.02)
 
 
@@ -134,7 +134,7 @@ def test_percentiles_of_a_class_are_those_of_the_mixture_of_its_transactions() -
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "words"),
     [
         (
             "    users: 3\n    transactions: {a: {share: 60 %}, b: {share: 30 %}}",
@@ -144,12 +144,12 @@ def test_percentiles_of_a_class_are_those_of_the_mixture_of_its_transactions() -
         ("    rate: 3 /s\n    transactions: {a: {share: 60 %}, b: {share: 40 %}}", "must be left out: an open class"),
     ],
 )
-def test_faults_of_transactions_are_told_at_their_places(tmp_path: Path, change: str, told: str) -> None:
+def test_faults_of_transactions_are_reported_at_their_places(tmp_path: Path, change: str, words: str) -> None:
     path = tmp_path / "model.yaml"
     text = f"classes:\n  web:\n{change}\nstations:\n  cpu: {{demand: 10 ms}}\n"
     path.write_text(text, "utf-8")
     with pytest.raises(StudyError) as caught:
         load_model(path)
-    found = [fault for fault in caught.value.faults if told in fault.message]
+    found = [fault for fault in caught.value.faults if words in fault.message]
     assert len(found) == 1
     assert found[0].line == 4

@@ -1,4 +1,4 @@
-"""Logs of the four collectors, recorded from a program whose allocation is known, and the page of Jetty.
+"""Logs of the four collectors, recorded from a program with known allocation, and the page of Jetty.
 
 The program made 60,000 arrays of 16,384 bytes with a header of 16 bytes, kept at most 1,200 of them in a heap of
 96 MiB, and asked for one full collection at its end; OpenJDK 17.0.15, `-Xlog:gc*=info:file=...:timenanos,level,tags`.
@@ -18,7 +18,7 @@ from towtank.observe.service_metrics import JETTY, JVM
 
 LOGS = Path(__file__).parents[1] / "data" / "gc"
 ALLOCATED = 60000 * (16384 + 16)
-# What the JVM allocated for itself at its start was some 5 MB; sizes are told in whole MiB.
+# What the JVM allocated for itself at its start was some 5 MB; the log has sizes in whole MiB.
 OWN_SHARE = 0.02
 MIB = 2**20
 PAUSES = {
@@ -51,14 +51,14 @@ def test_allocation_is_what_the_program_allocated(collector: str) -> None:
 
 
 @pytest.mark.parametrize(("collector", "after", "committed"), [("g1", 19, 74), ("parallel", 19, 93), ("z", 24, 96)])
-def test_the_heap_is_told_after_the_last_collection(collector: str, after: int, committed: int) -> None:
+def test_the_heap_is_reported_after_the_last_collection(collector: str, after: int, committed: int) -> None:
     values = read(LOGS / f"{collector}.log")
     assert values["jvm_heap_after_gc_bytes"] == after * MIB
     assert values["jvm_heap_committed_bytes"] == committed * MIB
     assert values["jvm_heap_limit_bytes"] == 96 * MIB
 
 
-def test_z_tells_the_work_beside_the_program_and_the_waits_for_memory() -> None:
+def test_z_reports_the_work_beside_the_program_and_the_waits_for_memory() -> None:
     values = read(LOGS / "z.log")
     assert values["jvm_gc_concurrent_seconds_total"] == pytest.approx(0.054355, abs=1e-9)
     assert (values["jvm_gc_stalls_total"], values["jvm_gc_stall_seconds_total"]) == (11, pytest.approx(0.051163))
@@ -117,9 +117,9 @@ def test_rounding_never_makes_the_allocation_shrink(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("collector", PAUSES)
-def test_the_table_names_what_is_told(collector: str) -> None:
-    told = {name.partition("{")[0] for name in read(LOGS / f"{collector}.log")}
-    assert told <= {metric.name for metric in JVM.metrics}
+def test_the_table_names_what_is_reported(collector: str) -> None:
+    reported = {name.partition("{")[0] for name in read(LOGS / f"{collector}.log")}
+    assert reported <= {metric.name for metric in JVM.metrics}
     assert gc_log.GcLogScraper.source == "gc_log"
 
 
@@ -151,7 +151,7 @@ statistics:
 """
 
 
-def test_jetty_tells_requests_connections_and_heap() -> None:
+def test_jetty_reports_requests_connections_and_heap() -> None:
     values = jetty.parse(PAGE)
     assert values == {
         "jetty_requests_total": 4,

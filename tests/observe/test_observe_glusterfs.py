@@ -1,4 +1,4 @@
-"""What a mount of GlusterFS 10.3 told below `.meta`, as numbers; and that a mount which hangs holds up nobody."""
+"""Files of a mount of GlusterFS 10.3 below `.meta`, as numbers; a blocked mount delays nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ store-1-0.cumulative.WRITE = 0,0,0.000,0.000,0.000
 """
 
 
-def test_calls_bytes_and_times_are_told() -> None:
+def test_calls_bytes_and_times_are_reported() -> None:
     assert parse_asked(ASKED) == {
         "glusterfs_read_bytes_total": 8192000,
         "glusterfs_written_bytes_total": 4096000,
@@ -62,7 +62,7 @@ def test_calls_to_a_server_are_those_of_all_its_parts() -> None:
 
 
 def test_what_is_no_such_text_is_a_failure() -> None:
-    with pytest.raises(ScrapeError, match=r"must tell cumulative\.data_read, got 'nothing' instead"):
+    with pytest.raises(ScrapeError, match=r"must report cumulative\.data_read, got 'nothing' instead"):
         parse_asked("nothing")
 
 
@@ -103,18 +103,18 @@ def readers(path: Path) -> list[str]:
 
 
 def test_a_mount_that_does_not_answer_is_a_failure_and_read_again_later(tmp_path: Path) -> None:
-    told = recorded(tmp_path) / ".meta/graphs/active/asked/private"
-    told.unlink()
-    os.mkfifo(told)
+    reported = recorded(tmp_path) / ".meta/graphs/active/asked/private"
+    reported.unlink()
+    os.mkfifo(reported)
     scraper = GlusterfsScraper("area", tmp_path, ["store-1-0"])
-    with pytest.raises(ScrapeError, match="the mount does not tell: no answer within 1 s"):
+    with pytest.raises(ScrapeError, match="the mount does not answer: no answer within 1 s"):
         scraper.scrape()
-    until(lambda: not readers(told))
-    told.unlink()
-    told.write_text(ASKED)
+    until(lambda: not readers(reported))
+    reported.unlink()
+    reported.write_text(ASKED)
     assert scraper.scrape()["glusterfs_written_bytes_total"] == 4096000
     scraper.close()
     nothing = GlusterfsScraper("area", tmp_path / "nothing", [])
-    with pytest.raises(ScrapeError, match="must tell"):
+    with pytest.raises(ScrapeError, match="must report"):
         nothing.scrape()
     nothing.close()

@@ -67,7 +67,7 @@ def test_a_virtual_machine_and_a_container_are_hinted_at(tmp_path: Path) -> None
     assert virtualisation(write(tmp_path, files)) == "virtual machine (KVM), container"
 
 
-def test_what_a_host_does_not_tell_is_left_out(tmp_path: Path) -> None:
+def test_what_a_host_does_not_report_is_left_out(tmp_path: Path) -> None:
     facts = host_facts(tmp_path)
     assert not {"kernel", "memory_bytes", "cpu_model", "governor", "clock_source"} & facts.keys()
     assert None not in facts.values()

@@ -1,4 +1,4 @@
-"""Status variables of MariaDB: numbers by series, named in the reference, and what is no answer."""
+"""Status variables of MariaDB: numbers by series, names in the reference, and invalid answers."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def test_variables_become_series_in_base_units() -> None:
 def test_all_that_is_asked_for_stands_in_the_reference_and_the_other_way_round() -> None:
     from towtank.observe import mariadb  # noqa: PLC0415 - its private names are needed once
 
-    told = {**dict.fromkeys(mariadb._VARIABLES, "1"), mariadb._LOOKED_FOR: "2"}
-    assert set(parse(told)) == {metric.name for metric in MARIADB.metrics}
-    assert all(f"'{name}'" in mariadb._QUERY for name in told)
+    reported = {**dict.fromkeys(mariadb._VARIABLES, "1"), mariadb._LOOKED_FOR: "2"}
+    assert set(parse(reported)) == {metric.name for metric in MARIADB.metrics}
+    assert all(f"'{name}'" in mariadb._QUERY for name in reported)
 
 
-@pytest.mark.parametrize("told", [{}, {"Uptime": "9"}, {"Questions": "many"}])
-def test_what_is_no_answer_is_told(told: dict[str, str]) -> None:
+@pytest.mark.parametrize("reported", [{}, {"Uptime": "9"}, {"Questions": "many"}])
+def test_an_invalid_answer_is_reported(reported: dict[str, str]) -> None:
     with pytest.raises(ScrapeError, match="must"):
-        parse(told)
+        parse(reported)
 
 
-def test_a_server_that_is_not_there_is_told_each_time() -> None:
+def test_an_absent_server_is_reported_each_time() -> None:
     scraper = MariadbScraper("database", "mysql://towtank@127.0.0.1:1/towtank")
     for _ in range(2):
         with pytest.raises(ScrapeError, match="OperationalError"):

@@ -1,4 +1,4 @@
-"""The tables of metrics against what is really sampled, and the page made from them."""
+"""The tables of metrics against real samples, and the page made from them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_tables_name_what_the_probe_samples() -> None:
     assert keys(sample["groups"]["content"]) == names(metrics.GROUPS) - of_limits
 
 
-def test_counters_are_told_by_their_names() -> None:
+def test_counters_are_reported_by_their_names() -> None:
     for table in metrics.TABLES:
         assert len(names(table)) == len(table.metrics), f"{table.title}: a name stands twice"
         for metric in table.metrics:

@@ -1,4 +1,4 @@
-"""The real probe beside a scraping thread: what they record, and what they tell when something breaks."""
+"""The real probe beside a scraping thread: their records, and their reports of failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE_S = 60.0
 
 
 class FakeScraper:
-    """Counts; fails where it is told to."""
+    """Counts scrapes; fails at the given ones."""
 
     source = "fake"
     kind = "fake_server"
@@ -156,7 +156,7 @@ def test_failed_scrapes_are_lines_and_harm_nobody_else(run: RunFolder) -> None:
     assert wrong.startswith("wrong: ")
 
 
-def test_a_probe_that_was_killed_is_told(run: RunFolder) -> None:
+def test_a_probe_that_was_killed_is_reported(run: RunFolder) -> None:
     with Observation(run, {}, interval_s=INTERVAL_S) as observation:
         wait_for(run, "probe", lambda documents: len(documents) > 1)
         assert observation._probe is not None
@@ -168,7 +168,7 @@ def test_a_probe_that_was_killed_is_told(run: RunFolder) -> None:
     assert len(read(run, "probe")) > 1
 
 
-def test_a_probe_that_cannot_write_tells_why(run: RunFolder) -> None:
+def test_a_probe_that_cannot_write_reports_why(run: RunFolder) -> None:
     (run.observe / "probe.ndjson").mkdir()
     with Observation(run, {}, interval_s=INTERVAL_S) as observation:
         assert observation._probe is not None

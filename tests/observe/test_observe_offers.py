@@ -1,4 +1,4 @@
-"""What a machine offers: each point that can be wanting."""
+"""The report on a machine: each point that can be missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dear statements of a private PostgreSQL, their plans, and advice where an index would help and only there."""
+"""Expensive statements of a private PostgreSQL, their plans, and advice only if an index would help."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def conclude(dsn: str, statements: list[tuple[str, str | int]]) -> dict:
-    """What is told of statements that are done between the first look and the end."""
+    """Return the conclusion about statements that run between the first scrape and the end."""
     scraper = PostgresqlScraper("database", dsn)
     try:
         scraper.scrape()
@@ -63,36 +63,36 @@ def conclude(dsn: str, statements: list[tuple[str, str | int]]) -> dict:
 
 
 def test_a_statement_that_reads_a_whole_table_for_few_rows_gets_advice(dsn: str) -> None:
-    told = conclude(dsn, [(BY_KIND, "kind 7")] * 3 + [(BY_NUMBER, 5)] * 2 + [(BY_SIZE, 10)])
-    by_query = {one["query"]: one for one in told["statements"]}
+    reported = conclude(dsn, [(BY_KIND, "kind 7")] * 3 + [(BY_NUMBER, 5)] * 2 + [(BY_SIZE, 10)])
+    by_query = {entry["query"]: entry for entry in reported["statements"]}
     kind = by_query["SELECT count(*) FROM document WHERE kind = $1"]
     assert (kind["calls"], kind["rows"]) == (3, 3)
     assert any("Seq Scan on document" in line for line in kind["plan"])
     assert any("Index" in line for line in by_query["SELECT kind FROM document WHERE number = $1"]["plan"])
-    assert told["seconds"] == pytest.approx(sum(one["seconds"] for one in told["statements"]))
+    assert reported["seconds"] == pytest.approx(sum(statement["seconds"] for statement in reported["statements"]))
     # By number there is an index; by size the planner expects a third of the rows, which is not few.
-    assert [(one["table"], one["columns"], one["queryid"]) for one in told["advice"]] == [
+    assert [(index["table"], index["columns"], index["queryid"]) for index in reported["advice"]] == [
         ("document", ["kind"], kind["queryid"])
     ]
-    advice = told["advice"][0]
+    advice = reported["advice"][0]
     assert advice["statement"] == "CREATE INDEX ON document (kind)"
     assert advice["rows"] == 20000
     assert advice["rows_kept"] == pytest.approx(100, rel=0.05)
     assert advice["sequential_scans"] >= 3
 
 
-def test_what_was_done_before_is_not_told_and_the_index_ends_the_advice(dsn: str) -> None:
+def test_earlier_statements_are_left_out_and_the_index_ends_the_advice(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as client:
         client.execute("CREATE INDEX by_kind ON document (kind)")
         try:
-            told = conclude(dsn, [(BY_KIND, "kind 7")])
+            reported = conclude(dsn, [(BY_KIND, "kind 7")])
         finally:
             client.execute("DROP INDEX by_kind")
-    assert [(one["query"], one["calls"]) for one in told["statements"]] == [
+    assert [(statement["query"], statement["calls"]) for statement in reported["statements"]] == [
         ("SELECT count(*) FROM document WHERE kind = $1", 1)
     ]
-    assert any("by_kind" in line for line in told["statements"][0]["plan"])
-    assert told["advice"] == []
+    assert any("by_kind" in line for line in reported["statements"][0]["plan"])
+    assert reported["advice"] == []
 
 
 def test_a_partial_index_that_the_generic_plan_cannot_use_ends_the_advice_where_it_is_used(dsn: str) -> None:
@@ -106,13 +106,13 @@ def test_a_partial_index_that_the_generic_plan_cannot_use_ends_the_advice_where_
             with psycopg.connect(dsn, autocommit=True) as other:
                 for _ in range(4):
                     other.execute(statement)
-            told = scraper.conclude()
+            reported = scraper.conclude()
             scraper.close()
         finally:
             client.execute("DROP INDEX of_one_kind")
-    assert told["statements"][0]["calls"] == 4
-    assert any("Seq Scan" in line for line in told["statements"][0]["plan"])
-    assert told["advice"] == []
+    assert reported["statements"][0]["calls"] == 4
+    assert any("Seq Scan" in line for line in reported["statements"][0]["plan"])
+    assert reported["advice"] == []
 
 
 def test_a_statement_without_a_plan_says_why(dsn: str) -> None:
@@ -122,10 +122,10 @@ def test_a_statement_without_a_plan_says_why(dsn: str) -> None:
         client.execute("CREATE TABLE short_lived (number integer)")
         client.execute("SELECT number FROM short_lived")
         client.execute("DROP TABLE short_lived")
-    told = {one["query"]: one for one in scraper.conclude()["statements"]}
+    reported = {statement["query"]: statement for statement in scraper.conclude()["statements"]}
     scraper.close()
-    assert "does not exist" in told["SELECT number FROM short_lived"]["no_plan_because"]
-    assert told["DROP TABLE short_lived"]["no_plan_because"] == "no statement that has a plan"
+    assert "does not exist" in reported["SELECT number FROM short_lived"]["no_plan_because"]
+    assert reported["DROP TABLE short_lived"]["no_plan_because"] == "no statement that has a plan"
 
 
 @pytest.mark.parametrize(

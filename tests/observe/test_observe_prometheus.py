@@ -82,7 +82,7 @@ def test_a_recorded_page() -> None:
 
 
 @pytest.mark.parametrize("line", ["<html>", "name", "name{a=b", 'name{a="b"}', "name x", "1name 2", "name 1 2 3"])
-def test_rubbish_is_told_with_its_line(line: str) -> None:
+def test_rubbish_is_reported_with_its_line(line: str) -> None:
     with pytest.raises(ScrapeError, match="line 2"):
         parse(f"good 1\n{line}\n")
 

@@ -1,4 +1,4 @@
-"""What servers that others wrote say of themselves: recorded answers, exact values, and what is no such answer."""
+"""Metrics of servers of others: recorded answers, exact values, and invalid answers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dripping import dripping
 from waiting import PATIENCE_S
 
 from towtank.observe import ScrapeError, haproxy, httpd, nginx, openldap, redis
+from towtank.observe.gc_log import GcCounts
 from towtank.observe.nginx import MembersLog
 from towtank.observe.scraper import series
 from towtank.observe.service_metrics import HAPROXY, HTTPD, NGINX, OPENLDAP, REDIS
@@ -82,7 +83,7 @@ def member(name: str) -> str:
     return series("balancer_member_requests_total", member=name)
 
 
-def test_httpd_tells_workers_and_members_by_name() -> None:
+def test_httpd_reports_workers_and_members_by_name() -> None:
     values = httpd.parse(HTTPD_PAGE, {"127.0.0.1:18101": "web-1"})
     assert values == {
         "httpd_requests_total": 10,
@@ -105,7 +106,7 @@ def test_httpd_tells_workers_and_members_by_name() -> None:
     assert bare(values) <= {metric.name for metric in HTTPD.metrics}
 
 
-def test_nginx_tells_connections_and_requests() -> None:
+def test_nginx_reports_connections_and_requests() -> None:
     values = nginx.parse(NGINX_PAGE)
     assert values == {
         "nginx_connections": 3,
@@ -133,7 +134,7 @@ def test_the_log_of_members_is_read_once_and_lines_in_halves_are_whole(tmp_path:
         log.counts()
 
 
-def test_haproxy_tells_members_queues_and_answers() -> None:
+def test_haproxy_reports_members_queues_and_answers() -> None:
     assert haproxy.parse_info(HAPROXY_INFO) == {
         "haproxy_connections": 2,
         "haproxy_connections_limit": 300,
@@ -151,7 +152,7 @@ def test_haproxy_tells_members_queues_and_answers() -> None:
     assert bare(values) <= {metric.name for metric in HAPROXY.metrics}
 
 
-def test_redis_tells_memory_hits_and_calls() -> None:
+def test_redis_reports_memory_hits_and_calls() -> None:
     values = redis.parse(REDIS_INFO)
     assert values == {
         "redis_clients": 2,
@@ -167,7 +168,7 @@ def test_redis_tells_memory_hits_and_calls() -> None:
     assert bare(values) <= {metric.name for metric in REDIS.metrics}
 
 
-def test_openldap_tells_operations_threads_and_pages() -> None:
+def test_openldap_reports_operations_threads_and_pages() -> None:
     values = openldap.read(LDAP_ENTRIES)
     assert values == {
         series("openldap_initiated_total", operation="search"): 5,
@@ -192,6 +193,17 @@ def test_what_is_no_status_page_is_a_failure(page: str) -> None:
         haproxy.parse_stat(page)
     with pytest.raises(ScrapeError):
         redis.parse(page)
+
+
+def test_a_table_with_an_endless_field_is_refused() -> None:
+    with pytest.raises(ScrapeError, match="must be a table, got: field larger"):
+        haproxy.parse_stat(f"# pxname,svname\nback,{'x' * 140_000}\n")
+
+
+def test_a_number_of_a_collector_without_end_is_passed_over() -> None:
+    counts = GcCounts()
+    counts.take(f"[1ns][info][gc,init] Heap Max Capacity: {'9' * 5_000}M")
+    assert counts.limit is None
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_pages_times_their_size_is_the_file(scraper: SqliteScraper) -> None:
         assert scraper.scrape()["sqlite_free_pages"] > 0
 
 
-def test_the_log_is_told_and_its_checkpoint_not_held_up(scraper: SqliteScraper) -> None:
+def test_the_log_is_measured_and_its_checkpoint_not_delayed(scraper: SqliteScraper) -> None:
     with closing(fill(scraper.path, wal=True)) as connection:
         values = scraper.scrape()
         assert values["sqlite_wal_bytes"] == scraper.path.with_name(scraper.path.name + "-wal").stat().st_size > 0

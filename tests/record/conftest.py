@@ -1,4 +1,4 @@
-"""Sites that are recorded, and what records them."""
+"""Sites that are recorded, and their recorders."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Ru
         ) -> Running:
             path = tmp_path / "recording.har"
             archive = Archive(path)
-            told: list[str] = []
-            recorder = Recorder(archive, only, told.append)
+            reported: list[str] = []
+            recorder = Recorder(archive, only, reported.append)
             trust = trust_of(str(cacert) if cacert else None, insecure=False)
             proxy = Proxy(recorder, authority if tls else None, trust, distrusted="install it", password=password)
-            running = Running(proxy, path, told)
+            running = Running(proxy, path, reported)
             ready, stop = threading.Event(), threading.Event()
 
             async def serve() -> None:

@@ -22,7 +22,7 @@ class Running:
 
     proxy: Proxy
     path: Path
-    told: list[str] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -57,7 +57,7 @@ class Bench:
     def towtank(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         process = self.start(*arguments)
-        out, errors = process.communicate(timeout=100)
+        out, errors = process.communicate(timeout=240)
         return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
 
     def start_proxy(self, *arguments: str | Path) -> tuple[subprocess.Popen[str], str]:
@@ -72,7 +72,7 @@ class Bench:
     def stop(self, process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
         """End a recording as Ctrl-C does."""
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=100)
+        out, errors = process.communicate(timeout=240)
         return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
 
     def left(self) -> list[str]:

@@ -37,7 +37,7 @@ LOGIN = """<!doctype html><title>Log in</title><form method="post" action="/logi
 
 
 class Site(ThreadingHTTPServer):
-    """The server, with what it remembers and what it was asked."""
+    """The server, with its sessions and its requests."""
 
     daemon_threads = True
 
@@ -209,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(certificate: Path | None = None) -> Iterator[Site]:
-    """Serve in threads of this process; over TLS where there is a certificate with its key."""
+    """Serve in threads of this process; over TLS if a certificate with its key is given."""
     site = Site()
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

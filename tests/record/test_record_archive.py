@@ -32,7 +32,7 @@ class _Exchange:
 
 
 def exchange(text: str) -> Exchange:
-    """As much of one as an archive looks at."""
+    """Return the part of an exchange that an archive reads."""
     return cast(Exchange, _Exchange(text))
 
 
@@ -44,7 +44,7 @@ def entries(path: Path) -> list[str]:
 
 @contextmanager
 def files_at_most(size: int) -> Iterator[None]:
-    """As if the disk were full beyond so many bytes of a file."""
+    """Limit files to so many bytes, as if the disk were full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -62,7 +62,7 @@ def test_what_was_recorded_before_the_disk_was_full_is_whole(tmp_path: Path, roo
     archive.page("second", "2026-01-01T00:00:01Z")
     with files_at_most((tmp_path / "a.har").stat().st_size + room):
         archive.add(exchange(LONG))
-        assert archive.fault.startswith(f"{tmp_path / 'a.har'} cannot be written any longer: File too large")
+        assert archive.fault.startswith(f"{tmp_path / 'a.har'} can no longer be written: File too large")
         assert entries(tmp_path / "a.har") == ["one", LONG]
         archive.close()
     assert entries(tmp_path / "a.har") == ["one", LONG]

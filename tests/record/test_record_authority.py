@@ -1,4 +1,4 @@
-"""The authority goes with its recording or is kept private for a month, and one that cannot be used is reported."""
+"""The authority ends with its recording or is kept private for a month; an unusable one is reported."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_client_that_trusts_it_trusts_its_hosts(host: str, tmp_path: Path) -> 
     assert client.version() == "TLSv1.3"
 
 
-def test_files_that_do_not_belong_together_are_told(tmp_path: Path) -> None:
+def test_files_that_do_not_belong_together_are_reported(tmp_path: Path) -> None:
     kept(tmp_path)
     (tmp_path / "ca.pem").write_bytes(new_authority().pem)
     with pytest.raises(StudyError, match="got two that do not match"):
@@ -103,7 +103,7 @@ def test_files_that_do_not_belong_together_are_told(tmp_path: Path) -> None:
         kept(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StudyError, match="must be a folder in which the certificate authority can be kept"):
         kept(tmp_path / "file" / "record")

@@ -1,4 +1,4 @@
-"""Sessions in a headless browser: pages, clicks, forms, and nothing of the browser left behind."""
+"""Sessions in a headless browser: pages, clicks, forms, and no leftovers of the browser."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def test_an_element_that_is_not_there(bench: Bench, site: Site) -> None:
     ended = bench.towtank("record", "browser", *SANDBOX, "--script", path.name, "--har", "kept.har")
     assert ended.returncode == 2
     fault = (
-        "steps.yaml:4:10: steps[1].click: must be an element to click, got '#nothing', which is not there after 10 s"
+        "steps.yaml:4:10: steps[1].click: must be an element to click, got '#nothing', which does not exist after 10 s"
     )
     assert fault in ended.stderr
-    assert "what was recorded is kept in kept.har" in ended.stderr
+    assert "the recording is kept in kept.har" in ended.stderr
     assert len(json.loads((bench.folder / "kept.har").read_text())["log"]["entries"]) >= 2
 
 

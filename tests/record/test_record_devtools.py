@@ -17,7 +17,7 @@ class _Browser:
 
     def __init__(self) -> None:
         self.reads, self.says = os.pipe()
-        self.told, self.writes = os.pipe()
+        self.reported, self.writes = os.pipe()
 
     def last_words(self) -> str:
         return "its last words"
@@ -37,5 +37,5 @@ def test_a_call_ends_where_the_browser_says_what_is_no_message(said: bytes) -> N
                 await waiting
 
     asyncio.run(run())
-    for file in (browser.reads, browser.says, browser.told, browser.writes):
+    for file in (browser.reads, browser.says, browser.reported, browser.writes):
         os.close(file)

@@ -1,4 +1,4 @@
-"""The proxy relays whatever HTTP brings, and keeps it: bodies, compression, other protocols, servers that die."""
+"""The proxy relays and records all forms of HTTP: bodies, compression, other protocols, servers that die."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def header(side: dict[str, Any], name: str) -> str:
 
 
 def talk(proxy: Running, text: bytes) -> bytes:
-    """Say something to a proxy, and hear it out."""
+    """Send bytes to a proxy; return all that it answers."""
     with socket.create_connection(proxy.proxy.address, timeout=30) as connection:
         connection.sendall(text)
         connection.shutdown(socket.SHUT_WR)
@@ -111,14 +111,14 @@ def test_of_a_big_answer_the_beginning_is_kept(site: Site, run_proxy: Start) -> 
     assert (content["size"], len(content["text"])) == (BIG_BYTES, KEPT_AT_MOST)
 
 
-def test_what_is_no_text_is_told_as_left_out(site: Site, run_proxy: Start) -> None:
+def test_a_body_that_is_no_text_is_reported_as_left_out(site: Site, run_proxy: Start) -> None:
     proxy = run_proxy()
     with client(proxy) as browser:
         browser.post(f"{site.url}/echo", content=b"\xff\x00\xfe" * 10)
         browser.post(f"{site.url}/echo", content=b"y" * (KEPT_AT_MOST + 1))
     bodies = [entry["request"]["postData"] for entry in proxy.entries(2)]
-    assert bodies[0]["_left_out"] == "a body of 30 bytes that is no text"
-    assert bodies[1]["_left_out"] == f"a body of {KEPT_AT_MOST + 1} bytes, longer than what is kept"
+    assert bodies[0]["_left_out"] == "a body of 30 bytes that is not text"
+    assert bodies[1]["_left_out"] == f"a body of {KEPT_AT_MOST + 1} bytes, longer than the part that is kept"
 
 
 def test_parts_of_an_upload_are_listed(site: Site, run_proxy: Start) -> None:
@@ -152,7 +152,7 @@ def test_a_server_that_is_not_there(run_proxy: Start) -> None:
 
 
 def test_a_server_that_restarts_between_two_requests(site: Site, run_proxy: Start) -> None:
-    """An idle connection that the server closed is no failure: the request goes out once more."""
+    """An idle connection that the server closed is no failure: the request is sent again."""
     proxy = run_proxy()
     listener = socket.create_server(("127.0.0.1", 0))
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -176,7 +176,7 @@ def _in_thread(function: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: (future.result(30), pool.shutdown())[0]
 
 
-def test_another_protocol_is_carried_and_told(site: Site, run_proxy: Start) -> None:
+def test_another_protocol_is_carried_and_reported(site: Site, run_proxy: Start) -> None:
     proxy = run_proxy()
     host = site.url.removeprefix("http://")
     with socket.create_connection(proxy.proxy.address, timeout=30) as connection:
@@ -241,8 +241,8 @@ def test_https_with_a_client_that_does_not(secure_site: Site, run_proxy: Start) 
     proxy = run_proxy()
     with client(proxy) as browser, pytest.raises(httpx.ConnectError):
         browser.get(secure_site.url)
-    until(lambda: proxy.told)
-    assert proxy.told == ["127.0.0.1: the client ended the connection in the TLS handshake: install it"]
+    until(lambda: proxy.reported)
+    assert proxy.reported == ["127.0.0.1: the client ended the connection in the TLS handshake: install it"]
     assert proxy.entries() == []
 
 
@@ -268,7 +268,7 @@ def test_only_who_gives_the_password_is_let_in(
     assert "proxy-authorization" not in {each["name"].lower() for headers in asked for each in headers}
 
 
-def test_servers_that_nobody_trusts_are_told_to_the_client(
+def test_untrusted_servers_are_reported_to_the_client(
     secure_site: Site, run_proxy: Start, authority: Authority
 ) -> None:
     proxy = run_proxy()
@@ -285,7 +285,7 @@ def test_without_an_authority_tls_is_passed_through(secure_site: Site, run_proxy
     with client(proxy, verify=trust) as browser:
         assert browser.get(f"{secure_site.url}/login").status_code == 200
     assert proxy.entries() == []
-    assert proxy.told == ["127.0.0.1: passed through, not recorded: TLS is passed through with --no-tls"]
+    assert proxy.reported == ["127.0.0.1: passed through, not recorded: TLS is passed through with --no-tls"]
 
 
 def test_other_hosts_are_relayed_and_not_kept(site: Site, secure_site: Site, run_proxy: Start, tmp_path: Any) -> None:

@@ -60,7 +60,7 @@ def test_every_fault_at_once(tmp_path: Path) -> None:
     path = write(tmp_path, BAD)
     with pytest.raises(StudyError) as caught:
         load_script(path)
-    told = [str(fault).removeprefix(f"{path}:") for fault in caught.value.faults]
+    reported = [str(fault).removeprefix(f"{path}:") for fault in caught.value.faults]
     begins = [
         "3:5: steps[0]: must be a step with the key open",
         "4:11: steps[1].open: must be an http or https URL, got 'ftp://x/' instead",
@@ -71,8 +71,8 @@ def test_every_fault_at_once(tmp_path: Path) -> None:
         "10:11: steps[6].wait: must be at most 1 h, got 2 h instead",
         "11:12: steps[7].click: must not be empty, got '' instead",
     ]
-    assert len(told) == len(begins), told
-    for line, begin in zip(told, begins, strict=True):
+    assert len(reported) == len(begins), reported
+    for line, begin in zip(reported, begins, strict=True):
         assert line.startswith(begin)
     assert check_file(path).faults == caught.value.faults
 

@@ -9,8 +9,13 @@ every value a test expects can be worked out by hand.
 from __future__ import annotations
 
 import copy
+import itertools
+import json
+from dataclasses import replace
 from typing import Any
 
+from towtank.report import runs_over_time
+from towtank.report.runs_over_time import Cell, Recorded
 from towtank.report.source import FileHash, Results, RunResult
 
 THINK_S = 1.0
@@ -109,6 +114,7 @@ def point(users: int, index: str, run: str, verdict: str) -> dict[str, Any]:
     """One point of the study summary."""
     return {
         "users": users,
+        "load": float(users),
         "runs": [run],
         "verdicts": [verdict],
         "throughput_per_s": estimate(throughput(users, index)),
@@ -287,7 +293,121 @@ def results(
         "seed": 7,
         "preset": "quick",
     }
-    return Results("content-users-1", manifest, summary, tuple(runs), (FileHash("study.json", "ab" * 32),))
+    made = Results("content-users-1", manifest, summary, tuple(runs), (FileHash("study.json", "ab" * 32),))
+    return with_recordings(made)
+
+
+def recorded(run: RunResult) -> Recorded:
+    """Responses of a run second by second: two thirds within 10 % of the mean, one third three times as long."""
+    timeline = run.summary["timeline"]
+    cells = []
+    for second, rate, mean in zip(
+        timeline["t_s"], timeline["throughput_per_s"], timeline["response_mean_s"], strict=True
+    ):
+        if rate and mean:
+            for factor, share in ((0.9, 2 / 3), (3.0, 1 / 3)):
+                cells.append(Cell(second - 1, second, mean * factor, mean * factor * 1.33, rate * share))
+    return Recorded(tuple(cells))
+
+
+def with_recordings(made: Results) -> Results:
+    """The results with the recordings of the runs that are drawn over time."""
+    return replace(made, recorded={run.run_id: recorded(run) for run in runs_over_time.drawn(made)})
+
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&{{ 7*7 }}"
+"""A name that closes what it may stand in, and begins something else."""
+
+
+def hostile(evil: str = EVIL) -> Results:
+    """A study in which every name that a user can choose is hostile."""
+    made = results()
+    document = json.dumps([made.manifest, made.summary, [(r.run_id, r.manifest, r.summary) for r in made.runs]])
+    for name in (
+        "content-users",
+        "Content server: users and the search index",
+        "open_all_searches",
+        "present",
+    ):
+        document = document.replace(name, json.dumps(evil)[1:-1])
+    manifest, summary, runs = json.loads(document)
+    kept = tuple(replace(run, manifest=m, summary=s) for run, (_, m, s) in zip(made.runs, runs, strict=True))
+    return replace(made, name=evil, manifest=manifest, summary=summary, runs=kept)
+
+
+MANY_FACTORS = {"memory": ("1 GB", "2 GB", "4 GB", "8 GB"), "pool": ("8", "16", "32"), "index": ("present", "absent")}
+MANY_LEVELS = (30, 60, 90)
+MANY_TRANSACTIONS = 60
+
+
+def many() -> Results:
+    """A study of 24 configurations at three loads with 60 transactions; all of them share the level `disk fast`."""
+    keys = [dict(zip(MANY_FACTORS, levels, strict=True)) for levels in itertools.product(*MANY_FACTORS.values())]
+    configurations, runs = [], []
+    for number, key in enumerate(keys):
+        factors = {**key, "disk": "fast"}
+        slower = 1 + 0.1 * number
+        points = []
+        for users in MANY_LEVELS:
+            name = f"r{len(runs) + 1:03d}"
+            verdict = "suspect" if number == 5 else "invalid" if number == 7 and users == 90 else "valid"
+            made = point(users, key["index"], name, verdict)
+            mean = made["response_time_s"]["mean"]["value"] * slower
+            made["response_time_s"] = times(mean)
+            made["transactions"] = {
+                f"transaction_{index:02d}_of_the_catalogue": {
+                    "throughput_per_s": estimate(made["throughput_per_s"]["value"] / MANY_TRANSACTIONS),
+                    "mean_s": estimate(mean * (1 + index / 20) * (slower if index % 5 == 0 else 1)),
+                    "p95_s": estimate(mean * (1 + index / 20) * 2.2),
+                    "ramp_up_mean_s": mean,
+                }
+                for index in range(MANY_TRANSACTIONS)
+            }
+            points.append(made)
+            summary = run_summary(name, users, key["index"], verdict)
+            summary["factors"] = {"users": str(users), **factors}
+            summary["transactions"] = {
+                transaction: {"count": 20, "errors": 0, "share": 1 / MANY_TRANSACTIONS}
+                for transaction in made["transactions"]
+            }
+            manifest = {**run_manifest(name, len(runs) + 1, users, key["index"]), "factors": summary["factors"]}
+            runs.append(RunResult(name, manifest, summary))
+        configurations.append(
+            {
+                "key": factors,
+                "label": ", ".join(f"{factor} {level}" for factor, level in factors.items()),
+                "points": points,
+                "ideal": {"users": MANY_LEVELS[0], "per_user_per_s": throughput(30, key["index"]) / 30},
+                "limit": {"reached": False, "kind": "none", "resource": None, "evidence": "not found", **_no_knee()},
+            }
+        )
+    base = results()
+    summary = {
+        **base.summary,
+        "configurations": configurations,
+        "comparisons": [],
+        "objectives": [],
+        "demand": {},
+        "factors": [
+            {"name": "users", "levels": [str(users) for users in MANY_LEVELS], "numeric": list(MANY_LEVELS)},
+            *({"name": name, "levels": list(levels), "numeric": None} for name, levels in MANY_FACTORS.items()),
+            {"name": "disk", "levels": ["fast"], "numeric": None},
+        ],
+    }
+    study_of_many = {
+        **study(),
+        "factors": summary["factors"],
+        "mix": [
+            {"transaction": name, "group": "readers", "weight": 1.0}
+            for name in configurations[0]["points"][0]["transactions"]
+        ],
+    }
+    manifest = {**base.manifest, "study": study_of_many}
+    return with_recordings(Results("many-1", manifest, summary, tuple(runs), base.hashes))
+
+
+def _no_knee() -> dict[str, Any]:
+    return {"knee_users": None, "peak_throughput_per_s": estimate(90.0)}
 
 
 def study_summary(
@@ -308,6 +428,7 @@ def study_summary(
             "ideal": {"users": levels[0], "per_user_per_s": throughput(levels[0], index) / levels[0]},
             "limit": {
                 "reached": levels[-1] > 100,
+                "kind": "cpu" if levels[-1] > 100 else "none",
                 "resource": "content",
                 "evidence": "CPU of content at 100 %",
                 "knee_users": estimate((THINK_S + DEMAND_S[index]) / DEMAND_S[index]),
@@ -316,7 +437,7 @@ def study_summary(
         }
         for index in indices
     ]
-    factors = [copy.deepcopy(one) for one in study()["factors"]][: 1 + several]
+    factors = [copy.deepcopy(factor) for factor in study()["factors"]][: 1 + several]
     comparisons = [
         {
             "factor": "search_index",

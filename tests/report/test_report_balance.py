@@ -1,4 +1,4 @@
-"""Sections about balancers and databases: what they say of known summaries, and nothing where there is none."""
+"""Sections about balancers and databases: their content by known summaries, and no section without any."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_each_member_has_a_row_and_the_least_even_run_is_told() -> None:
 
 
 def test_advice_comes_with_its_evidence_and_statements_with_their_plans() -> None:
-    told = {"statements": [{**STATEMENT, "plan": PLAN, "no_plan_because": ""}], "advice": [ADVICE], "seconds": 4.0}
-    section = databases.build(results(databases={"database": told}))
+    recorded = {"statements": [{**STATEMENT, "plan": PLAN, "no_plan_because": ""}], "advice": [ADVICE], "seconds": 4.0}
+    section = databases.build(results(databases={"database": recorded}))
     assert section is not None
     advice = next(block for block in section.blocks if isinstance(block, Callout))
     assert advice.title == "An index may help: CREATE INDEX ON document (kind)"
@@ -95,15 +95,15 @@ def test_databases_of_both_kinds_have_a_row_each_with_what_they_counted() -> Non
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     first, second = table.rows
     assert first[3:] == ("orders", "40.0", "900", "32.0", "75.0 %", "250", "2.00 MiB/s", "0", "5")
-    assert second[3:] == ("users", "7.00", "–", "–", "–", "–", "–", "–", "–"), "what is not told is not zero"
+    assert second[3:] == ("users", "7.00", "–", "–", "–", "–", "–", "–", "–"), "what was not recorded is not zero"
 
 
 def test_long_lists_of_columns_and_values_are_left_out() -> None:
     query = (
         f"SELECT number, {', '.join(f'column_{n}' for n in range(9))} FROM document WHERE number IN ($1, $2, $3, $4)"
     )
-    told = {"statements": [{**STATEMENT, "query": query, "plan": PLAN, "no_plan_because": ""}], "seconds": 4.0}
-    section = databases.build(results(databases={"database": told}))
+    recorded = {"statements": [{**STATEMENT, "query": query, "plan": PLAN, "no_plan_because": ""}], "seconds": 4.0}
+    section = databases.build(results(databases={"database": recorded}))
     assert section is not None
     table = next(block for block in section.blocks if isinstance(block, Table))
     assert table.rows[0][0] == "SELECT number, … FROM document WHERE number IN ($1, $2, …)"
@@ -115,11 +115,11 @@ def test_without_balancers_and_databases_there_is_nothing_to_say() -> None:
 
 
 def test_services_that_users_stay_with_have_a_row_each_and_one_alone_none() -> None:
-    def told(*names: str) -> dict[str, Any]:
-        one = {"transactions": 9.0, "throughput_per_s": estimate(4.5), "share": estimate(0.5), "errors_share": 0.0}
-        return {"orders": {"members": dict.fromkeys(names, one), "even_share": 0.5, "fairness": estimate(0.9, 0.0)}}
+    def recorded(*names: str) -> dict[str, Any]:
+        member = {"transactions": 9.0, "throughput_per_s": estimate(4.5), "share": estimate(0.5), "errors_share": 0.0}
+        return {"orders": {"members": dict.fromkeys(names, member), "even_share": 0.5, "fairness": estimate(0.9, 0.0)}}
 
-    section = spread.build(results(spread=told("database-1", "database-2")))
+    section = spread.build(results(spread=recorded("database-1", "database-2")))
     assert section is not None
     table = next(block for block in section.blocks if isinstance(block, Table))
     assert [row[5] for row in table.rows] == ["database-1", "database-2"]
@@ -127,8 +127,8 @@ def test_services_that_users_stay_with_have_a_row_each_and_one_alone_none() -> N
     assert table.rows[0][4].startswith("0.9")
     assert table.rows[0][6].startswith("4.5")
     assert table.rows[1][:5] == ("",) * 5
-    many = spread.build(results(spread=told(*(f"database-{number}" for number in range(1, 41)))))
+    many = spread.build(results(spread=recorded(*(f"database-{number}" for number in range(1, 41)))))
     assert many is not None
     assert len(next(block for block in many.blocks if isinstance(block, Table)).rows) == 12
-    assert spread.build(results(spread=told("database-1"))) is None
+    assert spread.build(results(spread=recorded("database-1"))) is None
     assert spread.build(results()) is None

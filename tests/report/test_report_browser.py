@@ -3,60 +3,56 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import report_synthetic as synthetic
+from chromium import needs_chromium
+from tabs import Tab, in_a_tab
 
 from towtank.report import write
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 
 pytestmark = [pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """The page after it has loaded, and what the browser said."""
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
-    report = write(synthetic.results(verdicts={"r002": "suspect", "r003": "invalid"}), folder / "report.html")
-    return dump(report, folder / "profile")
+    return write(synthetic.results(verdicts={"r002": "suspect", "r003": "invalid"}), folder / "report.html")
 
 
-def dump(report: Path, profile: Path) -> tuple[str, str]:
-    """Load a page without any way to a network; its elements then, and what the browser logged."""
-    command = [
-        str(CHROMIUM),
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-        "--enable-logging=stderr",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        "--proxy-server=127.0.0.1:9",
-        f"--user-data-dir={profile}",
-        "--virtual-time-budget=20000",
-        "--dump-dom",
-        report.as_uri(),
-    ]
-    ended = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=90, check=True)
-    return ended.stdout, ended.stderr
+@pytest.fixture(scope="module")
+def loaded(report: Path) -> tuple[str, list[str]]:
+    """Return the page after the reader has passed by all figures, and what it logged and asked for."""
+
+    async def found(tab: Tab) -> tuple[str, list[str]]:
+        await tab.load_live(report)
+        return str(await tab.evaluate("document.documentElement.outerHTML")), [*tab.logged, *tab.requested]
+
+    return in_a_tab(found)
 
 
-def test_every_drawing_is_replaced_by_its_interactive_view(loaded: tuple[str, str]) -> None:
+def test_every_drawing_is_replaced_by_its_interactive_view(loaded: tuple[str, list[str]]) -> None:
     dom, _ = loaded
     figures = re.findall(r'<figure id="figure-[a-z-]+"[^>]*data-live[^>]*>', dom)
-    assert len(figures) == 7
+    assert len(figures) == 9
     assert all('class="is-live"' in figure for figure in figures)
     assert len(re.findall(r'<div class="live[^"]*"[^>]*>.*?<svg', dom, re.DOTALL)) >= 7
 
 
-def test_page_logs_no_fault_and_no_refused_request(loaded: tuple[str, str]) -> None:
-    _, log = loaded
-    assert [line for line in log.splitlines() if "CONSOLE" in line or "Refused to" in line] == []
+def test_page_logs_no_fault_and_asks_for_nothing(loaded: tuple[str, list[str]]) -> None:
+    assert loaded[1] == []
+
+
+def test_views_are_made_when_the_reader_comes_near_them(report: Path) -> None:
+    async def found(tab: Tab) -> tuple[list[str], int]:
+        await tab.look(1280)
+        await tab.load(report)
+        await tab.until("document.querySelector('figure.is-live')")
+        first = await tab.evaluate("[...document.querySelectorAll('figure.is-live')].map((figure) => figure.id)")
+        await tab.load_live(report)
+        return first, int(await tab.evaluate("document.querySelectorAll('figure.is-live').length"))
+
+    first, in_the_end = in_a_tab(found)
+    assert first[0] == "figure-throughput"
+    assert len(first) < in_the_end

@@ -1,9 +1,10 @@
-"""The report's sections on the model: figures by value and drawn, tables, and a line where there is no model."""
+"""The report's sections on the model: figures by value and drawn, tables, and a line without a model."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,9 +13,10 @@ import pytest
 import report_synthetic as synthetic
 from results_1 import copy_of_results_1
 
-from towtank.report.content import capacity_model, demand_table, limits, model_trust
+from towtank.estimates import FEW_DIGITS
+from towtank.report.content import capacity_model, demand_table, limits, misfits, model_trust
 from towtank.report.document import Table
-from towtank.report.figures import capacity_curve, utilization_by_load
+from towtank.report.figures import FIGURES, MAIN, capacity_curve, residuals, utilization_by_load
 from towtank.report.html import static_svg
 from towtank.report.source import Results, load
 
@@ -32,7 +34,9 @@ def tables(section: Any) -> dict[str, Table]:
 
 
 def texts(svg: str) -> str:
-    return " ".join(one.text or "" for one in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"))
+    return " ".join(
+        element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    )
 
 
 def test_the_curve_has_points_bands_and_the_level_held_out(results: Results) -> None:
@@ -43,7 +47,29 @@ def test_the_curve_has_points_bands_and_the_level_held_out(results: Results) -> 
     assert sorted(set(held)) == [(72.0, "response_s"), (72.0, "throughput")]
     assert {row["load"] for row in numbers.predicted} == {72.0}
     assert {row["kind"] for row in numbers.knees} >= {"model"}
-    assert all(row["low_95"] <= row["low_80"] <= row["median"] for row in numbers.curve)
+    assert all(row["low_95"] <= row["low_80"] <= row["fitted"] for row in numbers.curve)
+    # A closed curve approaches its limit from below: both are of the same parameters.
+    limits = {each["label"]: each["limit_throughput"] for each in results.model["configurations"]}
+    tops = [row for row in numbers.curve if row["quantity"] == "throughput" and row["load"] == 90]
+    assert len(tops) == len(limits) == 2
+    assert all(row["fitted"] <= limits[row["configuration"]] for row in tops)
+
+
+_LABEL = re.compile(r'aria-label="(?![^"]*(?:-axis|egend) titled)([^"]*)"')
+_DIGITS = re.compile(r"(?<![\w#.,])[\d,]*\.\d+")
+
+
+def test_text_alternatives_have_few_digits_and_exact_loads(results: Results) -> None:
+    """Of figures of the model and of the measurement; the ends of an axis belong to the picture, and have more."""
+    many = synthetic.results((30, 60, 1234))
+    makers = [capacity_curve.figure, utilization_by_load.figure, residuals.figure, *(make for _, make in FIGURES)]
+    figures = [make(results) for make in makers] + [make(many) for _, make in (MAIN, *FIGURES)]
+    labels = [label for figure in figures if figure for label in _LABEL.findall(static_svg(figure.spec or {}))]
+    assert len(labels) > 500
+    assert any(label.startswith("virtual users: 1,234;") for label in labels)
+    numbers = [number for label in labels for number in _DIGITS.findall(label)]
+    long = [number for number in numbers if len(re.sub(r"[,.]", "", number).lstrip("0")) > FEW_DIGITS]
+    assert numbers and not long, [label for label in labels if any(number in label for number in long)][:3]
 
 
 def test_the_figures_are_drawn_with_their_units(results: Results) -> None:
@@ -56,19 +82,86 @@ def test_the_figures_are_drawn_with_their_units(results: Results) -> None:
     assert "content / database" in used
 
 
+def test_names_of_knees_do_not_cover_each_other(results: Results) -> None:
+    drawn = ElementTree.fromstring(static_svg(capacity_curve.draw(capacity_curve.compute(results), "users")))
+    every = drawn.iter("{http://www.w3.org/2000/svg}text")
+    names = [text for text in every if text.text in ("objective", "(D + Z) / D_max")]
+    places = [tuple(map(float, re.findall(r"[\d.]+", text.get("transform", ""))[:2])) for text in names]
+    # 10 px letters are some 5 px wide and 12 px high.
+    near = [
+        (first, second)
+        for number, first in enumerate(places)
+        for second in places[number + 1 :]
+        if abs(first[0] - second[0]) < 5 * 12 and abs(first[1] - second[1]) < 12
+    ]
+    assert len(names) == 3
+    assert near == []
+
+
+def fitted(*levels: tuple[float, float, float | None, float]) -> dict[str, Any]:
+    """A fit by load, throughput measured, its standard error, and throughput on the curve; users who think for 1 s."""
+    points = [
+        {"name": f"r{number}", "load": load, "throughput": seen, "standard_error": error, "fitted_throughput": curve,
+         "response_s": load / seen - 1.0, "think_s": 1.0}
+        for number, (load, seen, error, curve) in enumerate(levels)
+    ]  # fmt: skip
+    return {"label": "nodes one", "points": points}
+
+
+def test_a_curve_that_misses_a_level_by_two_standard_errors_says_so() -> None:
+    # One node of a study: 55.1 (standard error 1.59) /s at 160 users, 67.1 on the curve.
+    configuration = fitted((20, 19.2, 0.72, 18.9), (45, 41.3, 1.2, 41.2), (160, 55.1, 1.59, 67.1))
+    (callout,) = misfits.callouts([configuration])
+    said = callout.content[0][0].text
+    assert "more than two standard errors away from the throughput measured at 160; it misses 160 by +21.8 %" in said
+    assert said.endswith("What it predicts there and beyond may be off by as much or more.")
+    assert [found.is_beyond for found in residuals.misfits(configuration)] == [False, False, True]
+    last = list(residuals.misfits(configuration))[-1]
+    assert last.fitted_response_s == pytest.approx(160 / 67.1 - 1)
+
+
+def test_a_miss_says_nothing_of_higher_levels_that_the_curve_meets() -> None:
+    configuration = fitted((20, 19.2, 0.2, 25.0), (20, 19.1, 0.2, 25.0), (45, 41.3, 1.2, 41.2), (160, 55.1, 1.59, 55.0))
+    (callout,) = misfits.callouts([configuration])
+    said = callout.content[0][0].text
+    assert "measured at 20; it misses 20 by +30.9 %. What it predicts there may be off by as much." in said
+    assert "beyond" not in said
+
+
+def test_a_curve_within_its_intervals_or_without_any_is_not_blamed() -> None:
+    configuration = fitted((20, 19.2, 0.72, 18.9), (160, 55.1, None, 67.1))
+    assert list(misfits.callouts([configuration])) == []
+    assert [found.is_beyond for found in residuals.misfits(configuration)] == [False, None]
+
+
+def test_every_level_of_a_fit_stands_in_a_table(results: Results) -> None:
+    found = tables(capacity_model.build(results))["The curve at the levels that it was fitted to"]
+    modelled = [configuration for configuration in results.model["configurations"] if configuration["curve"]]
+    wanted = [row for configuration in modelled for row in configuration["points"] if row["fitted_throughput"]]
+    assert len(found.rows) == len(wanted) > 0
+    assert {row[5] for row in found.rows} <= {"yes", "no", "no error known"}
+    # What the curve gives has the digits that its band supports; so have its times, if it gives any.
+    assert all("[" in row[3] for row in found.rows)
+    assert all("[" in row[7] for row in found.rows if row[7] != "–")
+    assert any("[" in row[7] for row in found.rows)
+    low, high = wanted[0]["fitted_throughput_band_95"]
+    assert low < wanted[0]["fitted_throughput"] < high
+
+
 def test_predicted_against_measured_stands_in_a_table(results: Results) -> None:
     section = capacity_model.build(results)
     found = tables(section)
     held = found["Held-out levels: predicted by the curve against measured"]
     assert [row[1] for row in held.rows] == ["72", "72"]
-    assert all(row[4].endswith("%") and row[4][0] in "+−" for row in held.rows)
+    assert all(row[4].endswith("] %") for row in held.rows)
     assert "Knees: where the curve bends, by several definitions" in found
 
 
 def test_demands_are_told_by_resource_and_by_transaction(results: Results) -> None:
     found = tables(demand_table.build(results))
-    rows = {(row[0], row[1]) for row in found["Demands of the mean transaction by resource"].rows}
-    assert ("search_index present", "content") in rows
+    rows = {(row[0], row[1]): row for row in found["Demands of the mean transaction by resource"].rows}
+    # Demand and background have their intervals.
+    assert all("[" in cell for cell in rows["search_index present", "content"][3:5])
     by_class = found["Demands by transaction: search_index absent, content"]
     assert len(by_class.rows) == 5
 
@@ -77,13 +170,26 @@ def test_what_it_rests_on_names_assumptions_and_other_curves(results: Results) -
     found = tables(model_trust.build(results))
     assumed = " ".join(row[1] for row in found["Assumptions, and what was tested of them"].rows)
     assert "one bottleneck" in assumed
-    assert any(row[1].endswith("(chosen)") for row in found["Curves that were tried"].rows)
+    tried = found["Curves that were tried"].rows
+    assert any(row[1].endswith("(chosen)") for row in tried)
+    linear = next(row for row in tried if row[1] == "linear")
+    # Half of the width is two digits of per cent, and so are the value and its ends.
+    assert re.fullmatch(r"\+\d\d \[−?\d+,\s\d\d\] %", linear[4])
+
+
+def test_the_error_at_the_level_held_out_has_the_digits_that_its_band_supports(results: Results) -> None:
+    section = model_trust.build(results)
+    assert section is not None
+    said = re.findall(r"held-out error of the throughput \S+ \[[^]]+\] %", str(section))
+    modelled = [configuration for configuration in results.model["configurations"] if configuration["curve"]]
+    assert len(said) == sum(bool(configuration["held_out"]) for configuration in modelled) > 0
 
 
 def test_the_model_lies_in_the_results_folder(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results").path
     found = load(folder)
     kept = json.loads((folder / "model.json").read_text("utf-8"))
+    assert set(kept.pop("made_from")) == {"files", "code"}
     assert kept == found.model
     assert kept["schema"] == "towtank/capacity-model/1"
 
@@ -95,5 +201,21 @@ def test_without_a_model_a_line_says_why() -> None:
     assert capacity_model.build(bare) is None
     assert demand_table.build(bare) is None
     assert model_trust.build(bare) is None
-    told = ["".join(run.text for run in item) for item in limits.design_limits(bare)]
-    assert "No capacity model was made: a curve needs 3 load levels." in told
+    modelled = ["".join(run.text for run in item) for item in limits.design_limits(bare)]
+    assert "No capacity model was made: a curve needs 3 load levels." in modelled
+
+
+def test_points_of_suspect_runs_are_open_in_the_figures_of_the_model(results: Results) -> None:
+    suspects = {run.run_id for run in results.in_state("suspect")}
+    assert suspects
+    states = {
+        (str(configuration["label"]), point["load"]): "suspect" if point["name"] in suspects else "valid"
+        for configuration in results.model["configurations"]
+        for point in configuration["points"]
+    }
+    for rows in (capacity_curve.compute(results).measured, utilization_by_load.compute(results).measured):
+        assert {row["state"] for row in rows} == {"valid", "suspect"}
+        assert all(row["state"] == states[row["configuration"], row["load"]] for row in rows)
+    for figure in (capacity_curve.figure(results), utilization_by_load.figure(results)):
+        assert figure is not None
+        assert "Open symbols lean on a suspect run." in figure.note

@@ -8,11 +8,11 @@ from typing import Any
 import report_synthetic as synthetic
 
 from towtank.analysis import claims as analysis
+from towtank.claim_words import measured
 from towtank.report.content import build_document, claims
 from towtank.report.document import Paragraph, Table
 from towtank.report.html import render
 from towtank.report.source import Results
-from towtank.results.exports import tested
 
 WRITTEN: list[dict[str, Any]] = [
     {
@@ -48,7 +48,7 @@ WRITTEN: list[dict[str, Any]] = [
 
 def with_claims(**more: Any) -> Results:
     found = synthetic.results(**more)
-    study = {**found.study, "claims": WRITTEN}
+    study = {**found.study, "claims": WRITTEN, "run_to_run": 0.05}
     judged = analysis.judge(study, [run.summary for run in found.runs if run.summary])
     return dataclasses.replace(found, claims=judged)
 
@@ -69,14 +69,17 @@ def test_every_claim_has_its_measure_and_verdict() -> None:
     assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
     assert rows[0][1:3] == ("Without the index the system carries less.", "table 4")
     assert plain(rows[0][4]).startswith("0.62 [")
-    assert rows[0][5:] == ("< 0.9", "confirmed")
-    # 120 and 90 users come to 100 /s and 89 /s in one run each: a spread of 10 % from run to run may turn them round.
+    assert rows[0][5:] == ("< 0.9", "Confirmed. Doubt: single runs, 5 % from run to run assumed.")
+    # 120 and 90 users come to 100 /s and 89 /s in one run each: a speed that differs by 5 % from run to run may turn
+    # them round.
     assert rows[1][4] == "120 (or 90)"
-    assert rows[2][6] == "refuted"
+    assert rows[2][6].startswith("Refuted, because from users 90 to 120 it rises by ")
     # Little's law: 120 / 100 - 1 = 0.2 s.
     assert plain(rows[3][4]).startswith("200 [")
     assert plain(rows[3][4]).endswith("ms")
-    assert rows[4][6] == "not testable here: there is none"
+    assert rows[4][6] == (
+        "Not answered, because there is none. Do: compare it in a study whose system has what is missing here."
+    )
 
 
 def test_levels_behind_trends_and_places_have_a_table_of_their_own() -> None:
@@ -88,19 +91,27 @@ def test_levels_behind_trends_and_places_have_a_table_of_their_own() -> None:
 
 def test_suspect_runs_are_marked_and_named() -> None:
     found = table(with_claims(verdicts={"r004": "suspect"}))
-    assert found.rows[0][6] == "confirmed †"
+    assert found.rows[0][6] == (
+        "Confirmed †. Doubt: it leans on the suspect run r004; without it the claim cannot be tested; "
+        "single runs, 5 % from run to run assumed."
+    )
     assert found.footnotes == ("† Leans on suspect runs: r004.",)
     invalid = table(with_claims(verdicts={"r004": "invalid"})).rows[0]
-    assert invalid[6] == "not testable here: every run at search_index present, users 120 is invalid (r004)"
+    assert invalid[6] == (
+        "Not answered, because every run at search_index present, users 120 is invalid (r004). "
+        "Do: remove the cause that the verdicts of these runs give, and run the study again."
+    )
 
 
-def test_the_section_counts_and_stands_last_before_the_appendix() -> None:
+def test_the_section_counts_and_the_summary_says_how_many() -> None:
     document = build_document(with_claims())
     names = [section.name for section in document.sections if not section.appendix]
-    assert names[-1] == "claims"
+    summary = " ".join(run.text for block in document.sections[0].blocks if isinstance(block, Paragraph)
+                       for run in block.content)  # fmt: skip
+    assert "Claims.  1 confirmed, 1 refuted, 2 undecided and 1 not testable here." in summary
     (first,) = [block for block in document.sections[names.index("claims")].blocks if isinstance(block, Paragraph)]
     assert first.content[0].text.startswith(
-        "5 claims of the reference: 1 confirmed, 2 refuted, 1 undecided and 1 not testable here."
+        "5 claims of the reference: 1 confirmed, 1 refuted, 2 undecided and 1 not testable here."
     )
     page = render(dataclasses.replace(document, sections=(document.sections[names.index("claims")],)))
     assert "Without the index the system carries less." in page
@@ -108,9 +119,10 @@ def test_the_section_counts_and_stands_last_before_the_appendix() -> None:
 
 
 def test_exports_say_it_in_units() -> None:
-    told = [tested.measured(one) for one in with_claims().claims["claims"]]
-    assert told[0].startswith("0.62 (")
-    assert told[1] == "120 (or 90)"
-    assert told[2].startswith("last to first ")
-    assert told[3] == "200 (160 to 240) ms"
-    assert told[4] == "–"
+    texts = [measured(claim) for claim in with_claims().claims["claims"]]
+    assert texts[0].startswith("0.62 (")
+    assert texts[1] == "120 (or 90)"
+    assert texts[2].startswith("last to first ")
+    # Little's law: w = 1 / 6, so that 5 % of the speed are 30 % of the response time of a saturated system.
+    assert texts[3] == "200 (80 to 320) ms"
+    assert texts[4] == "–"

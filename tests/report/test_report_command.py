@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from results_1 import copy_with_model
 
 from towtank.cli import app
 from towtank.report import write, write_report
 from towtank.report.source import finite, load
 
-RESULTS = Path(__file__).parents[1] / "data" / "results-1"
 RUNS = 8
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
+def results(tmp_path: Path, kept_model: Path) -> Path:
     """A copy of the kept results folder; the analysis writes into it."""
-    return Path(shutil.copytree(RESULTS, tmp_path / "results-1"))
+    return copy_with_model(tmp_path / "results-1", kept_model)
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_results_of_a_single_run(results: Path) -> None:
         if run.name != "r004":
             shutil.rmtree(run)
     manifest = json.loads((results / "study.json").read_text())
-    manifest["design"] = [one for one in manifest["design"] if one["run"] == "r004"]
+    manifest["design"] = [planned for planned in manifest["design"] if planned["run"] == "r004"]
     (results / "study.json").write_text(json.dumps(manifest))
     text = " ".join(plain(write_report(results)).split())
     assert "1 of 1 run valid" in text
@@ -132,7 +132,7 @@ def test_runs_set_aside_are_not_shown(results: Path) -> None:
 
 
 def test_hashes_can_be_checked_by_hand(results: Path) -> None:
-    found = {one.path: one for one in load(results).hashes}
+    found = {entry.path: entry for entry in load(results).hashes}
     assert found["study.json"].sha256 == hashlib.sha256((results / "study.json").read_bytes()).hexdigest()
     run = results / "runs" / "r001"
     names = [run / "run.json", *sorted((run / "engine").iterdir()), *sorted((run / "observe").iterdir())]

@@ -1,4 +1,4 @@
-"""The report on connections: what was recorded is told, what was not takes no room."""
+"""The report on connections: what was recorded is shown, what was not takes no room."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.report.source import Results, RunResult
 TIMES = {"mean": 0.002, "p50": 0.001, "p95": 0.004, "p99": 0.005, "max": 0.006}
 
 
-def told(**changes: Any) -> dict[str, Any]:
+def counted(**changes: Any) -> dict[str, Any]:
     plain = {
         "open_mean": 8.0,
         "opened": 3,
@@ -31,7 +31,8 @@ def waits(share: float) -> dict[str, Any]:
 
 def results(*found: dict[str, Any]) -> Results:
     runs = [
-        RunResult(f"r{number:03d}", {"users": 8}, {"connections": one}) for number, one in enumerate(found, start=1)
+        RunResult(f"r{number:03d}", {"users": 8}, {"connections": failure})
+        for number, failure in enumerate(found, start=1)
     ]
     return Results("res", {}, {}, tuple(runs))
 
@@ -41,7 +42,7 @@ def columns(block: Any) -> list[str]:
 
 
 def test_without_pool_and_tls_there_are_no_columns_for_them() -> None:
-    (table,) = connections.blocks(results(told()))
+    (table,) = connections.blocks(results(counted()))
     assert columns(table) == ["Run", "Users", "Open", "Opened", "Connect"]
     assert [cell.replace("\N{NO-BREAK SPACE}", " ") for cell in table.rows[0]] == [
         "r001", "8", "8.00", "3", "2.00 ms, 5.00 ms",
@@ -49,15 +50,17 @@ def test_without_pool_and_tls_there_are_no_columns_for_them() -> None:
 
 
 def test_the_run_that_waited_most_is_told() -> None:
-    paragraph, table = connections.blocks(results(told(wait_time_s=waits(0.1)), told(wait_time_s=waits(0.3))))
+    paragraph, table = connections.blocks(results(counted(wait_time_s=waits(0.1)), counted(wait_time_s=waits(0.3))))
     assert "most in r002: 12.0 % of them, 2.00 ms on average, 5.00 ms at the 99th percentile" in str(paragraph)
     assert "30.0 % of response time" in str(paragraph)
     assert columns(table)[-3:] == ["Waited for one", "Wait", "Wait"]
 
 
 def test_tls_and_failures_are_told() -> None:
-    one = told(tls_time_s=TIMES, handshakes={"full": 1, "resumed": 10}, connect_failures={"Connection refused": 1200})
-    paragraph, table = connections.blocks(results(one))
+    recorded = counted(
+        tls_time_s=TIMES, handshakes={"full": 1, "resumed": 10}, connect_failures={"Connection refused": 1200}
+    )
+    paragraph, table = connections.blocks(results(recorded))
     assert "Connections that could not be made: 1,200 times Connection refused." in str(paragraph)
     assert "1, 10" in table.rows[0]
 

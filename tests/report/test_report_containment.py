@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_report_command import RESULTS, plain
+from results_1 import RESULTS_1
+from test_report_command import plain
 
 from towtank import containment
 from towtank.cli import app
@@ -17,7 +18,7 @@ from towtank.errors import ModelError, Stopped
 from towtank.report import html
 from towtank.report.content import SECTIONS, build_document, part_of
 from towtank.report.document import Figure
-from towtank.report.figures import FIGURES
+from towtank.report.figures import FIGURES, MAIN
 from towtank.report.source import Results, load
 
 
@@ -41,7 +42,7 @@ def towtank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of a results folder: there is no model to wait for."""
-    folder = Path(shutil.copytree(RESULTS, tmp_path_factory.mktemp("small") / "results-1"))
+    folder = Path(shutil.copytree(RESULTS_1, tmp_path_factory.mktemp("small") / "results-1"))
     for run in sorted((folder / "runs").iterdir())[2:]:
         shutil.rmtree(run)
     return folder
@@ -62,7 +63,7 @@ def break_part(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     monkeypatch.setattr(containment, "_make", make_or_fail)
 
 
-PARTS = [*(part_of(build) for build in SECTIONS), *(f"figure {what}" for what, _ in FIGURES)]
+PARTS = [*(part_of(build) for build in SECTIONS), *(f"figure {what}" for what, _ in (MAIN, *FIGURES))]
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -131,6 +132,8 @@ def test_people_find_the_report_in_the_last_line(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.html"
+    # A model that is kept is not made again.
+    (small / "model.json").unlink(missing_ok=True)
     monkeypatch.setattr(html, "static_svg", lambda spec: "<svg></svg>")
     break_part(monkeypatch, "capacity model")
     assert towtank(["report", str(small), "--out", str(out)]) == 1

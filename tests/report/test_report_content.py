@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 import pytest
 import report_synthetic as synthetic
 
+from towtank.report import format as people
+from towtank.report import objectives as outcomes
 from towtank.report.content import (
     SECTIONS,
     appendix,
     build_document,
     configuration,
     effects,
+    figures,
     generator,
     headline,
     limits,
@@ -71,6 +75,118 @@ def test_headline_is_that_of_the_analysis() -> None:
     assert "One core carries 100 transactions per second" in words(headline.build(synthetic.results()))
 
 
+def test_the_summary_asks_answers_and_shows() -> None:
+    results = synthetic.results(verdicts={"r002": "suspect", "r003": "invalid"})
+    section = headline.build(results)
+    kinds = [block.kind for block in section.blocks]
+    assert kinds[:2] == ["paragraph", "callout"]
+    assert words(section).startswith("Question.  How many users does one core carry")
+    assert [block.name for block in section.blocks if isinstance(block, Figure)] == ["throughput"]
+    assert len(section.blocks) <= 8
+
+
+def test_results_in_brief_have_a_row_for_each_configuration() -> None:
+    section = headline.build(synthetic.results(verdicts={"r004": "suspect"}))
+    (present, absent) = rows(section, "Results in brief")
+    assert present[0] == "search_index present"
+    assert present[1].endswith("†")
+    assert present[2:4] == ("120", "CPU of content")
+    assert not absent[1].endswith("†")
+
+
+def test_results_in_brief_say_why_a_value_has_no_interval() -> None:
+    def notes(low: float | None) -> tuple[str, ...]:
+        results = copy.deepcopy(synthetic.results())
+        results.summary["configurations"][0]["points"][-1]["throughput_per_s"]["low"] = low
+        (table,) = [block for block in headline.build(results).blocks
+                    if isinstance(block, Table) and block.caption == "Results in brief"]  # fmt: skip
+        return table.footnotes
+
+    assert notes(95.0) == ()
+    assert notes(None) == ("A value without brackets has no interval: too little was recorded for one.",)
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [({}, "1 met"), ({"users": 1200}, "1 met at 1,200 users"), ({"rate": 8.0}, "1 met at 8 /s")],
+)
+def test_objectives_in_brief_name_the_load_that_they_are_judged_at(scope: dict[str, float], said: str) -> None:
+    objective = {"text": "p95 < 1 s", "met": True, "seen": 0.4, "configuration": {}, **scope}
+    section = headline.build(with_summary(synthetic.results(), objectives=[objective]))
+    assert rows(section, "Results in brief")[0][-1] == said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"met": False, "holds_up_to": 48.0}, "missed; holds up to 48 users"),
+        ({"met": False, "holds_up_to": 48.0, "suspect_runs": ["r004"]}, "missed †; holds up to 48 users"),
+        ({"met": False, "holds_up_to": 8.5, "at": {"rate": 17.0}}, "missed; holds up to 8.5 /s"),
+        ({"met": False, "holds_up_to": None}, "missed; holds at no load"),
+        ({"met": False, "holds_up_to": None, "users": 72.0}, "missed"),
+        ({"met": True, "holds_up_to": 72.0}, "met"),
+        ({"met": None, "holds_up_to": None}, "not judged: no measured value decides it"),
+    ],
+)
+def test_a_missed_objective_has_the_load_up_to_which_it_holds(more: dict[str, Any], said: str) -> None:
+    objective = {"text": "p95 < 1 s", "seen": 1.9, "at": {"users": 72.0}, "configuration": {}, **more}
+    section = headline.build(with_summary(synthetic.results(), objectives=[objective]))
+    (row,) = rows(section, "Objectives of the study")
+    assert row[1] == said
+    assert ("; holds" in outcomes.line(objective)) == ("; holds" in said)
+    table = next(b for b in section.blocks if isinstance(b, Table) and b.caption == "Objectives of the study")
+    assert bool(table.footnotes) == ("†" in said)
+
+
+@pytest.mark.parametrize(
+    ("searched", "said"),
+    [
+        ({}, "objective missed beyond 430 users [410, 450]"),
+        ({"is_lower_bound": True, "high": None, "failure": None}, "not reached: 430 users or more"),
+        ({"value": None, "low": None, "high": None}, "no load that was tried passed"),
+    ],
+)
+def test_what_a_search_found_stands_in_brief(searched: dict[str, Any], said: str) -> None:
+    results = synthetic.results()
+    found = {"of": "users", "value": 430, "low": 410, "high": 450, "method": "tested bracket", "is_lower_bound": False,
+             "failure": {"kind": "objective_missed"}} | searched  # fmt: skip
+    undecided = {"kind": "undecided", "reached": None, "resource": None}
+    configuration = {**results.summary["configurations"][0], "found_limit": found, "limit": undecided}
+    (row,) = rows(headline.build(with_summary(results, configurations=[configuration])), "Results in brief")
+    assert row[3] == said
+
+
+def test_a_configuration_without_a_run_that_counts_has_no_value_in_brief() -> None:
+    verdicts = {f"r00{number}": "invalid" for number in (1, 2, 3, 4)}
+    present = rows(headline.build(synthetic.results(verdicts=verdicts)), "Results in brief")[0]
+    assert present[1:5] == ("–", "–", "not answered: no run counts", "–")
+
+
+def test_of_many_configurations_the_best_and_the_worst_are_shown_in_brief() -> None:
+    results = synthetic.results()
+    configuration = results.summary["configurations"][0]
+    many = []
+    for number in range(1, 21):
+        points = [{**point, "throughput_per_s": synthetic.estimate(float(number))} for point in configuration["points"]]
+        many.append({**configuration, "label": f"nodes {number}", "key": {"nodes": str(number)}, "points": points})
+    shown = rows(headline.build(with_summary(results, configurations=many)), "Results in brief")
+    assert [row[0] for row in shown] == [f"nodes {number}" for number in (20, 19, 18, 17, 4, 3, 2, 1)]
+
+
+def test_the_summary_names_three_doubts_and_what_to_do() -> None:
+    results = synthetic.results()
+    reasons = [
+        {"kind": f"k{number}", "level": "suspect", "message": f"doubt {number}", "hint": f"mend {number}"}
+        for number in range(5)
+    ]
+    verdict = {**results.summary["verdict"], "reasons": reasons}
+    said = words(headline.build(with_summary(results, verdict=verdict)))
+    assert "Doubt 0.   Do:  Mend 0." in said
+    assert "Doubt 2.   Do:  Mend 2." in said
+    assert "doubt 3" not in said.lower()
+    assert "2 further doubts: see what limits the conclusions." in said
+
+
 def test_headline_without_one_states_the_facts() -> None:
     results = with_summary(synthetic.results(levels=(30,), indices=("present",)), headline="")
     assert headline.headline(results) == "Of 1 run of this study, 1 could be judged and none allows a conclusion."
@@ -97,6 +213,60 @@ def test_objective_is_shown_in_its_unit() -> None:
     }
     shown = headline.build(dataclasses.replace(results, manifest=manifest))
     assert rows(shown, "Objectives")[0][1:3] == ("missed", "2.00 %")
+
+
+@pytest.mark.parametrize(
+    ("text", "seen", "expected"),
+    [
+        ("p95 < 1 s", (0.2, 0.5), ("met in all 2 configurations", "500 ms", "users 2")),
+        ("throughput > 5 /s", (9.0, 7.0), ("met in all 2 configurations", "7.00 /s", "users 2")),
+    ],
+)
+def test_an_objective_that_holds_everywhere_stands_once(
+    text: str, seen: tuple[float, float], expected: tuple[str, str, str]
+) -> None:
+    metric = "throughput" if "throughput" in text else "p95"
+    both = [
+        {"text": text, "metric": metric, "met": True, "seen": value, "at": {"users": number}}
+        for number, value in enumerate(seen, 1)
+    ]
+    section = headline.build(with_summary(synthetic.results(), objectives=both))
+    assert rows(section, "Objectives") == [(text, *expected)]
+    missed = [both[0], {**both[1], "met": False}]
+    section = headline.build(with_summary(synthetic.results(), objectives=missed))
+    assert [row[1] for row in rows(section, "Objectives")] == ["met", "missed"]
+
+
+def test_runs_with_doubts_are_drawn_over_time_the_gravest_first() -> None:
+    states = {"r001": "suspect", "r002": "suspect", "r003": "invalid", "r004": "suspect", "r005": "suspect"}
+    section = verdicts.build(synthetic.results(verdicts=states))
+    drawn = [block.name for block in section.blocks if isinstance(block, Figure)]
+    assert drawn == ["timeline-r003", "timeline-r001", "timeline-r002", "timeline-r004"]
+    assert [block for block in verdicts.build(synthetic.results()).blocks if isinstance(block, Figure)] == []
+
+
+def test_percentiles_stand_in_a_table_of_the_points_that_count() -> None:
+    results = synthetic.results(verdicts={"r001": "suspect", "r002": "invalid"})
+    shown = rows(tables.build(results), "Percentiles")
+    assert len(shown) == 7
+    point = results.configurations[0]["points"][0]["response_time_s"]
+    assert shown[0][:2] == ("search_index present", "30 †")
+    assert shown[0][2:] == (
+        *(people.seconds_estimate(point[name]).replace("\N{NO-BREAK SPACE}", " ") for name in ("p50", "p90", "p99")),
+        people.seconds(point["max"]).replace("\N{NO-BREAK SPACE}", " "),
+    )
+
+
+def test_results_without_any_interval_say_so() -> None:
+    results = synthetic.results()
+    for each_configuration in results.configurations:
+        for point in each_configuration["points"]:
+            for value in (point["throughput_per_s"], *point["response_time_s"].values()):
+                if isinstance(value, dict):
+                    value["low"] = value["high"] = None
+    said = words(tables.build(results))
+    assert "They have no intervals" in said
+    assert "confidence intervals of" not in said
 
 
 def test_question_names_factors_and_tiers() -> None:
@@ -185,8 +355,8 @@ def test_configuration_names_only_the_factors_that_a_value_goes_with() -> None:
 
 def test_cpus_of_many_tiers_have_a_table_of_their_own() -> None:
     results = synthetic.results(levels=(30,), verdicts={"r002": "invalid"})
-    for one in results.configurations:
-        for point in one["points"]:
+    for each_configuration in results.configurations:
+        for point in each_configuration["points"]:
             ((_, tier),) = point["tiers"].items()
             point["tiers"] = {"gateway": tier, "content": tier, "database": tier}
     section = tables.build(results)
@@ -197,7 +367,7 @@ def test_cpus_of_many_tiers_have_a_table_of_their_own() -> None:
 
 def test_what_no_tier_used_has_a_column_beside_the_tiers() -> None:
     results = synthetic.results(levels=(30,), indices=("present",))
-    ((point,),) = [one["points"] for one in results.configurations]
+    ((point,),) = [each_configuration["points"] for each_configuration in results.configurations]
     point["not_attributed"] = {"this_machine": {"cpus_used": {"value": 0.25}}}
     made = next(block for block in tables.build(results).blocks if isinstance(block, Table))
     assert "CPUs not attributed" in [column.title for column in made.columns]
@@ -210,7 +380,7 @@ def test_what_no_tier_used_has_a_column_beside_the_tiers() -> None:
 
 def test_transactions_that_were_over_before_the_steady_stage_have_no_rows() -> None:
     results = synthetic.results(levels=(30,), indices=("present",))
-    ((point,),) = [one["points"] for one in results.configurations]
+    ((point,),) = [each_configuration["points"] for each_configuration in results.configurations]
     point["transactions"]["log_in"] = {"throughput_per_s": synthetic.estimate(0.0), "errors_share": None}
     point["transactions"]["log_out"] = {"throughput_per_s": synthetic.estimate(0.0), "errors_share": 1.0}
     names = {row[0] for row in rows(tables.build(results), "Transactions at 30")}
@@ -231,6 +401,18 @@ def test_workload_sets_shares_measured_beside_weights() -> None:
     assert shown["view_properties"][-1].endswith("%")
     text = words(workload.build(synthetic.results()))
     assert "Think time of readers: exponential, mean 1 s." in text
+
+
+def test_a_transaction_of_two_groups_is_counted_once() -> None:
+    results = synthetic.results()
+    mix = [*results.study["mix"], {"transaction": "download", "group": "writers", "weight": 5.0}]
+    whole = dataclasses.replace(results, manifest={**results.manifest, "study": {**results.study, "mix": mix}})
+    shown = rows(workload.build(whole), "Mix of transactions")
+    downloads = [row for row in shown if row[0] == "download"]
+    assert [row[1] for row in downloads] == ["readers", "writers", "all of these"]
+    assert [row[4:] for row in downloads[:2]] == [("–", "–")] * 2
+    shares = [float(row[5].removesuffix(" %")) for row in shown if row[5] != "–"]
+    assert sum(shares) == pytest.approx(100, abs=0.1)
 
 
 def test_ramp_with_a_time_per_user_is_told_so() -> None:
@@ -393,7 +575,9 @@ def test_recorded_request_becomes_the_command() -> None:
 
 def test_sections_need_nothing_but_names() -> None:
     bare = Results("empty", {}, {}, (RunResult("r001"),))
-    made, whole = ([one.name for build in SECTIONS if (one := build(of))] for of in (bare, synthetic.results()))
+    made, whole = (
+        [configuration.name for build in SECTIONS if (configuration := build(of))] for of in (bare, synthetic.results())
+    )
     assert made == whole
     assert build_document(bare).title == "empty"
 
@@ -406,7 +590,7 @@ def test_no_section_holds_html() -> None:
 def test_effects_of_two_level_factors_have_a_section_with_shares_and_notes():
     base = synthetic.results()
     assert effects.build(base) is None
-    told = {
+    analysed = {
         "metric": "response_time_s.mean",
         "at": {"users": "60"},
         "factors": [{"name": "cpus", "levels": ["1", "2"]}, {"name": "search_index", "levels": ["present", "absent"]}],
@@ -435,7 +619,7 @@ def test_effects_of_two_level_factors_have_a_section_with_shares_and_notes():
         "error_share": 0.1,
         "spans": 12.0,
     }
-    section = effects.build(dataclasses.replace(base, summary={**base.summary, "effects": [told]}))
+    section = effects.build(dataclasses.replace(base, summary={**base.summary, "effects": [analysed]}))
     assert rows(section, "Effects on the mean of the response time at users 60") == [
         ("cpus 1 → 2", "−200 [−250, −150] ms", "50.0 %", "yes"),
         ("search_index present → absent", "10 [−40, 60] ms", "10.0 %", "no"),
@@ -443,3 +627,39 @@ def test_effects_of_two_level_factors_have_a_section_with_shares_and_notes():
         ("repetitions of the same configuration", "–", "10.0 %", "–"),
     ]
     assert "rather multiply than add" in words(section)
+
+
+def test_a_study_without_a_run_that_counts_states_no_value() -> None:
+    results = synthetic.results(verdicts={f"r{number:03d}": "invalid" for number in range(1, 9)})
+    assert "No point has a value, because no run counts." in words(tables.build(results))
+    assert "rest on a single run" not in " ".join(
+        "".join(run.text for run in item) for item in limits.design_limits(results)
+    )
+    drawn = {block.name: block for block in figures.build(results).blocks if isinstance(block, Figure)}
+    assert drawn["disk"].description.endswith(": no valid point.")
+    assert drawn["heat-map"].note.endswith("This run is invalid.")
+
+
+@pytest.mark.parametrize(
+    ("needs", "said"),
+    [
+        ([], "because too little was recorded for one."),
+        ([320], "A steady window of 320 s would probably be long enough for the one such value."),
+        ([90, 90], "A steady window of 90 s would probably be long enough for the 2 such values."),
+        (
+            [1320, 40, 90],
+            "A steady window of 90 s would probably be long enough for half of the 3 such values, one of 1,320 s for "
+            "all of them.",
+        ),
+    ],
+)
+def test_values_without_an_interval_have_the_length_that_would_give_one(needs: list[int], said: str) -> None:
+    results = synthetic.results()
+    point = results.configurations[0]["points"][-1]
+    transaction = next(iter(point["transactions"].values()))
+    bare = {"low": None, "high": None, "method": "none"}
+    for entry, needs_s in zip((point["response_time_s"], transaction, transaction), needs, strict=False):
+        name = "p99" if entry is point["response_time_s"] else "mean_s" if needs_s != needs[-1] else "p95_s"
+        entry[name] = {**entry.get(name, {"value": 1.0}), **bare, "needs_s": needs_s}
+    assert said in words(tables.build(results))
+    assert ("A steady window" in words(tables.build(results))) == bool(needs)

@@ -1,4 +1,4 @@
-"""Statements by what tells them from others: long lists are left out, and nothing else."""
+"""Shortened statements: long lists are left out, and nothing else."""
 
 from __future__ import annotations
 

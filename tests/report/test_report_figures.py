@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import report_synthetic as synthetic
 
+from towtank.report.content import figures, tables
+from towtank.report.document import Figure, Paragraph, Table
 from towtank.report.figures import (
     FIGURES,
+    MAIN,
+    answer,
     cpu_by_tier,
     disk,
+    panel,
+    percentiles,
+    residuals,
     response_time,
     scaling,
     series,
@@ -43,6 +52,12 @@ def test_throughput_gathers_points_and_the_ideal_slope() -> None:
     assert numbers.ideal["search_index absent"] == pytest.approx(1 / 1.016)
 
 
+def test_a_configuration_with_one_level_that_counts_has_no_ideal() -> None:
+    invalid = {f"r{number:03d}": "invalid" for number in range(2, len(synthetic.LEVELS) + 1)}
+    numbers = throughput.compute(synthetic.results(verdicts=invalid))
+    assert list(numbers.ideal) == ["search_index absent"]
+
+
 def test_throughput_keeps_the_interval() -> None:
     point = find(throughput.compute(synthetic.results()).points, "search_index present", 120)
     assert (point.low, point.high) == (pytest.approx(95.0), pytest.approx(105.0))
@@ -58,10 +73,64 @@ def test_scaling_is_relative_to_the_lowest_level() -> None:
     assert scaling.efficiency(numbers, top) == pytest.approx(top.value / 4)
 
 
-def test_scaling_starts_at_the_lowest_level_that_counts() -> None:
+def test_scaling_has_the_lowest_level_that_counts_in_all_configurations_as_its_base() -> None:
+    # 30 users count without the index only.
     numbers = scaling.compute(synthetic.results(verdicts={"r001": "invalid"}))
-    assert numbers.base["search_index present"] == 60
-    assert find(numbers.points, "search_index present", 60).value == pytest.approx(1.0)
+    assert numbers.common == 60
+    for label in ("search_index present", "search_index absent"):
+        assert numbers.base[label] == pytest.approx(60)
+        assert find(numbers.points, label, 60).value == pytest.approx(1.0)
+    figure = scaling.figure(synthetic.results(verdicts={"r001": "invalid"}))
+    assert figure is not None
+    assert "divided by its own value at 60, the lowest level that counts in all of them" in figure.note
+
+
+def test_scaling_needs_a_level_that_counts_in_all_configurations() -> None:
+    verdicts = dict.fromkeys(("r001", "r002", "r007", "r008"), "invalid")
+    assert scaling.figure(synthetic.results(verdicts=verdicts)) is None
+
+
+def test_scaling_needs_a_level_above_its_base() -> None:
+    """If only the highest level counts in both configurations, every line would be a single point at 1."""
+    verdicts = dict.fromkeys(("r001", "r002", "r003"), "invalid")
+    assert scaling.compute(synthetic.results(verdicts=verdicts)).common == synthetic.LEVELS[-1]
+    assert scaling.figure(synthetic.results(verdicts=verdicts)) is None
+
+
+@pytest.mark.parametrize("make", [answer.figure, scaling.figure, response_time.figure, percentiles.figure, disk.figure])
+def test_the_numbers_of_a_figure_have_no_value_of_an_invalid_run(make: Callable[[Results], Figure | None]) -> None:
+    figure = make(synthetic.results(verdicts={"r003": "invalid"}))
+    assert figure is not None
+    assert figure.table is not None
+    cells = [row for row in figure.table.rows if "invalid" in row]
+    stated = [cell for row in cells for cell in row if re.search(r"\d (?:ms|s|/s|KiB/s|%)$|\]", cell)]
+    ideal = ["89.1 /s"] if make is answer.figure else []
+    assert [cell for cell in stated if cell not in ideal] == []
+    # A cross marks it in the picture; percentiles are of what counts.
+    assert bool(cells) == (make is not percentiles.figure)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (throughput.figure, "search_index present: 100 [95, 105] /s at 120 virtual users"),
+        (response_time.figure, "mean with search_index present: 200 [190, 210] ms at 120 virtual users"),
+    ],
+)
+def test_a_point_alone_is_named_once_in_text_alternatives(make: Callable[[Results], Figure | None], said: str) -> None:
+    figure = make(synthetic.results(verdicts=dict.fromkeys(("r001", "r002", "r003"), "invalid")))
+    assert figure is not None
+    assert said in figure.description.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_scaling_has_the_intervals_of_ratios() -> None:
+    # Both have 5 % at 19 degrees of freedom, so that the ratio has some sqrt(2) times that; the base has none.
+    numbers = scaling.compute(synthetic.results())
+    top = find(numbers.points, "search_index present", 120)
+    assert top.low is not None
+    assert top.high is not None
+    assert (top.high - top.low) / 2 / top.value == pytest.approx(0.05 * 2**0.5, rel=0.06)
+    assert find(numbers.points, "search_index present", 30).low is None
 
 
 def test_response_time_has_mean_and_p95() -> None:
@@ -93,19 +162,32 @@ def test_cpu_splits_a_tier_into_its_parts_and_the_rest() -> None:
     assert numbers.capacity == 1
 
 
+def test_a_tier_with_a_limit_of_its_own_is_not_drawn_below_the_cpus_of_the_whole_system() -> None:
+    results = with_cpus(synthetic.results(), 0.5)
+    for configuration in results.summary["configurations"]:
+        for point in configuration["points"]:
+            point["tiers"]["content"]["utilization"] = 0.81
+    assert cpu_by_tier.compute(results).capacity is None
+    figure = cpu_by_tier.figure(results)
+    assert figure is not None
+    assert "content may use 0.500 CPUs and was 81.0 % busy at most." in figure.note
+    assert "of the system" not in " ".join(texts(static_svg(figure.spec or {})))
+    assert cpu_by_tier.compute(with_cpus(synthetic.results(), 1.0)).capacity == 1
+
+
 def test_cpu_of_a_tier_without_parts_stays_whole() -> None:
     results = synthetic.results()
     for configuration in results.summary["configurations"]:
         for point in configuration["points"]:
             del point["tiers"]["content"]["parts"]
-    assert {one.part for one in cpu_by_tier.compute(results).slices} == {"content"}
+    assert {part_of_cpu.part for part_of_cpu in cpu_by_tier.compute(results).slices} == {"content"}
 
 
 def test_cpu_part_above_its_tier_leaves_no_negative_rest() -> None:
     results = synthetic.results(levels=(30,))
     point = results.summary["configurations"][0]["points"][0]
     point["tiers"]["content"]["parts"]["database"]["cpus_used"] = synthetic.estimate(2.0)
-    assert min(one.cpus for one in cpu_by_tier.compute(results).slices) == 0.0
+    assert min(part_of_cpu.cpus for part_of_cpu in cpu_by_tier.compute(results).slices) == 0.0
 
 
 def test_transactions_compare_at_the_lowest_and_highest_common_load() -> None:
@@ -126,6 +208,38 @@ def test_transactions_means_by_value() -> None:
 def test_transactions_use_a_logarithmic_scale_only_when_they_must(levels: tuple[int, ...], logarithmic: bool) -> None:
     # At 30 users 128 ms to 5 ms is 26 times; at 90 users 3.52 s to 5 ms is 704 times.
     assert transactions.compute(synthetic.results(levels=levels)).logarithmic is logarithmic
+
+
+def test_transactions_at_both_loads_have_one_unit_and_one_scale() -> None:
+    numbers = transactions.compute(synthetic.results())
+    panels: Any = transactions.draw(numbers)["hconcat"]
+    axes = [panel_at_load["layer"][0]["encoding"]["x"] for panel_at_load in panels]
+    assert len(axes) == 2
+    assert axes[0]["title"] == axes[1]["title"]
+    assert axes[0]["scale"] == axes[1]["scale"]
+
+
+def with_low(low: float) -> Results:
+    """The synthetic study in which the interval of one transaction ends so far down. [s]"""
+    results = synthetic.results()
+    point = results.summary["configurations"][0]["points"][0]
+    mean = point["transactions"]["view_properties"]["mean_s"]
+    point["transactions"]["view_properties"]["mean_s"] = {**mean, "low": low}
+    return results
+
+
+@pytest.mark.parametrize(("low", "arrows", "shortest_ms"), [(0.0001, 0, 0.1), (0.0, 1, 1.0)])
+def test_no_interval_of_a_transaction_is_cut_without_a_sign(low: float, arrows: int, shortest_ms: float) -> None:
+    # Its mean is 5 ms; the longest is 7.36 s.
+    results = with_low(low)
+    numbers = transactions.compute(results)
+    spec: Any = transactions.draw(numbers)
+    low_end, _ = spec["hconcat"][0]["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert low_end == pytest.approx(shortest_ms / 1e3)
+    assert texts(static_svg(spec)).count("◂") == arrows
+    figure = transactions.figure(results)
+    assert figure is not None
+    assert ("Arrows mark intervals" in figure.note) == bool(arrows)
 
 
 def test_timeline_shows_the_valid_run_of_highest_load() -> None:
@@ -170,6 +284,32 @@ def test_invalid_runs_have_no_place_in_lines() -> None:
     assert [layer["transform"] for layer in lines] == [[{"filter": "!(datum.state === 'invalid')"}]]
 
 
+def at(load: float, value: float, state: str = "valid", half: float = 0.0) -> series.Point:
+    return series.Point("a", load, value, value - half, value + half, state, (f"r{load:g}",))
+
+
+def test_times_far_apart_have_a_logarithmic_axis_that_says_so() -> None:
+    axis = panel.time_axis("mean [ms]", [at(1, 2.0), at(2, 70.0)])
+    assert axis["title"] == "mean [ms], logarithmic"
+    assert axis["scale"] == {"type": "log", "domain": [1.0, 100.0], "clamp": True}
+    assert axis["axis"]["values"] == [1, 2, 5, 10, 20, 50, 100]
+    assert panel.time_axis("mean [ms]", [at(1, 2.0), at(2, 50.0)])["title"] == "mean [ms]"
+
+
+def test_runs_that_do_not_count_set_no_scale() -> None:
+    axis = panel.time_axis("mean [ms]", [at(1, 2.0), at(2, 10.0, half=2.0), at(3, 9000.0, "invalid")])
+    assert axis["scale"]["domainMax"] == pytest.approx(12.0 * 1.04)
+    # Alone they do: their crosses must stand somewhere.
+    assert panel.time_axis("mean [ms]", [at(3, 9000.0, "invalid")])["scale"]["domainMax"] > 9000
+
+
+def test_a_cross_tells_its_configuration_without_colour() -> None:
+    spec: Any = throughput.draw(throughput.compute(synthetic.results(verdicts={"r003": "invalid"})))
+    crossed = [layer for layer in spec["layer"] if layer.get("transform") == [{"filter": "datum.state === 'invalid'"}]]
+    assert [layer["mark"]["type"] for layer in crossed] == ["point", "text"]
+    assert "shape" in crossed[0]["encoding"]
+
+
 def test_point_is_as_weak_as_the_weakest_run_in_it() -> None:
     assert series.point_state({"verdicts": ["valid", "valid"]}) == "valid"
     assert series.point_state({"verdicts": ["valid", "suspect"]}) == "suspect"
@@ -178,7 +318,192 @@ def test_point_is_as_weak_as_the_weakest_run_in_it() -> None:
     assert series.point_state({}) == "invalid"
 
 
+def repeated() -> Results:
+    """The synthetic study with two runs at 120 users with the index, 90 and 110 transactions a second."""
+    results = synthetic.results()
+    first = next(run for run in results.runs if run.run_id == "r004")
+    second = dataclasses.replace(first, run_id="r009", summary={**first.summary, "run": "r009"})
+    runs = []
+    for run, rate in ((first, 90.0), (second, 110.0)):
+        runs.append(dataclasses.replace(run, summary={**run.summary, "throughput_per_s": synthetic.estimate(rate)}))
+    point = results.summary["configurations"][0]["points"][3]
+    point.update(runs=["r004", "r009"], verdicts=["valid", "valid"])
+    return dataclasses.replace(results, runs=tuple(run for run in results.runs if run is not first) + tuple(runs))
+
+
+def test_every_run_stands_beside_the_point_that_combines_several() -> None:
+    numbers = throughput.compute(repeated())
+    assert [(run.load, run.value, run.runs) for run in numbers.runs] == [
+        (120.0, 90.0, ("r004",)),
+        (120.0, 110.0, ("r009",)),
+    ]
+    assert throughput.compute(synthetic.results()).runs == []
+    figure = throughput.figure(repeated())
+    assert figure is not None
+    assert "Small symbols to the right of a point are its single runs." in figure.note
+
+
+def with_cpus(results: Results, cpus: float) -> Results:
+    for configuration in results.summary["configurations"]:
+        for point in configuration["points"]:
+            point["tiers"]["content"]["cpus_allotted"] = cpus
+    return results
+
+
+def test_the_bound_of_the_demands_is_the_highest_throughput() -> None:
+    # D is 10 and 16 ms, so that one CPU carries 100 and 62.5 transactions a second.
+    numbers = throughput.compute(with_cpus(synthetic.results(), 1.0))
+    assert numbers.highest == {
+        "search_index present": pytest.approx(100.0),
+        "search_index absent": pytest.approx(62.5),
+    }
+    assert texts(static_svg(throughput.draw(numbers))).count("1 / D_max") == 2
+
+
+def test_a_bound_far_above_the_measurement_is_not_drawn() -> None:
+    numbers = throughput.compute(with_cpus(synthetic.results(), 4.0))
+    assert "1 / D_max" not in texts(static_svg(throughput.draw(numbers)))
+
+
+def test_the_bound_of_the_model_replaces_that_of_the_demands() -> None:
+    results = with_cpus(synthetic.results(), 1.0)
+    model = {"configurations": [{"label": "search_index present", "refused": None, "limit_throughput": 97.0}]}
+    assert throughput.highest(dataclasses.replace(results, model=model))["search_index present"] == 97.0
+
+
+def with_objective(results: Results, **objective: Any) -> Results:
+    study = {**results.study, "objectives": [objective]}
+    return dataclasses.replace(results, manifest={**results.manifest, "study": study})
+
+
+def test_the_figure_that_answers_has_response_times_below_throughput() -> None:
+    figure = answer.figure(synthetic.results(verdicts={"r003": "invalid"}))
+    assert figure is not None
+    assert figure.title == "Throughput and mean response time against virtual users"
+    shown = texts(static_svg(figure.spec or {}))
+    assert {"throughput [1/s]", "ideal scaling", "mean response time [ms], logarithmic"} <= {*shown}
+    # Configurations are named once, invalid runs are crosses in both panels.
+    assert shown.count("search_index present") == 1
+    assert shown.count("✕") == 2
+    assert figure.table is not None
+    (row,) = [row for row in figure.table.rows if row[:2] == ("search_index absent", "120")]
+    # R = N / X - Z: 120 / 62.5 - 1 = 0.92 s.
+    assert row[3].replace("\N{NO-BREAK SPACE}", " ") == "920 [870, 970] ms"
+
+
+def test_knees_are_drawn_if_a_limit_is_reached_below_the_highest_load() -> None:
+    # (D + Z) / D is 101 users with the index and 63.5 without it, each with 5 %.
+    knees = answer.compute(synthetic.results()).knees
+    assert [(knee["configuration"], round(knee["load"], 1)) for knee in knees] == [
+        ("search_index present", 101.0),
+        ("search_index absent", 63.5),
+    ]
+    assert texts(static_svg(answer.draw(answer.compute(synthetic.results())))).count("knee") == 2
+    assert answer.compute(synthetic.results(levels=(30, 60))).knees == []
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.5, "p95 < it"), (99.0, "p95 < it (above this axis)"), (0.0001, "p95 < it (below this axis)")],
+)
+def test_the_objective_is_a_line_in_its_own_quantity_or_said_to_lie_beyond(value: float, shown: str) -> None:
+    results = with_objective(synthetic.results(), text="p95 < it", metric="p95", comparison="<", value=value)
+    numbers = answer.compute(results)
+    assert numbers.statistic == "p95"
+    assert find(numbers.times, "search_index absent", 120).value == pytest.approx(0.92 * 2.2)
+    assert shown in texts(static_svg(answer.draw(numbers)))
+
+
+@pytest.mark.parametrize(
+    "scope", [{"transaction": "view_properties"}, {"every_s": 5.0}, {"users": 60}, {"metric": "errors"}]
+)
+def test_an_objective_about_something_else_is_no_line(scope: dict[str, Any]) -> None:
+    objective: dict[str, Any] = {"text": "x", "metric": "p95", "comparison": "<", "value": 0.5, **scope}
+    numbers = answer.compute(with_objective(synthetic.results(), **objective))
+    assert (numbers.statistic, numbers.objective) == ("mean", None)
+
+
+def test_percentiles_are_those_of_the_points_that_count() -> None:
+    numbers = percentiles.compute(synthetic.results(verdicts={"r003": "invalid"}))
+    assert find(numbers.points["p99"], "search_index absent", 120).value == pytest.approx(0.92 * 3.5)
+    assert [point.load for point in numbers.points["p50"] if point.configuration == "search_index present"] == [
+        30,
+        60,
+        120,
+    ]
+
+
+def modelled(*levels: tuple[float, float, float]) -> Results:
+    """A study with a curve of one configuration: load, throughput measured and fitted; the error is 1 /s."""
+    points = [
+        {
+            "name": f"r{number:03d}",
+            "load": load,
+            "throughput": measured,
+            "fitted_throughput": fitted,
+            "standard_error": 1.0,
+            "response_s": None,
+            "think_s": None,
+        }
+        for number, (load, measured, fitted) in enumerate(levels)
+    ]
+    network = {"refused": None, "levels": [{"load": 10.0, "throughput": 10.0, "fitted_throughput": 11.0}]}
+    configuration = {"label": "a", "refused": None, "points": points, "network": network}
+    return dataclasses.replace(synthetic.results(), model={"configurations": [configuration]})
+
+
+def test_residuals_are_relative_to_the_measurement() -> None:
+    found = residuals.compute(modelled((10, 10.0, 10.5), (40, 50.0, 40.0)))
+    assert [(each.model, each.load, each.is_beyond) for each in found] == [
+        ("curve", 10, False),
+        ("curve", 40, True),
+        ("network", 10.0, False),
+    ]
+    assert [each.share for each in found] == pytest.approx([0.05, -0.2, 0.1])
+    assert [each.error for each in found] == pytest.approx([0.2, 0.04, 0.2])
+
+
+def test_residuals_are_drawn_around_zero() -> None:
+    figure = residuals.figure(modelled((10, 10.0, 10.5), (40, 50.0, 40.0)))
+    assert figure is not None
+    assert "1 of 3 residuals exceed" in figure.description
+    assert {"curve", "network"} <= {*texts(static_svg(figure.spec or {}))}
+    assert residuals.figure(synthetic.results()) is None
+
+
+@pytest.fixture(scope="module")
+def many() -> Results:
+    return synthetic.many()
+
+
+def test_many_configurations_are_rows_of_a_matrix_without_what_they_share(many: Results) -> None:
+    shown = texts(static_svg(throughput.draw(throughput.compute(many))))
+    assert "memory 1 GB, pool 8, index present" in shown
+    assert not [text for text in shown if "disk fast" in text or text.endswith("…")]
+    assert shown.count("✕") == 1
+    assert len([text for text in shown if text.endswith("†")]) == len(synthetic.MANY_LEVELS)
+
+
+def test_twelve_transactions_that_differ_most_are_drawn(many: Results) -> None:
+    numbers = transactions.compute(many)
+    # Every fifth transaction slows down with the number of the configuration a second time.
+    assert len(numbers.drawn) == transactions.DRAWN_AT_MOST
+    assert {int(name.split("_")[1]) % 5 for name in numbers.drawn} == {0}
+    figure = transactions.figure(many)
+    assert figure is not None
+    assert "48 further transactions" in figure.note
+    assert figure.table is not None
+    assert {row[0] for row in figure.table.rows} == set(numbers.drawn)
+
+
+def test_labels_that_differ_in_length_stay_whole() -> None:
+    assert panel.short_labels(["a 1, b 2", "a 1"]) == {"a 1, b 2": "a 1, b 2", "a 1": "a 1"}
+    assert panel.short_labels(["a 1"]) == {"a 1": "a 1"}
+
+
 SHAPES = {
+    "many": synthetic.many(),
+    "repeated": repeated(),
     "full": synthetic.results(),
     "marked": synthetic.results(verdicts={"r002": "suspect", "r003": "invalid"}, missing=("r007",)),
     "one level": synthetic.results(levels=(30,)),
@@ -191,7 +516,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_figure_draws_what_it_can(shape: str) -> None:
-    for _, make in FIGURES:
+    for _, make in (MAIN, *FIGURES):
         figure = make(SHAPES[shape])
         if figure is None:
             continue
@@ -203,13 +528,13 @@ def test_every_figure_draws_what_it_can(shape: str) -> None:
 
 
 def test_full_study_has_every_figure() -> None:
-    assert all(make(SHAPES["full"]) is not None for _, make in FIGURES)
+    assert all(make(SHAPES["full"]) is not None for _, make in (MAIN, *FIGURES))
 
 
 def test_vega_lite_accepts_every_specification_without_a_warning(capfd: pytest.CaptureFixture[str]) -> None:
     import vl_convert  # noqa: PLC0415
 
-    for _, make in FIGURES:
+    for _, make in (MAIN, *FIGURES):
         figure = make(SHAPES["full"])
         assert figure is not None
         vl_convert.vegalite_to_vega(figure.spec, vl_version="6.4", show_warnings=True)
@@ -276,7 +601,54 @@ def test_at_one_load_configurations_are_rows_in_their_order(module: Any) -> None
     assert drawn == ["search_index present", "search_index absent"]
 
 
-def test_one_configuration_at_one_load_stands_over_its_load() -> None:
-    figure = throughput.figure(synthetic.results(levels=(60,), indices=("present",)))
+@pytest.mark.parametrize("module", [throughput, response_time, disk, percentiles, scaling])
+def test_there_is_no_figure_of_a_single_point(module: Any) -> None:
+    one = synthetic.results(levels=(60,), indices=("present",))
+    assert module.figure(one) is None
+    section = figures.build(one)
+    texts = [run.text for block in section.blocks if isinstance(block, Paragraph) for run in block.content]
+    assert "No figure of response time: it needs two points, and the tables have the one." in texts
+
+
+def test_several_runs_at_one_load_stand_over_it_beside_their_mean() -> None:
+    results = repeated()
+    (configuration,) = results.summary["configurations"][:1]
+    configuration["points"] = configuration["points"][3:]
+    one = dataclasses.replace(results, summary={**results.summary, "configurations": [configuration]})
+    figure = throughput.figure(one)
     assert figure is not None
     assert figure.title == "Throughput against virtual users"
+
+
+def at_rates(results: Results) -> Results:
+    """The same study with arrival rates in place of users."""
+    configurations = [
+        {
+            **configuration,
+            "points": [
+                {"rate" if key == "users" else key: value for key, value in point.items()}
+                for point in configuration["points"]
+            ],
+        }
+        for configuration in results.summary["configurations"]
+    ]
+    return dataclasses.replace(
+        results, summary={**results.summary, "load_factor": "rate", "configurations": configurations}
+    )
+
+
+def test_points_of_arrival_rates_stand_at_their_rates() -> None:
+    results = at_rates(synthetic.results())
+    levels = sorted(synthetic.LEVELS)
+    for points in (
+        throughput.compute(results).points,
+        scaling.compute(results).points,
+        response_time.compute(results).points["p95"],
+        percentiles.compute(results).points["p99"],
+    ):
+        assert sorted({point.load for point in points}) == levels
+    assert cpu_by_tier.compute(results).loads == levels
+    assert transactions.compute(results).loads == [levels[0], levels[-1]]
+    found = [block for block in tables.build(results).blocks if isinstance(block, Table)]
+    assert [row[1] for row in found[0].rows[:4]] == [str(level) for level in levels]
+    assert f"Transactions at {levels[-1]} arrival rate [1/s]" in [table.caption for table in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from towtank.estimates import error_estimate
 from towtank.report import format as people
 
 
@@ -75,6 +76,15 @@ def test_a_value_that_is_not_zero_is_not_rounded_to_zero() -> None:
     assert people.plain_of({"value": 4.3, "low": 0.5, "high": 90.0}) == "4"
     # Its interval holds zero, so that nothing of it is known.
     assert people.plain_of({"value": 4.3, "low": -80.0, "high": 90.0}) == "0"
+
+
+def test_the_error_of_a_prediction_has_the_digits_that_its_band_supports() -> None:
+    # 54.1 against 54.4: -0.6 %, known to 10 % only.
+    assert people.error_of(54.1, (48.6, 59.9), 54.4) == "−1 [−11,\N{NO-BREAK SPACE}10] %"
+    assert people.error_of(105.8, (104.8, 107.4), 104.0) == "+1.7 [0.8,\N{NO-BREAK SPACE}3.3] %"
+    assert people.error_of(100.1, (80.0, 120.0), 100.0) == "0 [−20,\N{NO-BREAK SPACE}20] %"
+    assert people.error_of(330.0, (300.0, None), 312.0) == "+5.8 %"
+    assert error_estimate(330.0, None, 312.0) == "+5.8 %"
 
 
 def test_unit_of_an_interval_is_that_of_its_value() -> None:

@@ -1,4 +1,4 @@
-"""The section about hosts: numbers by value, and no section where no host has sizes of its own."""
+"""The section about hosts: numbers by value, and no section without hosts of their own sizes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def test_of_many_hosts_the_extremes_are_shown() -> None:
     assert section is not None
     given = next(block for block in section.blocks if isinstance(block, Table))
     assert [row[1] for row in given.rows] == [f"server-{number}" for number in (*range(1, 7), *range(35, 41))]
-    assert given.footnotes[-1] == "Of up to 40 hosts of a run the 12 that used the least and the most CPU are shown."
+    assert (
+        given.footnotes[-1] == "The table shows the 12 hosts with the least and the most CPU used, of up to 40 a run."
+    )
 
 
 def test_no_section_without_such_hosts() -> None:

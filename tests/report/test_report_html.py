@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import gzip
 import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 import report_synthetic as synthetic
 
+from towtank.report import html as writer
 from towtank.report.content import SECTIONS, build_document
-from towtank.report.document import Document
-from towtank.report.html import numbering, render
+from towtank.report.document import Document, Table
+from towtank.report.html import css_string, numbering, render
 from towtank.report.source import Results
+from towtank.report.theme import short
 
 # Names of XML namespaces and of the schema are identifiers: nothing is ever loaded from them.
 _IDENTIFIERS = re.compile(r"https?://(www\.w3\.org|vega\.github\.io/schema)/")
 _NO_CONTENT = {"meta", "link", "br", "hr", "img", "input"}
+# Elements of tables that HTML ends where one of these begins, or where the body of the table ends.
+_ENDED_BY_START = {"td": {"td", "tr"}, "tr": {"tr"}}
+_ENDED_BY_END = {"td": {"tbody"}, "tr": {"tbody"}}
 
 
 class Page(HTMLParser):
@@ -36,12 +43,18 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
+        self._end_cells(tag, _ENDED_BY_START)
         if tag not in _NO_CONTENT:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
+        self._end_cells(tag, _ENDED_BY_END)
         if not self.open or self.open.pop() != tag:
             self.faults.append(tag)
+
+    def _end_cells(self, tag: str, ended_by: dict[str, set[str]]) -> None:
+        while self.open and tag in ended_by.get(self.open[-1], ()):
+            self.open.pop()
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
@@ -85,8 +98,9 @@ def test_nothing_is_loaded_from_anywhere(page: Page) -> None:
         if name in ("src", "href", "xlink:href", "action", "data", "srcset", "poster") and value
     ]
     assert references
-    assert [value for value in references if not value.startswith("#")] == []
-    assert page.all("link") == []
+    icon = "data:image/svg+xml;base64,"
+    assert [value for value in references if not value.startswith(("#", icon))] == []
+    assert [each["rel"] for each in page.all("link")] == ["icon"]
     assert "@import" not in page.text
 
 
@@ -107,30 +121,91 @@ def test_the_page_runs_no_scripts_but_its_own(html: str, page: Page) -> None:
     (policy,) = [meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
     scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    assert len(scripts) == 2
+    assert len(scripts) == 3
     assert "\r" not in "".join(scripts), "browsers read it as another end of the line"
-    assert f"; script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}';" in str(policy)
+    named = " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert f"; script-src {named};" in str(policy)
 
 
 def test_every_section_is_there_in_order(page: Page) -> None:
     made = [build(synthetic.results()) for build in SECTIONS]
     names = [section.name for section in made if section is not None]
     assert [attributes["id"] for attributes in page.all("section")] == names
-    assert [attributes["href"] for attributes in page.all("a")] == [f"#{name}" for name in names]
+    contents = [attributes["href"] for attributes in page.all("a") if not attributes.get("class")]
+    assert contents == [f"#{name}" for name in names]
 
 
 def test_appendix_is_lettered(document: Document) -> None:
     numbers = numbering(document.sections)
     assert numbers["summary"] == "1"
-    assert numbers["reproducibility"] == "A"
+    assert (numbers["configuration"], numbers["audit"]) == ("A", "B")
+    assert numbers["reproducibility"] == max(numbers.values())
 
 
 def test_every_figure_has_words_picture_and_numbers(document: Document, page: Page) -> None:
     figures = page.all("figure")
-    assert len(figures) == len(document.figures()) == 8
-    pictures = [attributes for attributes in page.all("div") if attributes.get("class") == "static"]
+    assert len(figures) == len(document.figures()) == 13
+    pictures = [attributes for attributes in page.all("div") if attributes.get("class") == "picture"]
+    assert len(pictures) == 13
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in pictures)
-    assert len(page.all("details")) == sum(figure.table is not None for figure in document.figures()) == 7
+    # Pictures are described once: nothing inside of them is read out too.
+    insides = [each for each in page.all("div") if each.get("class") in ("static", "live")]
+    assert all(attributes["aria-hidden"] == "true" for attributes in insides)
+    numbers = [each["data-of"] for each in page.all("details") if each.get("class") == "numbers"]
+    assert numbers == [f"figure-{figure.name}" for figure in document.figures() if figure.table]
+
+
+def test_descriptions_are_short_enough_to_be_listened_to(document: Document, page: Page) -> None:
+    described = [each["aria-label"] or "" for each in page.all("div") if each.get("class") == "picture"]
+    assert all(0 < len(each) <= 300 for each in described)
+
+
+@pytest.mark.parametrize(
+    ("description", "expected"),
+    [
+        ("One sentence.", "One sentence."),
+        ("First. " + "x" * 300, "First."),
+        ("y" * 400, "y" * 299 + "…"),
+        ("z" * 300, "z" * 300),
+    ],
+)
+def test_a_description_ends_with_a_whole_sentence(description: str, expected: str) -> None:
+    assert short(description) == expected
+
+
+def test_sections_figures_and_tables_can_be_linked_to(document: Document, page: Page) -> None:
+    targets = {(each["href"] or "")[1:] for each in page.all("a") if each.get("class") == "permalink"}
+    known = {attributes["id"] for _, attributes in page.elements if attributes.get("id")}
+    tables = sum(isinstance(block, Table) for section in document.sections for block in section.blocks)
+    assert targets <= known
+    assert {section.name for section in document.sections} <= targets
+    assert {f"figure-{figure.name}" for figure in document.figures()} <= targets
+    assert {f"table-{number}" for number in range(1, tables + 1)} <= targets
+
+
+def test_the_first_link_skips_to_the_content(page: Page) -> None:
+    assert page.all("a")[0] == {"class": "skip", "href": "#content"}
+    assert [each["id"] for each in page.all("main")] == ["content"]
+
+
+def test_title_and_description_say_what_was_found(document: Document, html: str, page: Page) -> None:
+    assert "suspect" in document.verdict
+    # The verdict stands at the top, before the question.
+    header = html[html.index("<header") : html.index("</header>")]
+    assert f'<p class="verdict">{document.verdict}</p>' in header
+    assert f"{document.title}: {document.verdict}" in page.text
+    named = {each.get("name") or each.get("property"): each.get("content") for each in page.all("meta")}
+    assert named["description"] == named["og:description"] == document.answer != ""
+    summary = page.all("header")[0]["data-summary"] or ""
+    assert all(part in summary for part in (document.question, document.answer, document.verdict))
+
+
+def test_a_title_cannot_leave_the_style_sheet(document: Document) -> None:
+    hostile = dataclasses.replace(document, title='x"; } </style><script>alert(1)</script> \\" ä')
+    page = Page(render(hostile))
+    assert page.faults == []
+    assert not any("alert" in script for script in page.scripts if len(script) < 100)
+    assert css_string('a"\\<\n') == "a\\000022\\00005c\\00003c\\00000a"
 
 
 def test_specifications_in_the_page_are_the_figures(document: Document, page: Page) -> None:
@@ -140,6 +215,25 @@ def test_specifications_in_the_page_are_the_figures(document: Document, page: Pa
 
 def test_runtime_is_inlined_once(html: str) -> None:
     assert html.count("window.vegaEmbed=") == 1
+
+
+def test_the_kept_runtime_is_that_of_the_locked_library() -> None:
+    kept = Path(writer.__file__).parent / "templates" / writer.kept_runtime()
+    assert sorted(kept.parent.glob("vega-*")) == [kept], "run scripts/vega-runtime"
+    assert gzip.decompress(kept.read_bytes()).decode() == writer.make_runtime(), "run scripts/vega-runtime"
+
+
+def test_another_version_of_the_library_makes_its_own_runtime(
+    document: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer.vl_convert, "get_vega_version", lambda: "0.1")
+    monkeypatch.setattr(writer, "make_runtime", lambda: "let made = '</script>'")
+    writer._bundle.cache_clear()
+    try:
+        page = render(document)
+    finally:
+        writer._bundle.cache_clear()
+    assert "let made = '<\\/script>'" in page
 
 
 def test_heads_of_tables_have_a_scope(page: Page) -> None:
@@ -163,34 +257,14 @@ def test_same_results_give_the_same_bytes(html: str) -> None:
 
 
 def test_hostile_names_stay_text() -> None:
-    evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&{{ 7*7 }}"
-    page = Page(render(build_document(hostile(evil))))
+    evil = synthetic.EVIL
+    page = Page(render(build_document(synthetic.hostile(evil))))
     assert page.faults == []
     assert page.all("img") == []
     assert not any("onerror" in attributes for _, attributes in page.elements)
     assert [script for script in page.scripts if script.startswith("alert")] == []
     assert evil in page.text
-    assert len(page.all("script")) == 7 + 2  # specifications, runtime, and what replaces the pictures
-
-
-def hostile(evil: str) -> Results:
-    """A study in which every name that a user can choose is hostile."""
-    results = synthetic.results()
-    document = json.dumps(
-        [results.manifest, results.summary, [(r.run_id, r.manifest, r.summary) for r in results.runs]]
-    )
-    for name in (
-        "content-users",
-        "Content server: users and the search index",
-        "open_all_searches",
-        "present",
-    ):
-        document = document.replace(name, json.dumps(evil)[1:-1])
-    manifest, summary, runs = json.loads(document)
-    kept = tuple(
-        dataclasses.replace(run, manifest=m, summary=s) for run, (_, m, s) in zip(results.runs, runs, strict=True)
-    )
-    return dataclasses.replace(results, name=evil, manifest=manifest, summary=summary, runs=kept)
+    assert len(page.all("script")) == 9 + 3  # specifications, runtime, what replaces the pictures, and buttons
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The section about Java virtual machines: a row for each, kinds of pauses added, nothing where there is none."""
+"""The section about Java virtual machines: a row for each, kinds of pauses added, and no section without any."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ def test_every_jvm_has_a_row_with_all_kinds_of_pauses_added() -> None:
     assert section is not None
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     first, second = table.rows
-    told = ("1.75", "5.00 %", "125 ms", "0 %", "0", "4.00 MiB/s", "24.0 MiB", "384 MiB")
-    assert first[3:] == ("content", *told)
-    assert second[3:] == ("content-2", "–", "–", "–", "–", "–", "–", "–", "512 MiB"), "what is not told is not zero"
+    cells = ("1.75", "5.00 %", "125 ms", "0 %", "0", "4.00 MiB/s", "24.0 MiB", "384 MiB")
+    assert first[3:] == ("content", *cells)
+    assert second[3:] == ("content-2", "–", "–", "–", "–", "–", "–", "–", "512 MiB"), (
+        "what was not recorded is not zero"
+    )
     assert (first[0], second[0]) == ("r001", "")
 
 

@@ -66,8 +66,8 @@ def results():
 
 def words(blocks):
     texts = [block.content for block in blocks if isinstance(block, Paragraph)]
-    texts += [one for block in blocks if isinstance(block, Callout) for one in block.content]
-    return " ".join(run.text for one in texts for run in one)
+    texts += [content for block in blocks if isinstance(block, Callout) for content in block.content]
+    return " ".join(run.text for content in texts for run in content)
 
 
 def test_section_says_the_limit_and_what_it_rests_on(results):
@@ -96,8 +96,24 @@ def test_figure_has_the_plateaus_in_the_unit_of_the_axis(results):
     assert "of which 1 failed; the limit is at 128" in figure.description(numbers)
 
 
+def test_a_plateau_without_an_answer_is_shown_above_all_values(results):
+    text = f"{OBJECTIVE}: some requests were under way for longer, and none ended"
+    silent = plateau(200, 0.0, passed=False)
+    silent |= {"failure": {"kind": "objective_missed", "text": text, "seen": None, "limit": 0.2}}
+    silent["objective"] = {**silent["objective"], "seen": None}
+    limit = {**LIMIT, "plateaus": [*LIMIT["plateaus"], silent], "binding": silent["objective"]}
+    run = dataclasses.replace(results.runs[0], summary={**results.runs[0].summary, "limit": limit})
+    numbers = figure.compute(results, run)
+    assert [(row["load"], row["outcome"]) for row in numbers.rows][-1] == (200.0, "failed without an answer")
+    layer = figure.draw(numbers)["layer"][-1]
+    assert (layer["mark"]["text"], layer["encoding"]["y"]) == ("▲", {"value": 0})
+    assert "of which 2 failed" in figure.description(numbers)
+    assert "Triangles at the top are plateaus" in figure.figure(results, run).note
+    assert figure.figure(results, run).table.rows[-1][2:] == ("–", "failed without an answer")
+
+
 def test_without_an_objective_the_figure_shows_throughput(results):
-    bare = {**LIMIT, "binding": None, "plateaus": [{**one, "objective": None} for one in LIMIT["plateaus"]]}
+    bare = {**LIMIT, "binding": None, "plateaus": [{**each, "objective": None} for each in LIMIT["plateaus"]]}
     run = dataclasses.replace(results.runs[0], summary={**results.runs[0].summary, "limit": bare})
     numbers = figure.compute(results, run)
     assert (numbers.title, numbers.limit) == ("throughput [1/s]", None)

@@ -35,9 +35,11 @@ def test_lines_of_utilization_are_predicted_by_the_network(results: Results) -> 
     assert {row["resource"] for row in numbers.measured} == set(TIERS)
     network = network_model.networks(modelled(results))[0]
     for row in numbers.measured:
-        level = next(one for one in network["levels"] if one["load"] == row["load"])
+        level = next(each for each in network["levels"] if each["load"] == row["load"])
         assert row["value"] == pytest.approx(level["utilization"][row["resource"]]["measured"], rel=0.02)
-        line = next(one for one in numbers.curve if one["resource"] == row["resource"] and one["load"] == row["load"])
+        line = next(
+            each for each in numbers.curve if each["resource"] == row["resource"] and each["load"] == row["load"]
+        )
         assert line["low"] <= line["median"] <= line["high"]
     made = utilization_by_load.figure(results)
     assert made is not None
@@ -63,8 +65,8 @@ def test_what_the_network_is_made_of_stands_with_the_demands(results: Results) -
 
 
 def test_a_configuration_without_a_network_says_why() -> None:
-    told = [{"label": "all runs", "network": {"refused": "no resource was observed in every run"}}]
-    blocks = network_model.callouts(told)
+    refused = [{"label": "all runs", "network": {"refused": "no resource was observed in every run"}}]
+    blocks = network_model.callouts(refused)
     assert len(blocks) == 1
     assert "no resource was observed in every run" in str(blocks[0]).lower()
-    assert network_model.networks(told) == []
+    assert network_model.networks(refused) == []

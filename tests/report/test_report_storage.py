@@ -1,4 +1,4 @@
-"""The section about storage: both sides by value, a row for each server of a mount, nothing where nothing was told."""
+"""The section about storage: both sides by value, a row for each server of a mount, nothing if nothing was recorded."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def test_mounts_of_several_hosts_are_told_apart() -> None:
 
 def test_a_cache_that_is_counted_wrong_is_told() -> None:
     wrong = {**TOLD["mounts"]["area"], "cache_bytes": 5.5e8}
-    for mount, told in ((TOLD["mounts"]["area"], False), (wrong, True)):
+    for mount, is_noted in ((TOLD["mounts"]["area"], False), (wrong, True)):
         section = storage.build(results(storage={**TOLD, "mounts": {"area": mount}}))
         assert section is not None
         table = [block for block in section.blocks if isinstance(block, Table)][-1]
-        assert any("counted wrong by GlusterFS" in note for note in table.footnotes) == told
+        assert any("counted wrong by GlusterFS" in note for note in table.footnotes) == is_noted
 
 
 def test_no_section_where_nothing_was_told() -> None:

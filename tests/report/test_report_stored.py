@@ -1,4 +1,4 @@
-"""The section on what users were told is stored: a row for each run, and what is lost by its name."""
+"""The section on documents confirmed as stored: a row for each run, and lost documents by name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NAMED = [
 ]
 
 
-def table(told: dict[str, Any] | None, **summary: Any) -> Table | None:
-    whole = {"run": "r001", "factors": {"users": "50", "failure": "node"}, "users": {"asked": 50}, "stored": told}
+def table(counts: dict[str, Any] | None, **summary: Any) -> Table | None:
+    whole = {"run": "r001", "factors": {"users": "50", "failure": "node"}, "users": {"asked": 50}, "stored": counts}
     section = stored.build(Results("res", {}, {}, (RunResult("r001", {}, {**whole, **summary}),)))
     return None if section is None else next(block for block in section.blocks if isinstance(block, Table))
 
@@ -27,8 +27,8 @@ def test_each_run_has_a_row_and_losses_are_named_with_what_happened() -> None:
     assert made is not None
     assert made.rows == (("r001", "failure node", "50", "100", "1", "98", "2", "0", "0", "0"),)
     assert made.footnotes == (
-        "r001: documents d7 is lost; told at 31.5 s, while node_lost.",
-        "r001: documents d8 is different; told at 49.8 s, 250 ms before later.",
+        "r001: documents d7 is lost; confirmed at 31.5 s, while node_lost.",
+        "r001: documents d8 is different; confirmed at 49.8 s, 250 ms before later.",
     )
 
 

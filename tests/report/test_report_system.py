@@ -1,4 +1,4 @@
-"""The drawing of a system with hosts: copies once, the load generator where it was, nodes, and what joins hosts."""
+"""The drawing of a system with hosts: copies once, the place of the load generator, nodes, and links between hosts."""
 
 from __future__ import annotations
 
@@ -30,8 +30,12 @@ COPIED: dict[str, Any] = {
 
 
 def run(number: int, manifest: dict[str, Any], **factors: str) -> RunResult:
-    told = {"run": f"r{number:03d}", "factors": {"users": "4", **factors}, **manifest}
-    return RunResult(told["run"], told, {"run": told["run"], "tiers": {name: {} for name in told.get("tiers", ())}})
+    described = {"run": f"r{number:03d}", "factors": {"users": "4", **factors}, **manifest}
+    return RunResult(
+        described["run"],
+        described,
+        {"run": described["run"], "tiers": {name: {} for name in described.get("tiers", ())}},
+    )
 
 
 def copied(count: int, link: str = "bridge") -> dict[str, Any]:
@@ -54,23 +58,23 @@ def texts(figure: Figure) -> list[str]:
     """All words of a drawing, from top to bottom of its file."""
     assert figure.svg is not None
     found = ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}text")
-    return [one.text or "" for one in found]
+    return [box.text or "" for box in found]
 
 
 def frames(figure: Figure) -> dict[str, int]:
     """Frames by their label, and how many boxes are inside of them."""
     assert figure.svg is not None
     shapes = [*ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}rect")][1:]
-    outlines = [one for one in shapes if "stroke-dasharray" in one.attrib and one.get("fill") == "#f7f7f7"]
-    boxes = [one for one in shapes if one.get("fill") == "white"]
+    outlines = [shape for shape in shapes if "stroke-dasharray" in shape.attrib and shape.get("fill") == "#f7f7f7"]
+    boxes = [shape for shape in shapes if shape.get("fill") == "white"]
 
-    def place(one: ElementTree.Element) -> tuple[float, float, float, float]:
-        x, y, width, height = (float(one.attrib[key]) for key in ("x", "y", "width", "height"))
+    def place(element: ElementTree.Element) -> tuple[float, float, float, float]:
+        x, y, width, height = (float(element.attrib[key]) for key in ("x", "y", "width", "height"))
         return x, y, x + width, y + height
 
     labels = [text for text in texts(figure) if text.startswith("host ")]
     # Of two behind each other the one in front comes last.
-    front = [one for number, one in enumerate(outlines) if len(outlines) == len(labels) or number % 2]
+    front = [each for number, each in enumerate(outlines) if len(outlines) == len(labels) or number % 2]
     return {
         label: sum(
             all(low <= value for low, value in zip(place(frame)[:2], place(box)[:2], strict=True))
@@ -95,7 +99,7 @@ def test_copies_are_drawn_once_with_their_numbers(system: dict[str, Any]) -> Non
     assert table.rows == (("database", "postgresql", "server × 1 or 6", "CPU 0", "–"),)
     assert texts(figure).count("database") == 1
     assert "host server × 1 or 6" in texts(figure)
-    assert "A frame with a number stands for so many hosts alike" in figure.note
+    assert "A frame with a number stands for that many equal hosts" in figure.note
 
 
 def test_copies_are_known_before_anything_ran() -> None:
@@ -117,7 +121,7 @@ def test_a_host_written_with_a_higher_number_is_no_copy() -> None:
 def test_the_generator_is_in_the_frame_of_its_host() -> None:
     figure, _ = shown(results(SYSTEM, run(1, copied(1))))
     assert texts(figure)[:2] == ["host client", "host server"]
-    assert tiers.generator_places(results(SYSTEM)) == {"client": []}, "as described, where nothing ran"
+    assert tiers.generator_places(results(SYSTEM)) == {"client": []}, "as described, if nothing ran"
 
 
 def test_links_are_named() -> None:
@@ -135,7 +139,7 @@ def test_a_generator_outside_of_a_host_is_not_drawn_inside() -> None:
     assert frames(figure) == {"host server": 1}
     # Copies, as a study of them is described.
     several = {**COPIED, "hosts": {"server-1": {"provider": "namespaces"}}, "generator": {}}
-    manifest = {name: one for name, one in copied(2).items() if name != "generator_host"}
+    manifest = {name: host for name, host in copied(2).items() if name != "generator_host"}
     del manifest["hosts"]["client"]
     assert frames(shown(results(several, run(1, manifest)))[0]) == {"host server × 2": 1}
     here = {**alone, "hosts": {"server": {"provider": "local"}}}
@@ -162,14 +166,14 @@ def test_nodes_are_asked_like_their_service() -> None:
         },
         "targets": {"content": {"service": "gateway"}},
     }
-    told = {"content-2": {"kind": "content_server", "host": "web"}}
-    whole = results(system, run(1, {"tiers": told}))
+    described = {"content-2": {"kind": "content_server", "host": "web"}}
+    whole = results(system, run(1, {"tiers": described}))
     found = tiers.tiers(whole)
     assert found["gateway"].asks == ["content", "content-2"]
     assert found["content"].asks == found["content-2"].asks == ["area"]
     assert found["area"].asks == ["store"]
     assert tiers.entries(whole, found) == ["gateway"]
-    straight = results({**system, "targets": {"content": {"service": "content"}}}, run(1, {"tiers": told}))
+    straight = results({**system, "targets": {"content": {"service": "content"}}}, run(1, {"tiers": described}))
     assert tiers.entries(straight, tiers.tiers(straight)) == ["content", "content-2"]
 
 

@@ -1,4 +1,4 @@
-"""What `towtank run` prints at its end."""
+"""Output of `towtank run` at its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.report.terminal import print_outcome
 
 
 def printed(summary: dict[str, Any], path: Path | None = Path("results/x/report.html"), width: int = 160) -> str:
-    """What is printed, without colours."""
+    """Return the printed text, without colours."""
     stream = io.StringIO()
     print_outcome(Console(file=stream, width=width, highlight=False), summary, path)
     return stream.getvalue().replace("\N{NO-BREAK SPACE}", " ")
@@ -41,8 +41,8 @@ def test_table_shows_every_point_with_its_interval() -> None:
 
 def test_what_no_tier_used_stands_beside_the_tiers() -> None:
     changed = summary()
-    for one in changed["configurations"]:
-        for point in one["points"]:
+    for configuration in changed["configurations"]:
+        for point in configuration["points"]:
             used = {"value": 0.4537, "low": 0.4, "high": 0.5}
             point["not_attributed"] = {"this_machine": {"cpus_used": used}, "web": {"cpus_used": {"value": 0.25}}}
     text = printed(changed, width=200)
@@ -122,8 +122,8 @@ def test_numbers_stay_whole_on_a_narrow_terminal() -> None:
 def with_tiers(number: int) -> dict[str, Any]:
     """The summary with more tiers than a narrow terminal has room for."""
     made = summary()
-    for one in made["configurations"]:
-        for point in one["points"]:
+    for configuration in made["configurations"]:
+        for point in configuration["points"]:
             (tier,) = [*point["tiers"].values()][:1]
             point["tiers"] = {f"service-{place}": tier for place in range(number)}
     return made

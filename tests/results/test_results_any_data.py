@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 import pytest
+from certification import Tried
 from drawn_studies import Drawn, without_cpu_time, write_drawn, write_study
 from every_answer import faults_of
 
@@ -20,12 +21,15 @@ ONCE_FAULTY = (70, 150, 277, 311, 375, 853, 1052, 1067, 1104, 1427, 3622, 4046)
 """Of the first 5,000: one of each kind that made a command fail."""
 
 
+@pytest.mark.certify
 @pytest.mark.slow
 @pytest.mark.timeout(120 * (1 + max(1, STUDIES // PARTS)))
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_study_breaks_any_command(tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_study_breaks_any_command(tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch, tried: Tried) -> None:
+    seeds = sorted({*range(part, STUDIES, PARTS), *ONCE_FAULTY[part::PARTS]})
+    tried("damaged or odd results folder, through every command that reads one", len(seeds))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    for seed in sorted({*range(part, STUDIES, PARTS), *ONCE_FAULTY[part::PARTS]}):
+    for seed in seeds:
         out = tmp_path / str(seed)
         out.mkdir()
         oddities = write_study(out / "results", seed)

@@ -1,4 +1,4 @@
-"""What the observers recorded is read whole, and as far as it goes where it is not."""
+"""Records of the observers are read whole, and up to the damage if they are damaged."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ SERVICE_HEADER = {"k": "header", "schema": "towtank/service-metrics/1", "service
 
 
 def write(path, documents):
-    path.write_bytes(b"".join(lines.encode(one) for one in documents))
+    path.write_bytes(b"".join(lines.encode(document) for document in documents))
 
 
 def test_probe_samples_come_in_the_order_of_their_time(tmp_path):
     samples = [{"k": "sample", "t_ns": t, "wall_ns": t, "host": {}} for t in (3, 1, 2)]
     write(tmp_path / "probe.ndjson", [PROBE_HEADER, *samples])
     stream = observe.read_probe(tmp_path)
-    assert [one["t_ns"] for one in stream.samples] == [1, 2, 3]
+    assert [sample["t_ns"] for sample in stream.samples] == [1, 2, 3]
     assert stream.header["host"] == {"cpus": 2}
 
 
@@ -27,7 +27,7 @@ def test_without_a_probe_there_is_an_empty_stream(tmp_path):
     assert (stream.header, stream.samples, stream.damage) == ({}, [], lines.Damage())
 
 
-def test_services_tell_metrics_and_failed_scrapes(tmp_path):
+def test_streams_of_services_have_metrics_and_failed_scrapes(tmp_path):
     write(
         tmp_path / "db.ndjson",
         [
@@ -40,8 +40,8 @@ def test_services_tell_metrics_and_failed_scrapes(tmp_path):
     found = observe.read_services(tmp_path)
     assert list(found) == ["db"]
     assert found["db"].kind == "postgresql"
-    assert [one["values"] for one in found["db"].samples] == [{"x_total": 1.0}]
-    assert [one["message"] for one in found["db"].failures] == ["refused"]
+    assert [sample["values"] for sample in found["db"].samples] == [{"x_total": 1.0}]
+    assert [failure["message"] for failure in found["db"].failures] == ["refused"]
 
 
 @pytest.mark.parametrize(

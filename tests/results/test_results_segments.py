@@ -1,4 +1,4 @@
-"""What the engine recorded is read whole, and as far as it goes where it is not."""
+"""Records of the engine are read whole, and up to the damage if they are damaged."""
 
 from __future__ import annotations
 
@@ -38,16 +38,18 @@ def test_a_whole_recording(run):
     assert recording.header["transactions"] == ["read", "write"]
     assert (recording.workers, recording.workers_found, recording.finished) == (2, {0, 1}, True)
     # Seconds and stage edges cut: 0 1 1.5 2 3 4 4.5, for each of two threads.
-    assert [one.start_s for one in recording.intervals if one.worker == 0] == [0, 1, 1.5, 2, 3, 4]
-    assert [one.stage for one in recording.intervals if one.worker == 1] == [0, 0, 1, 1, 1, 1]
+    assert [record.start_s for record in recording.intervals if record.worker == 0] == [0, 1, 1.5, 2, 3, 4]
+    assert [record.stage for record in recording.intervals if record.worker == 1] == [0, 0, 1, 1, 1, 1]
     assert recording.damage == lines.Damage()
-    ended = sum(one.ok for interval in recording.intervals for one in interval.series if one.of == "transaction")
+    ended = sum(
+        series.ok for interval in recording.intervals for series in interval.series if series.of == "transaction"
+    )
     # Four users with cycles of half a second; the one that starts at 0.375 s ends its last before 4.5 s as
     # well.
     assert ended == sum(int((4.5 - 0.125 * user) / 0.5) for user in range(4))
 
 
-def test_names_of_pages_and_steps_tell_their_transaction(run):
+def test_names_of_pages_and_steps_include_their_transaction(run):
     recording = segments.read(run.engine)
     assert list(segments.names(recording, "transaction")) == ["read", "write"]
     assert list(segments.names(recording, "step")) == ["read / request", "write / request"]
@@ -71,7 +73,7 @@ def test_a_torn_file_gives_all_its_whole_lines_whatever_the_byte(run):
         path.write_bytes(whole[:length])
         recording = segments.read(run.engine)
         kept = whole[:length].count(b"\n")
-        found = sum(one.worker == 1 for one in recording.intervals) + (1 in recording.ends)
+        found = sum(interval.worker == 1 for interval in recording.intervals) + (1 in recording.ends)
         assert found == kept - 1, f"cut at byte {length}"
         assert recording.damage.torn_tail == (not whole[:length].endswith(b"\n"))
         assert recording.damage.bad_lines == 0
@@ -84,7 +86,7 @@ def test_a_flipped_byte_costs_its_line_only(run):
     path.write_bytes(b"\n".join(rows))
     recording = segments.read(run.engine)
     assert recording.damage.bad_lines == 1
-    assert sum(one.worker == 0 for one in recording.intervals) == 5
+    assert sum(interval.worker == 0 for interval in recording.intervals) == 5
 
 
 def test_a_line_with_a_right_checksum_and_a_wrong_form_is_damage(run):
@@ -101,7 +103,7 @@ def test_a_lost_header_is_taken_from_another_thread(run):
     path.write_bytes(path.read_bytes().split(b"\n", 1)[1])
     recording = segments.read(run.engine)
     assert recording.header["worker"] == 1
-    assert sum(one.worker == 0 for one in recording.intervals) == 6
+    assert sum(interval.worker == 0 for interval in recording.intervals) == 6
 
 
 def test_parts_of_a_thread_follow_each_other(run):
@@ -110,7 +112,7 @@ def test_parts_of_a_thread_follow_each_other(run):
     path.write_bytes(b"".join(rows[:4]))
     (run.engine / "worker-00.0001.ndjson").write_bytes(b"".join([rows[0], *rows[4:]]))
     recording = segments.read(run.engine)
-    assert [one.start_s for one in recording.intervals if one.worker == 0] == [0, 1, 1.5, 2, 3, 4]
+    assert [interval.start_s for interval in recording.intervals if interval.worker == 0] == [0, 1, 1.5, 2, 3, 4]
     assert recording.finished
 
 
@@ -158,7 +160,7 @@ def _write(folder, name, *documents):
     (folder / name).write_text("".join(f"{zlib.crc32(text.encode()):08x} {text}\n" for text in texts))
 
 
-def test_the_header_that_went_through_most_edits_tells_the_stages(tmp_path):
+def test_the_header_with_most_edits_gives_the_stages(tmp_path):
     planned = [{"name": "settle", "phase": "settle", "start_s": 0.0, "end_s": 600.0}]
     actual = [{"name": "settle", "phase": "settle", "start_s": 0.0, "end_s": 3.05}]
     interval = {

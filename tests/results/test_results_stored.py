@@ -1,4 +1,4 @@
-"""What users were told is stored, worked out from the notes of the engine: every order of answers and losses."""
+"""Stored data according to the notes of the engine: every order of answers and losses."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ OLD, NEW = (10, "aa"), (12, "bb")
 
 
 def note(k: str, t: int, key: str = "d1", content: tuple[int, str] | None = None, **more: Any) -> dict[str, Any]:
-    told = {} if content is None else {"bytes": content[0], "sha256": content[1]}
-    return {"k": k, "t_ns": t, "of": "documents", "key": key, **told, **more}
+    result = {} if content is None else {"bytes": content[0], "sha256": content[1]}
+    return {"k": k, "t_ns": t, "of": "documents", "key": key, **result, **more}
 
 
 def ledger(folder: Path, *workers: list[dict[str, Any]]) -> stored.Ledger:
@@ -25,7 +25,7 @@ def ledger(folder: Path, *workers: list[dict[str, Any]]) -> stored.Ledger:
     return read_ledger(folder)
 
 
-def told(t: int = 5, begun: int = 1, content: tuple[int, str] = OLD) -> dict[str, Any]:
+def confirmed(t: int = 5, begun: int = 1, content: tuple[int, str] = OLD) -> dict[str, Any]:
     return note("stored", t, content=content, begun_ns=begun)
 
 
@@ -34,29 +34,33 @@ def only(found: stored.Ledger) -> Thing:
     return thing
 
 
-def test_the_last_content_that_was_told_is_the_right_one(tmp_path: Path) -> None:
-    thing = only(ledger(tmp_path, [told(), note("begun", 6, does="replaces"), told(9, 6, NEW)]))
+def test_the_last_confirmed_content_is_the_right_one(tmp_path: Path) -> None:
+    thing = only(ledger(tmp_path, [confirmed(), note("begun", 6, does="replaces"), confirmed(9, 6, NEW)]))
     assert (thing.contents, thing.told_ns, thing.is_uncertain) == ({NEW}, 9, False)
 
 
 def test_what_was_removed_is_expected_no_more(tmp_path: Path) -> None:
-    found = ledger(tmp_path, [told(), note("begun", 6, does="removes"), note("removed", 7, begun_ns=6)])
+    found = ledger(tmp_path, [confirmed(), note("begun", 6, does="removes"), note("removed", 7, begun_ns=6)])
     assert found.of("documents") == {}
     assert found.removed == {"documents": 1}
 
 
 def test_notes_of_several_threads_count_in_the_order_of_time(tmp_path: Path) -> None:
     removed = [note("begun", 6, does="removes"), note("removed", 7, begun_ns=6)]
-    assert ledger(tmp_path, removed, [told()]).of("documents") == {}
+    assert ledger(tmp_path, removed, [confirmed()]).of("documents") == {}
 
 
 def test_changes_under_way_together_are_both_right(tmp_path: Path) -> None:
-    other = [note("begun", 7, does="replaces"), told(8, 7, NEW)]
-    thing = only(ledger(tmp_path, [told(5), note("begun", 6, does="replaces"), told(9, 6, (20, "cc"))], other))
+    other = [note("begun", 7, does="replaces"), confirmed(8, 7, NEW)]
+    thing = only(
+        ledger(tmp_path, [confirmed(5), note("begun", 6, does="replaces"), confirmed(9, 6, (20, "cc"))], other)
+    )
     assert (thing.contents, thing.told_ns, thing.is_uncertain) == ({NEW, (20, "cc")}, 9, True)
-    # What was sent after both were told puts an end to it.
+    # A change that was sent after both confirmations settles it.
     (tmp_path / "later").mkdir()
-    thing = only(ledger(tmp_path / "later", [told(9, 6, OLD), told(12, 10, (30, "dd"))], [told(8, 7, NEW)]))
+    thing = only(
+        ledger(tmp_path / "later", [confirmed(9, 6, OLD), confirmed(12, 10, (30, "dd"))], [confirmed(8, 7, NEW)])
+    )
     assert (thing.contents, thing.is_uncertain) == ({(30, "dd")}, False)
 
 
@@ -65,7 +69,7 @@ def test_removed_while_it_was_replaced_it_may_be_there_or_not(
     tmp_path: Path, removed_at: tuple[int, int], stored_at: tuple[int, int]
 ) -> None:
     removed = note("removed", removed_at[1], begun_ns=removed_at[0])
-    found = ledger(tmp_path, [told(), removed], [told(stored_at[1], stored_at[0], NEW)])
+    found = ledger(tmp_path, [confirmed(), removed], [confirmed(stored_at[1], stored_at[0], NEW)])
     thing = only(found)
     assert fate(thing, note("read", 0, content=NEW, status=200)) == "found"
     assert fate(thing, note("read", 0, content=OLD, status=200)) == "different"
@@ -76,14 +80,14 @@ def test_removed_while_it_was_replaced_it_may_be_there_or_not(
 @pytest.mark.parametrize("failure", ["timeout", "closed", "status_5xx"])
 def test_without_an_answer_the_state_before_and_after_are_right(tmp_path: Path, failure: str) -> None:
     replaced = [note("begun", 6, does="replaces"), note("failed", 8, content=NEW, begun_ns=6, failure=failure)]
-    thing = only(ledger(tmp_path, [told(), *replaced]))
+    thing = only(ledger(tmp_path, [confirmed(), *replaced]))
     assert thing.contents == {OLD, NEW}
     assert thing.is_uncertain
 
 
 def test_a_call_that_was_given_up_may_have_put_any_content(tmp_path: Path) -> None:
     failed = note("failed", 8, begun_ns=6, failure="timeout", unknown=True)
-    thing = only(ledger(tmp_path, [told(), note("begun", 6, does="replaces"), failed]))
+    thing = only(ledger(tmp_path, [confirmed(), note("begun", 6, does="replaces"), failed]))
     assert fate(thing, note("read", 9, content=NEW)) == "found"
     assert fate(thing, note("read", 9, failure="refused", absent=True)) == "lost"
     assert fate(thing, note("read", 9, failure="refused")) == "unreadable"
@@ -92,23 +96,23 @@ def test_a_call_that_was_given_up_may_have_put_any_content(tmp_path: Path) -> No
 @pytest.mark.parametrize("failure", ["connect", "status_4xx", "refused"])
 def test_what_was_refused_changed_nothing(tmp_path: Path, failure: str) -> None:
     removed = [note("begun", 6, does="removes"), note("failed", 8, begun_ns=6, failure=failure)]
-    thing = only(ledger(tmp_path, [told(), *removed]))
+    thing = only(ledger(tmp_path, [confirmed(), *removed]))
     assert not thing.is_uncertain
     assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "lost"
 
 
 def test_what_was_under_way_at_the_end_may_have_been_done(tmp_path: Path) -> None:
-    thing = only(ledger(tmp_path, [told(), note("begun", 6, does="removes")]))
+    thing = only(ledger(tmp_path, [confirmed(), note("begun", 6, does="removes")]))
     assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "gone"
     assert fate(thing, note("read", 0, content=OLD, status=200)) == "found"
-    thing = only(ledger(tmp_path, [told(), note("begun", 6, does="replaces")]))
+    thing = only(ledger(tmp_path, [confirmed(), note("begun", 6, does="replaces")]))
     assert fate(thing, note("read", 0, content=(99, "zz"), status=200)) == "found"
     assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "lost"
 
 
 def test_content_that_was_never_sent_whole_is_not_right(tmp_path: Path) -> None:
     replaced = [note("begun", 6, does="replaces"), note("failed", 8, begun_ns=6, failure="closed")]
-    assert only(ledger(tmp_path, [told(), *replaced])).contents == {OLD}
+    assert only(ledger(tmp_path, [confirmed(), *replaced])).contents == {OLD}
 
 
 @pytest.mark.parametrize(
@@ -135,8 +139,8 @@ def test_statuses_that_mean_absent_are_those_of_the_workload() -> None:
 
 
 def test_torn_and_broken_notes_are_counted_and_the_rest_counts(tmp_path: Path) -> None:
-    whole = b"".join(map(lines.encode, [told(), {"k": "stored", "t_ns": 9}]))
-    (tmp_path / "stored-00.ndjson").write_bytes(whole + lines.encode(told(9))[:-20])
+    whole = b"".join(map(lines.encode, [confirmed(), {"k": "stored", "t_ns": 9}]))
+    (tmp_path / "stored-00.ndjson").write_bytes(whole + lines.encode(confirmed(9))[:-20])
     found = read_ledger(tmp_path)
     assert set(found.of("documents")) == {"d1"}
     assert (found.damage.bad_lines, found.damage.torn_tail) == (1, True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+
 import duckdb
 import pytest
 from synthetic_runs import Script, Stage, even_schedule, write_run
 
 from towtank.analysis import compact
 from towtank.files import engine_path
+from towtank.results import tables
 
 
 @pytest.fixture
@@ -71,3 +74,19 @@ def test_tables_of_an_empty_run_are_empty_tables(run):
 def test_no_temporary_file_is_left(run):
     compact(run)
     assert not [path for path in run.path.iterdir() if path.name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        # As DuckDB says it where the disk fills between two writes.
+        (
+            'IO Error: Async write failed: {"exception_message":"Could not write file \\"/proc/self/fd/4\\": '
+            'No space left on device","errno":"28"}',
+            errno.ENOSPC,
+        ),
+        ("IO Error: Could not write file: Input/output error", errno.EIO),
+    ],
+)
+def test_a_full_disk_behind_a_table_is_reported_as_one(text, number):
+    assert tables._number_of(duckdb.IOException(text)) == number

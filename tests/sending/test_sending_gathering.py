@@ -39,13 +39,13 @@ def test_lines_are_read_once_and_only_when_they_are_whole(tmp_path):
     assert [document for _, document in follower.new()] == [{"n": 2}, {"n": 3}]
 
 
-def test_nothing_is_told_before_the_engine_writes(tmp_path):
+def test_nothing_is_sent_before_the_engine_writes(tmp_path):
     run = RunFolder.create(tmp_path / "r001", {})
     assert Gatherer(run).update() is None
     assert Gatherer(run).update(last=True) is None
 
 
-def test_every_request_is_told_once_however_the_lines_come(tmp_path):
+def test_every_request_is_sent_once_however_the_lines_arrive(tmp_path):
     source = write_mixed_run(tmp_path / "source" / "r001")
     run = RunFolder.create(tmp_path / "r001", {})
     gatherer = Gatherer(run)
@@ -67,12 +67,12 @@ def test_a_second_waits_for_all_threads_but_not_for_ever(tmp_path):
     path = run.engine / "worker-00.0000.ndjson"
     path.write_bytes(first[0] + first[1])
     assert gatherer.update() is None
-    told = []
+    reported = []
     for line in first[2:]:
         with path.open("ab") as stream:
             stream.write(line)
         update = gatherer.update()
-        told += [one.end_s for one in update.seconds] if update else []
+        reported += [gathered.end_s for gathered in update.seconds] if update else []
     newest = max(lines.decode(line.rstrip(b"\n")).get("t1_ns", 0) for line in first) / 1e9
-    assert told
-    assert max(told) <= newest - 2.0
+    assert reported
+    assert max(reported) <= newest - 2.0

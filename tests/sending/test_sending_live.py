@@ -1,4 +1,4 @@
-"""A run that is sent while it is written, and receivers of every kind of temper: the run never notices."""
+"""A run that is sent while it is written, and receivers with every kind of fault: the run is never affected."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_prometheus_gets_everything(run, receiver):
     assert (notes, report.notes) == ([], [])
 
 
-def test_the_event_tells_counts_and_cost_but_no_secret(run, receiver):
+def test_the_event_reports_counts_and_cost_but_no_secret(run, receiver):
     secret = receiver.url.replace("http://", "http://me:secret@")
     report, _ = send(run, [f"prometheus={secret}"], headers=(("Authorization-Key", "hush"),))
     (event,) = events(run)
@@ -71,21 +71,21 @@ def test_the_event_tells_counts_and_cost_but_no_secret(run, receiver):
 def test_two_receivers_get_their_own(run, receiver):
     report, _ = send(run, [f"prometheus={receiver.url}", f"otlp={receiver.url}"])
     assert {path for path, _, _ in receiver.requests} == {"/api/v1/write", "/v1/metrics"}
-    assert [one["form"] for one in report.sent] == ["prometheus", "otlp"]
-    assert all(one["dropped_points"] == one["refused_points"] == 0 for one in report.sent)
+    assert [sent["form"] for sent in report.sent] == ["prometheus", "otlp"]
+    assert all(sent["dropped_points"] == sent["refused_points"] == 0 for sent in report.sent)
 
 
-def test_nobody_there_is_told_and_harms_nothing(run):
+def test_an_absent_server_is_reported_and_harms_nothing(run):
     with nobody() as url:
         report, notes = send(run, [f"otlp={url}"])
     (sent,) = report.sent
     assert sent["points"] == 0 < sent["dropped_points"]
-    assert "did not take" in report.notes[0]
+    assert "did not accept" in report.notes[0]
     assert "Connection refused" in report.notes[0]
     assert notes == [f"sending to {url}/v1/metrics: Connection refused; the run is not affected"]
 
 
-def test_a_receiver_that_refuses_is_told(run, receiver):
+def test_a_receiver_that_refuses_is_reported(run, receiver):
     receiver.answers = [(400, {}, b"out of bounds\x1b[31m")] * 9
     report, notes = send(run, [f"prometheus={receiver.url}"])
     assert report.sent[0]["refused_points"] > 0
@@ -94,10 +94,15 @@ def test_a_receiver_that_refuses_is_told(run, receiver):
 
 def test_a_receiver_that_never_answers_holds_the_end_up_for_a_bounded_time(run, receiver, monkeypatch):
     monkeypatch.setattr(live, "_FINISH_WITHIN_S", 0.3)
-    held = threading.Event()
-    receiver.before = lambda: held.wait(30)
+    came, held = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        came.set()
+        held.wait(30)
+
+    receiver.before = hold
     try:
-        report, _ = send(run, [f"prometheus={receiver.url}"])
+        report, _ = send(run, [f"prometheus={receiver.url}"], meanwhile=lambda: came.wait(30))
     finally:
         held.set()
     assert report.sent[0]["points"] == 0
@@ -105,7 +110,7 @@ def test_a_receiver_that_never_answers_holds_the_end_up_for_a_bounded_time(run, 
     assert events(run)
 
 
-def test_what_is_wrong_with_the_sender_itself_is_told(run, receiver, monkeypatch):
+def test_an_error_of_the_sender_itself_is_reported(run, receiver, monkeypatch):
     def broken(*_args, **_more):
         raise ZeroDivisionError("oh")
 

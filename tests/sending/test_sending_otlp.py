@@ -1,4 +1,4 @@
-"""What an OTLP receiver is told while a run goes on: the points of the export, with the stage, and the tiers."""
+"""Points that an OTLP receiver gets during a run: those of the export, with the stage, and the tiers."""
 
 from __future__ import annotations
 
@@ -33,30 +33,36 @@ def document(tmp_path):
 
 
 def attributes(holder):
-    return {one["key"]: one["value"]["stringValue"] for one in holder["attributes"]}
+    return {attribute["key"]: attribute["value"]["stringValue"] for attribute in holder["attributes"]}
 
 
 def points_of(document, name):
     (metric,) = [
-        one for one in document["resourceMetrics"][0]["scopeMetrics"][0]["metrics"] if one["name"] == f"towtank.{name}"
+        candidate
+        for candidate in document["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
+        if candidate["name"] == f"towtank.{name}"
     ]
     (form,) = set(metric) - {"name", "unit", "description"}
     return metric[form]["dataPoints"]
 
 
 def test_resource_is_that_of_the_export(document):
-    told = attributes(document["resourceMetrics"][0]["resource"])
-    assert told["service.name"] == "towtank"
-    assert (told["towtank.study"], told["towtank.run"], told["towtank.factor.users"]) == ("a study", "r001", "5")
+    reported = attributes(document["resourceMetrics"][0]["resource"])
+    assert reported["service.name"] == "towtank"
+    assert (reported["towtank.study"], reported["towtank.run"], reported["towtank.factor.users"]) == (
+        "a study",
+        "r001",
+        "5",
+    )
 
 
 def test_counts_are_those_of_the_exchanges(document):
     found = Counter()
     for point in points_of(document, "transaction.ended"):
-        told = attributes(point)
-        assert told["towtank.stage"]
-        found[told["towtank.transaction"], told["towtank.outcome"]] += int(point["asInt"])
-    assert found == Counter((TRANSACTIONS[one.transaction], one.failure or "ok") for one in EXCHANGES)
+        reported = attributes(point)
+        assert reported["towtank.stage"]
+        found[reported["towtank.transaction"], reported["towtank.outcome"]] += int(point["asInt"])
+    assert found == Counter((TRANSACTIONS[exchange.transaction], exchange.failure or "ok") for exchange in EXCHANGES)
 
 
 def test_tiers_have_gauges_between_two_samples(document):

@@ -1,4 +1,4 @@
-"""What a Prometheus server is told: every request and time once, in the right order, with an end."""
+"""Samples that a Prometheus server gets: every request and time once, in the right order, with an end."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def of(series, family):
 def test_a_body_is_what_the_specification_says_byte_by_byte():
     # WriteRequest{timeseries: [{labels: [{__name__, up}, {a, b}], samples: [{1.5, 300}]}]}, by hand from the wire
     # format: 0a = field 1, length-delimited; 09 = field 1, 64 bits; 10 = field 2, varint; ac 02 = 300.
-    told = remote_write.time_series(remote_write.labels("up", {"a": "b"}), [remote_write.sample(1.5, 300)])
+    reported = remote_write.time_series(remote_write.labels("up", {"a": "b"}), [remote_write.sample(1.5, 300)])
     label_1 = "0a0e" + "0a08" + b"__name__".hex() + "1202" + b"up".hex()
     label_2 = "0a06" + "0a01" + b"a".hex() + "1201" + b"b".hex()
     sample = "120c" + "09" + "000000000000f83f" + "10ac02"
-    assert told.hex() == "0a26" + label_1 + label_2 + sample
+    assert reported.hex() == "0a26" + label_1 + label_2 + sample
 
 
 def test_labels_say_which_run_it_is(series):
     for labels in series:
-        told = dict(labels)
-        assert (told["study"], told["run"]) == ("a study", "r001")
-        assert (told["factor_users"], told["factor_search_index"]) == ("5", 'a "b"\\c')
-        assert told["stage"]
-        assert told["phase"]
+        reported = dict(labels)
+        assert (reported["study"], reported["run"]) == ("a study", "r001")
+        assert (reported["factor_users"], reported["factor_search_index"]) == ("5", 'a "b"\\c')
+        assert reported["stage"]
+        assert reported["phase"]
 
 
 def test_counters_end_at_the_number_of_exchanges(series):
@@ -75,7 +75,7 @@ def test_counters_end_at_the_number_of_exchanges(series):
         found = Counter()
         for labels, points in of(series, family):
             found[labels[key], labels["outcome"]] += points[-1].value
-        assert found == Counter((names[one.transaction], one.failure or "ok") for one in EXCHANGES)
+        assert found == Counter((names[exchange.transaction], exchange.failure or "ok") for exchange in EXCHANGES)
 
 
 def test_every_counter_begins_with_zero_and_never_falls(series):
@@ -83,14 +83,14 @@ def test_every_counter_begins_with_zero_and_never_falls(series):
         assert of(series, family)
         for _, points in of(series, family):
             assert points[0].value == 0.0
-            assert all(one.value <= other.value for one, other in pairwise(points))
+            assert all(point.value <= other.value for point, other in pairwise(points))
 
 
 def test_buckets_hold_the_times_of_the_exchanges(series):
     found = Counter()
     for labels, points in of(series, "transaction_response_time_seconds_bucket"):
         found[labels["le"]] += points[-1].value
-    times = [one.end - one.intended for one in EXCHANGES if one.failure not in UNTIMED]
+    times = [exchange.end - exchange.intended for exchange in EXCHANGES if exchange.failure not in UNTIMED]
     assert found["+Inf"] == len(times)
     for edge in BOUNDS_S:
         near = sum(0.998 * edge < time < 1.002 * edge for time in times)
@@ -101,7 +101,7 @@ def test_buckets_hold_the_times_of_the_exchanges(series):
 
 def test_time_of_every_series_goes_forward_and_ends_with_a_marker(series):
     for labels, points in series.items():
-        assert all(one.at_ms < other.at_ms for one, other in pairwise(points)), labels
+        assert all(sample.at_ms < other.at_ms for sample, other in pairwise(points)), labels
         assert points[-1].is_stale, labels
         assert not any(point.is_stale for point in points[:-1]), labels
         assert points[0].at_ms >= WALL_NS // 1_000_000
@@ -140,7 +140,7 @@ def test_a_thread_that_comes_late_changes_no_past(tmp_path):
             for labels, points in decode(body.content).series:
                 ends[labels] += points
     for points in ends.values():
-        assert all(one.at_ms < other.at_ms for one, other in pairwise(points))
+        assert all(point.at_ms < other.at_ms for point, other in pairwise(points))
 
 
 def test_stale_marker_is_the_one_not_a_number_of_prometheus():

@@ -1,4 +1,4 @@
-"""Receivers on the command line: what is one, what is refused, and where it may be."""
+"""Receivers on the command line: valid ones, refused ones, and permitted addresses."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_what_is_no_receiver_is_refused(text):
     assert "--send: must be prometheus=http://127.0.0.1:9090/api/v1/write or otlp=" in str(fault(text))
 
 
-def test_all_faults_are_told_at_once():
-    told = str(fault("x", "y", headers=(("Two words", "a"), ("X", "λ"))))
-    assert told.count("--send:") == 2
-    assert told.count("--send-header:") == 2
+def test_all_faults_are_reported_at_once():
+    reported = str(fault("x", "y", headers=(("Two words", "a"), ("X", "λ"))))
+    assert reported.count("--send:") == 2
+    assert reported.count("--send-header:") == 2
 
 
 def test_a_receiver_is_named_once():
@@ -59,8 +59,8 @@ def test_headers_alone_are_refused():
 
 
 def test_another_network_must_be_allowed_by_name():
-    told = fault("otlp=http://203.0.113.7:4318")
-    assert "--send: must be on this machine or in a private network, got 203.0.113.7" in str(told)
-    assert "--i-may-send 203.0.113.7" in str(told.hint)
+    reported = fault("otlp=http://203.0.113.7:4318")
+    assert "--send: must be on this machine or in a private network, got 203.0.113.7" in str(reported)
+    assert "--i-may-send 203.0.113.7" in str(reported.hint)
     (found,) = receivers(["otlp=http://203.0.113.7:4318"], ["203.0.113.7"])
     assert found.address == "203.0.113.7"

@@ -18,7 +18,7 @@ BAD = Answer(False, message="status 400: no")
 
 
 class Script:
-    """Answers as it is told to, then for ever as at last; may be held."""
+    """Returns the given answers, then repeats the last one; may be held."""
 
     def __init__(self, *answers):
         self.answers, self.bodies = list(answers), []
@@ -128,6 +128,7 @@ def test_who_does_not_answer_at_the_end_is_not_waited_for(started):
 
 
 def test_the_end_tries_once_more_and_drops_the_rest(started, monkeypatch):
+    monkeypatch.setattr(module, "_PAUSES_S", (60.0, 60.0))
     script = Script(GONE)
     sender, notes = started(script)
     for _ in range(4):

@@ -11,19 +11,20 @@ import pytest
 from results_1 import RESULTS_1
 
 from towtank.errors import MeasurementError, StudyError
+from towtank.estimates import number_estimate
 from towtank.filecheck import check_file
 from towtank.size.rules import load_rules
 from towtank.size.rules.advising import advise
 from towtank.size.rules.documents import advice_document
-from towtank.size.rules.facts import OF_A_TIER, OF_CONTENT_SERVER, OF_POSTGRESQL, Fact, Situation, measured
-from towtank.size.rules.measured import postgresql_size, situations, study_file
+from towtank.size.rules.facts import COMMON, OF_A_TIER, OF_CONTENT_SERVER, OF_POSTGRESQL, Fact, Situation, measured
+from towtank.size.rules.measured import _idle, _share_of, postgresql_size, situations, study_file
 from towtank.size.rules.sheet import known_names, load_sheet
 
 
 def verdicts(situation: Situation) -> dict[str, str]:
     """Verdict by rule and services."""
     found = advise(load_rules(), situation)
-    return {" ".join((one.rule.name, *one.services)): one.verdict for one in found}
+    return {" ".join((item.rule.name, *item.services)): item.verdict for item in found}
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +43,23 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_results_give_a_situation_for_each_configuration(results):
     found = situations(results)
-    assert [one.label for one in found] == ["search_index present", "search_index absent"]
-    for one in found:
-        assert one.common["load.users"].value == "72.0 users"
-        assert one.services["content"][0] == "content_server"
-        assert "content_cache_hit_ratio" not in one.services["content"][1]  # hits alone make no ratio
+    assert [situation.label for situation in found] == ["search_index present", "search_index absent"]
+    for situation in found:
+        assert situation.common["load.users"].value == "72.0 users"
+        assert situation.services["content"][0] == "content_server"
+        assert "content_cache_hit_ratio" not in situation.services["content"][1]  # hits alone make no ratio
 
 
 def test_facts_are_those_of_the_run(results):
-    (one,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    (situation,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
     summary = json.loads((results / "runs" / "r001" / "summary.json").read_text("utf-8"))
-    assert one.note.startswith("run r001 at 48 users, 7 to 27 s")
-    assert one.common["load.users"].value == "48.0 users"
-    assert one.common["host.memory"].value == f"{float(8 << 30)!r} B"
+    assert situation.note.startswith("run r001 at 48 users, 7 to 27 s")
+    assert situation.common["load.users"].value == "48.0 users"
+    assert situation.common["host.memory"].value == f"{float(8 << 30)!r} B"
     used = summary["tiers"]["content"]["utilization"]
-    assert one.services["content"][1]["cpu_utilization"].value == f"{used * 100!r} %"
-    assert one.services["content"][1]["dropped_indexes"].value == "1.0 {indexes}"
-    assert one.services["content"][1]["content_cache"].value == f"{float(64 << 20)!r} B"
+    assert situation.services["content"][1]["cpu_utilization"].value == f"{used * 100!r} %"
+    assert situation.services["content"][1]["dropped_indexes"].value == "1.0 {indexes}"
+    assert situation.services["content"][1]["content_cache"].value == f"{float(64 << 20)!r} B"
 
 
 @pytest.mark.parametrize(
@@ -82,13 +83,13 @@ def test_memory_of_a_tier_says_how_it_was_measured(results, tmp_path, tier, valu
         summary["tiers"]["content"] |= tier
         summary.pop("inputs", None)  # without digests a summary is kept as it is
         path.write_text(json.dumps(summary), "utf-8")
-    (one,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
-    fact = one.services["content"][1]["memory"]
+    (situation,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
+    fact = situation.services["content"][1]["memory"]
     assert (fact.value, fact.origin) == (f"{value!r} B", f"{how} in run r001")
 
 
 def test_verdicts_on_results(results):
-    present, absent = (verdicts(one) for one in situations(results, users=48))
+    present, absent = (verdicts(situation) for situation in situations(results, users=48))
     assert (present["unindexed_columns content"], absent["unindexed_columns content"]) == ("follows", "differs")
     assert absent["cpu_utilization content"] == "differs"  # 96 % of one processor
     assert absent["content_server_pool_for_threads content"] == "differs"  # 16 connections for 8 threads
@@ -103,8 +104,8 @@ def test_verdicts_on_results(results):
 
 
 def test_advice_says_what_is_set_and_seen(results):
-    (one,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
-    document = advice_document("results", [(one, advise(load_rules(), one))])
+    (absent,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    document = advice_document("results", [(absent, advise(load_rules(), absent))])
     assert document["schema"] == "towtank/advice/1"
     (situation,) = document["situations"]
     by_name = {each["rule"]: each for each in situation["advice"]}
@@ -116,6 +117,43 @@ def test_advice_says_what_is_set_and_seen(results):
     assert by_name["java_heap"]["why"] == "heap is not known, as java.maximum_heap in a sheet"
     assert sum(situation["verdicts"].values()) == len(situation["advice"])
     assert json.loads(json.dumps(document)) == document
+
+
+def test_measured_facts_have_the_digits_that_their_intervals_support(results):
+    (absent,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    document = advice_document("results", [(absent, advise(load_rules(), absent))])
+    seen = {each["rule"]: each["seen"] | each["given"] for each in document["situations"][0]["advice"]}
+    summary = json.loads((results / "runs" / "r001" / "summary.json").read_text("utf-8"))
+    mean, rate = summary["response_time_s"]["mean"], summary["throughput_per_s"]
+    law = {name: fact["value"] for name, fact in seen["interactive_response_time_law"].items()}
+    assert law["response"] == number_estimate(mean["value"], mean["low"], mean["high"], "s")
+    assert law["throughput"] == number_estimate(rate["value"], rate["low"], rate["high"], "1/s")
+    assert "[" in law["response"]
+    # Beyond all of one CPU there is nothing, so the interval ends there if it would go on.
+    used = summary["tiers"]["content"]["cpus_used"]
+    ends = (100 * used["low"], min(100 * used["high"], 100.0))
+    assert seen["cpu_utilization"]["utilization"]["value"] == number_estimate(100 * used["value"], *ends, "%")
+    # A think time has no interval: it keeps three digits. The load was set.
+    assert (law["think"], law["users"]) == ("1.02 s", "48 users")
+
+
+def test_an_interval_that_is_only_rounding_gives_no_digits(results):
+    """The CPU of one run was busy in every second, to fifteen digits."""
+    (absent,) = (found for found in situations(results, users=72) if found.label == "search_index absent")
+    document = advice_document("results", [(absent, advise(load_rules(), absent))])
+    found = next(each for each in document["situations"][0]["advice"] if each["rule"] == "cpu_utilization")
+    assert found["seen"]["utilization"]["value"] == "100 %"
+
+
+def test_idle_cpus_are_those_that_are_not_used():
+    used = {"value": 1.5, "low": 1.2, "high": 2.3}
+    found = measured(COMMON, {"host.idle_cpus": _idle(used, 2), "host.cpu_utilization": _share_of(used, 2)}, "test")
+    assert found["host.idle_cpus"].value == "0.5 CPUs"
+    assert [float(end.removesuffix(" CPUs")) for end in found["host.idle_cpus"].ends] == pytest.approx([0.0, 0.8])
+    assert found["host.cpu_utilization"].ends == ("60.0 %", "100.0 %")
+    bare = measured(COMMON, {"host.idle_cpus": _idle({"value": 1.5, "low": None, "high": None}, 2)}, "test")
+    assert (bare["host.idle_cpus"].value, bare["host.idle_cpus"].ends) == ("0.5 CPUs", None)
+    assert _idle(None, 2) is None
 
 
 def test_a_level_that_nobody_ran(results):
@@ -208,7 +246,7 @@ def test_a_sheet(tmp_path):
     text += "web_container.threads: 50\n"
     facts = load_sheet(sheet(tmp_path, text), load_rules())
     assert facts["java.nursery"].origin == f"{tmp_path / 'sheet.yaml'}:4"
-    found = {one.rule.name: one for one in advise(load_rules(), Situation("sheet", "", facts))}
+    found = {item.rule.name: item for item in advise(load_rules(), Situation("sheet", "", facts))}
     assert {name: found[name].verdict for name in ("java_heap", "nursery", "web_container_threads")} == {
         "java_heap": "follows",
         "nursery": "differs",
@@ -220,8 +258,8 @@ def test_a_sheet(tmp_path):
 
 def test_a_sheet_over_results(results, tmp_path):
     facts = load_sheet(sheet(tmp_path, "content_server.sync: off\njava.maximum_heap: 4 GiB\n"), load_rules())
-    (one,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
-    found = verdicts(one.with_sheet(facts))
+    (situation,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    found = verdicts(situation.with_sheet(facts))
     assert found["content_server_sync content"] == "differs"
     assert found["java_heap"] == "follows"  # half of 8 GiB
 
@@ -231,7 +269,7 @@ def test_faults_of_a_sheet(tmp_path):
     path = sheet(tmp_path, text)
     with pytest.raises(StudyError) as caught:
         load_sheet(path, load_rules())
-    assert [(one.line, one.column, one.where) for one in caught.value.faults] == [
+    assert [(fault.line, fault.column, fault.where) for fault in caught.value.faults] == [
         (2, 13, "load.usres"),
         (3, 14, "host.memory"),
         (4, 15, "java.nursery"),
@@ -241,9 +279,9 @@ def test_faults_of_a_sheet(tmp_path):
     assert check_file(path).faults == caught.value.faults
 
 
-def test_out_of_range_is_told_not_hidden(tmp_path):
+def test_out_of_range_is_reported_not_hidden(tmp_path):
     facts = load_sheet(sheet(tmp_path, "load.users: 0\nweb_container.threads: 50\n"), load_rules())
-    found = {one.rule.name: one for one in advise(load_rules(), Situation("sheet", "", facts))}
+    found = {item.rule.name: item for item in advise(load_rules(), Situation("sheet", "", facts))}
     advice = found["web_container_threads"]
     assert (advice.verdict, advice.why) == ("cannot_be_told", "users must be at least 1 user, got 0 instead")
 
@@ -252,10 +290,10 @@ def test_every_rule_with_a_verdict_is_bound_to_names_that_a_sheet_may_give():
     rules = load_rules()
     known = known_names(rules)
     for rule in rules.values():
-        for name, one in rule.entry.inputs.items():
-            assert set(one.binds) <= set(known)
-            if rule.follows_when is not None and one.role != "given":
-                assert one.binds, f"{rule.name}.{name} is held against something that nothing gives"
+        for name, quantity in rule.entry.inputs.items():
+            assert set(quantity.binds) <= set(known)
+            if rule.follows_when is not None and quantity.role != "given":
+                assert quantity.binds, f"{rule.name}.{name} is held against something that nothing gives"
 
 
 def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:

@@ -82,6 +82,49 @@ def test_the_highest_load_of_a_week_is_calibrated() -> None:
     assert below / 400 == pytest.approx(shares, abs=0.075)
 
 
+def test_the_highest_load_of_a_year_is_calibrated() -> None:
+    """150 histories of two years, each third day with a load, one year ahead: the highest load of that year lies below
+    its quantiles as often. With noise of 10 % the highest of ten days of the peak month lies 15 % above the line."""
+    shares = np.array([0.1, 0.5, 0.9])
+    months = np.array([1.0, 1.0, 1.05, 1.1, 1.0, 0.9, 0.8, 0.85, 1.0, 1.1, 1.25, 1.5])
+    days = tuple(START + timedelta(days=3 * number) for number in range(244))
+    ahead = tuple(days[-1] + timedelta(days=3 * number) for number in range(1, 123))
+    below, medians = np.zeros(len(shares)), []
+    for seed in range(150):
+        stream = np.random.default_rng(3000 + seed)
+
+        def loads(of: tuple[date, ...], stream: np.random.Generator = stream, first: date = days[0]) -> np.ndarray:
+            line = np.exp(np.log(1.2) * np.array([(day - first).days for day in of]) / 365.25)
+            noise = np.exp(0.1 * stream.standard_normal(len(of)))
+            return 300 * line * months[[day.month - 1 for day in of]] * noise
+
+        growing = HistoricGrowth(History(days, loads(days), "yearly"), days[-1])
+        base = np.exp(growing.history.level([growing.start])[0])
+        drawn = growing.drawn(366, shares)
+        below += max(loads(ahead)) <= base * drawn
+        line = max(growing.history.level([growing.start + timedelta(days=back) for back in range(366)]))
+        medians.append(base * drawn[1] / np.exp(line))
+    # Three standard errors of a share of 150 at one half are 0.12.
+    assert below / 150 == pytest.approx(shares, abs=0.12)
+    assert 1.1 < np.mean(medians) < 1.25
+
+
+def test_the_highest_load_of_a_year_does_not_depend_on_what_was_asked_before() -> None:
+    """A year that ends on the first or the last day of its peak month, asked for after other days of that month."""
+    days = tuple(START + timedelta(days=number) for number in range(700))
+    noise = np.exp(0.1 * np.random.default_rng(1).standard_normal(len(days)))
+    found = History(days, np.array([450.0 if day.month == 12 else 300.0 for day in days]) * noise, "yearly")
+    shares, start = np.array([0.1, 0.5, 0.9]), date(2027, 6, 15)
+    ends = [(date(2027, 12, day) - start).days for day in (1, 2, 8, 16, 31)]
+    alone = [HistoricGrowth(found, start).drawn(end, shares) for end in ends]
+    for order in (range(5), range(4, -1, -1)):
+        growing = HistoricGrowth(found, start)
+        for place in order:
+            assert growing.drawn(ends[place], shares) == pytest.approx(alone[place], rel=1e-12)
+    # The highest of 31 days of the peak month is some 20 % above the one of its first day.
+    assert 1.12 < alone[-1][1] / alone[0][1] < 1.3
+
+
 def test_the_probability_of_a_day_and_the_draws_of_the_growth_agree() -> None:
     """A load that is drawn with a share is exceeded with one minus that share."""
     found = history(SMOOTH["doubles evenly"], 12, 3, noise=0.08)

@@ -46,15 +46,15 @@ def test_disks_are_compared_by_their_stated_operations() -> None:
 def test_every_machine_that_ships_names_its_source_and_no_price() -> None:
     machines = catalogue()
     assert len(machines) > 60
-    assert [one.name for one in machines.values() if not one.source] == []
-    assert [one.name for one in machines.values() if one.price is not None] == []
+    assert [entry.name for entry in machines.values() if not entry.source] == []
+    assert [entry.name for entry in machines.values() if entry.price is not None] == []
     assert machines["iseries-595-largest"].ratings["cpw"].value == 165000
 
 
 def test_generic_cpus_are_those_of_the_reference() -> None:
-    for one in load_machines(SHIPPED / "generic.yaml").values():
-        assert one.cpus is not None
-        assert one.ratings["towtank"].value == 100 * one.cpus
+    for entry in load_machines(SHIPPED / "generic.yaml").values():
+        assert entry.cpus is not None
+        assert entry.ratings["towtank"].value == 100 * entry.cpus
 
 
 def test_ratio_is_per_cpu_with_the_intervals_of_both() -> None:
@@ -92,7 +92,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(ModelError, match=r"new must have a rating on the scale 'cpw'.*got towtank") as caught:
         new.speed_against(old, "cpw")
     assert "no scale in common" in str(caught.value)
-    with pytest.raises(ModelError, match="how many CPUs it has is not stated"):
+    with pytest.raises(ModelError, match="its number of CPUs is not stated"):
         machine("unknown", None, cpw=5).speed_against(old, "cpw")
     with pytest.raises(ModelError, match="not rated by `towtank rate`"):
         new.speed_against(old, kernel="ciphers")

@@ -1,4 +1,4 @@
-"""Loads that nothing limits, and loads whose limit has no interval: what is said, and that a search for it ends."""
+"""Loads that nothing limits, and loads whose limit has no interval: their texts, and the end of the search."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_throughput_alone_limits_no_load(tmp_path: Path, capsys: Any, models_s
     answer = found["answer"]
     keys = ("load_at_limit", "load_at_limit_interval", "headroom", "headroom_interval")
     assert [answer[key] for key in keys] == [None] * 4
-    assert answer["no_limit"] == "nothing that was asked for limits the load"
+    assert answer["no_limit"] == "no objective limits the load"
     assert found["bottlenecks"] == []
     assert [row["load_at_limit"] for row in found["what_if"]] == [None, None]
     assert max(models_solved) == 20
@@ -64,14 +64,14 @@ def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, mod
     for row in found["dates"]:
         assert row["limit"] is None
         assert row["missed_from"] is None
-        assert row["no_limit"] == "nothing that was asked for limits the load"
+        assert row["no_limit"] == "no objective limits the load"
     # The search of two candidates, both with 200 draws, and some single solutions.
     assert len(models_solved) < 500
     assert max(models_solved) < 20 * 1.7 * 1.7
 
     assert main(["size", model, "--for", file]) == 0
     printed = capsys.readouterr().out
-    assert "nothing that was asked for limits the load" in printed
+    assert "no objective limits the load" in printed
     assert "nothing to miss" in printed
     assert "until something is missed" not in printed
 
@@ -86,7 +86,7 @@ def test_a_utilization_that_no_load_reaches_is_searched_so_far(
     found = sized(capsys, model, "--for", file)
     answer = found["answer"]
     assert answer["load_at_limit"] is None
-    assert answer["no_limit"].startswith("nothing that was asked for limits the load, up to ")
+    assert answer["no_limit"].startswith("no objective limits the load, up to ")
     assert found["bottlenecks"] == []
     assert [row["missed_from"] for row in found["dates"]] == [None, None]
     # One step of the search may go beyond; a draw is searched up to 16 times the load.

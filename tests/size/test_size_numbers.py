@@ -131,7 +131,7 @@ def test_dearer_ones_are_shown_up_to_one_and_a_half_times_the_cost(tmp_path: Pat
     and are shown, 4 are not."""
     found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 120 ms", "--cpus", "app=1..8")
     assert found["answer"]["cost"] == 2
-    assert [one["cost"] for one in found["pareto"]] == [2, 3]
+    assert [row["cost"] for row in found["pareto"]] == [2, 3]
 
 
 def test_nodes_of_one_speed_cost_their_cpus(tmp_path: Path, capsys: Any) -> None:
@@ -171,7 +171,7 @@ def test_draws_of_a_speed_scale_the_demands_of_its_stations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("season", "step", "count", "told"),
+    ("season", "step", "count", "words"),
     [
         ("none", 1, 3, "must have from 4 to 100000 days for a season 'none', got 3"),
         ("none", 1, 4, None),
@@ -184,13 +184,13 @@ def test_draws_of_a_speed_scale_the_demands_of_its_stations() -> None:
     ],
 )
 def test_a_history_has_three_days_more_than_parts_of_its_season(
-    tmp_path: Path, season: str, step: int, count: int, told: str | None
+    tmp_path: Path, season: str, step: int, count: int, words: str | None
 ) -> None:
     days = [START + timedelta(days=step * number) for number in range(count)]
     path = tmp_path / "h.csv"
     path.write_text("date,users\n" + "".join(f"{day},{100 + place}\n" for place, day in enumerate(days)), "utf-8")
-    if told is None:
+    if words is None:
         assert len(read_history(path, "date", "users", season).days) == count
         return
-    with pytest.raises(StudyError, match=told):
+    with pytest.raises(StudyError, match=words):
         read_history(path, "date", "users", season)

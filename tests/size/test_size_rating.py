@@ -60,7 +60,8 @@ def test_ratio_of_two_machines_does_not_depend_on_the_reference() -> None:
     slow = {name: 900.0 - 11.0 * place for place, name in enumerate(KERNELS)}
     other = {name: 5.0 + 3.0 * place for place, name in enumerate(KERNELS)}
     by_one, by_other = (
-        capacity_units(fast, one, "cpu") / capacity_units(slow, one, "cpu") for one in (REFERENCE, other)
+        capacity_units(fast, reference, "cpu") / capacity_units(slow, reference, "cpu")
+        for reference in (REFERENCE, other)
     )
     assert by_one == pytest.approx(by_other, rel=1e-12)
 
@@ -73,8 +74,8 @@ def test_the_disk_does_not_move_the_capacity_units() -> None:
 
 
 def test_disturbed_slices_and_a_disturbed_round_move_no_value_but_the_interval() -> None:
-    one = kernel_estimates(Measurement.of_lines(lines(factors=(1.0, 0.5, 1.0))))["tls_handshake"].single
-    assert (one.value, one.low, one.high) == (1000.0, 500.0, 1000.0)
+    estimate = kernel_estimates(Measurement.of_lines(lines(factors=(1.0, 0.5, 1.0))))["tls_handshake"].single
+    assert (estimate.value, estimate.low, estimate.high) == (1000.0, 500.0, 1000.0)
     rating = rated(factors=(1.0, 0.98, 1.01)).ratings["towtank"].whole
     assert (rating.value, rating.low, rating.high) == pytest.approx((200, 196, 202), rel=1e-12)
 
@@ -121,7 +122,7 @@ DOUBTFUL = {
 
 
 @pytest.mark.parametrize("kind", DOUBTFUL)
-def test_doubts_are_told(kind: str) -> None:
+def test_doubts_are_reported(kind: str) -> None:
     options, invalid = DOUBTFUL[kind]
     got = rated(**options)
     assert kind in [str(doubt.kind) for doubt in got.doubts]
@@ -197,7 +198,7 @@ def test_the_reference_that_ships_has_every_kernel() -> None:
 
 
 def test_the_reference_that_ships_rates_itself() -> None:
-    """Its file says of itself what its kernels say."""
+    """The ratings in its file are those of its kernels."""
     machine = catalogue()["towtank-reference"]
     assert machine.measured is not None
     reference = reference_values(catalogue())

@@ -175,7 +175,63 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
     # A mean wait that varies by little about its best estimate is enough in half of the draws with about that size.
     assert least <= pool["size"] <= least + 1
     assert pool["wait_s"] == pytest.approx(waits[pool["size"]], rel=0.01)
+    assert pool["wait_interval"]["low"] < waits[pool["size"]] < pool["wait_interval"]["high"]
+    assert pool["wait_interval"]["low"] < pool["wait_s"] < pool["wait_interval"]["high"]
     assert pool["held"] == pytest.approx(found["answer"]["scenarios"][1]["classes"]["in"]["users_in_system"])
+
+
+@pytest.mark.parametrize(("uncertainty", "above"), [("", 1.3), ("uncertainty: 0.01 %\nprobability: 90 %\n", 1.188)])
+def test_the_error_of_the_simulation_counts_for_a_pool(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, uncertainty: str, above: float
+) -> None:
+    """As above, with a simulation that knows the wait to 30 %. Without draws all of that is allowed for; with draws of
+    demands that hardly vary what has a probability of 90 %, 1.3^(1.2816 / 1.96) = 1.188 times the wait."""
+    load, asked_of = 3.6 / 4, list[tuple[int, float]]()
+
+    def known(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
+        (pool,) = model["pools"]
+        wait = erlang_c(3.6, 4) * load ** (pool["size"] - 3) / (1 - load) / 100
+        asked_of.append((pool["size"], precision))
+        assert name == "units"
+        return wait, Interval(wait / 1.3, wait * 1.3)
+
+    monkeypatch.setattr("towtank.size.simulated_pool._wait", known)
+    text = asked(
+        tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 5 ms}}"
+    )
+    model = written(
+        tmp_path,
+        "model.yaml",
+        "classes: {in: {rate: 100 /s}}\nstations:\n  app: {servers: 4, discipline: ps, demand: 36 ms}\n",
+    )
+    found = sized(capsys, model, "--for", written(tmp_path, "sizing.yaml", text + uncertainty))["pools"]["units"]
+    waits = {size: erlang_c(3.6, 4) * load ** (size - 3) / (1 - load) / 100 for size in range(4, 60)}
+    assert above * waits[found["size"]] <= 0.005
+    before = {size for size, _ in asked_of if size < found["size"]}
+    assert before
+    assert all(above * waits[size] > 0.005 for size in before)
+
+
+@pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
+def test_a_pool_for_which_hardly_anybody_waits_has_a_size(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
+    """As above, of a wait of 20 us. So few jobs wait for 82 units that the simulated wait is known to no factor of two
+    and has no interval of its own; it has one of the number that waits."""
+    text = asked(
+        tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 20 us}}"
+    )
+    model = written(
+        tmp_path,
+        "model.yaml",
+        "classes: {in: {rate: 100 /s}}\nstations:\n  app: {servers: 4, discipline: ps, demand: 36 ms}\n",
+    )
+    found = sized(capsys, model, "--for", written(tmp_path, "sizing.yaml", text + uncertainty))
+    pool, load = found["pools"]["units"], 3.6 / 4
+    least = next(size for size in range(4, 200) if erlang_c(3.6, 4) * load ** (size - 3) / (1 - load) / 100 <= 2e-5)
+    assert pool["size_at_best"] == least
+    assert least <= pool["size"] <= 1.15 * least
+    assert pool["wait_interval"]["low"] <= pool["wait_s"] < pool["wait_interval"]["high"]
+    if not uncertainty:
+        assert pool["wait_interval"]["high"] <= 2e-5
 
 
 def test_a_station_that_others_route_to_stays_on_one_node(tmp_path: Path, capsys: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from certification import Certified
 from scipy.stats import norm
 from sizing import sized, written
 
@@ -34,7 +35,8 @@ def counted(document: dict[str, Any]) -> dict[str, bool]:
     return {part["part"]: part["counted"] for part in document["trust"]["rests_on"]}
 
 
-def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any) -> None:
+@pytest.mark.certify
+def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any, certified: Certified) -> None:
     """Growth of 300 % [100 %, 600 %] on 100 /s carries up to a limit L > 400 with Phi(ln(L / 400) / s), s above it."""
     model = written(tmp_path, "model.yaml", MODEL)
     file = asked(tmp_path, GROWTH, "tiers: {app: {cpus: [10, 11, 12, 18]}}", "probability: 50 %")
@@ -43,7 +45,9 @@ def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any) -> N
     assert found["answer"]["load_at_limit"] > 400
     spread = (math.log(7) - math.log(4)) / norm.ppf(0.975)
     expected = norm.cdf(math.log(found["answer"]["load_at_limit"] / 400) / spread)
-    assert found["answer"]["probability"] == pytest.approx(expected, abs=0.01)
+    shown = found["answer"]["probability"]
+    case = "a limit above the median of an uncertain growth"
+    certified("Sizing", case, "probability", truth=expected, shown=shown, unit="", relative=0.0, absolute=0.01)
     assert found["answer"]["probability"] < 0.75
     assert counted(found) == {"load": False, "growth": True, "demands": False, "stations": False, "machines": False}
 
@@ -105,6 +109,25 @@ def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path:
     assert found["start_is"].startswith("Mondays, as on 2026-11-16")
     load_row = next(part for part in found["trust"]["rests_on"] if part["part"] == "load")
     assert "busiest day of the week" in load_row["text"]
+
+
+@pytest.mark.parametrize(
+    ("load", "gibibytes"),
+    [
+        # The load of a Sunday, half of a Monday's: it doubles within the week, and the data do not.
+        ("rate: 50 /s, start: 2026-11-22, horizon: 26 weeks, history: {csv: history.csv, season: weekly}", 10.0),
+        ("rate: 50 /s, growth: -20 % / year, horizon: 2 years", 10.0),
+        ("rate: 50 /s, growth: 20 % / year, horizon: 2 years", 14.4),
+    ],
+)
+def test_data_grow_with_the_years_and_not_with_the_day_of_the_week(
+    tmp_path: Path, capsys: Any, load: str, gibibytes: float
+) -> None:
+    csv_of(tmp_path, *weeks(9))
+    more = "tiers: {app: {cpus: 1..16}}\ndata: {now: 10 GiB}"
+    found = sized(capsys, written(tmp_path, "model.yaml", MODEL), "--for", asked(tmp_path, load, more))
+    step = next(step for step in found["steps"] if step["step"] == "data at the horizon")
+    assert step["value"] == pytest.approx(gibibytes * 2**30, rel=0.15)
 
 
 def test_a_step_is_not_growth() -> None:
@@ -205,19 +228,36 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     assert "outside of its bounds (app used 150 %)" in capsys.readouterr().err
 
 
-def test_servers_without_evidence_of_a_limit_are_not_sized(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an observed CPU the effect of more CPUs is unknown: sizing is refused, and has no probability."""
-    from types import SimpleNamespace  # noqa: PLC0415
+LIMITED = """
+fitted:
+  users: [1, 100]
+  throughput: 20 /s
+  verdict: supported
+  limit: {limit}
+  limit_why: "no measurement shows that more CPUs help: a lock"
+  draws: {{app: [0.9, 1.0, 1.1]}}
+"""
 
-    from towtank.size.basis import _guess  # noqa: PLC0415
 
-    def answer(kind: str, *, observed: bool) -> Any:
-        configuration = SimpleNamespace(bottleneck=lambda: object() if observed else None)
-        return SimpleNamespace(configuration=configuration, document={"shape": {"kind": kind, "sentence": "a lock"}})
-
-    assert "no CPU of the system was observed" in _guess(answer("unknown", observed=False))
-    assert "a lock" in _guess(answer("contention", observed=True))
-    assert _guess(answer("cpu", observed=True)) == ""
+@pytest.mark.parametrize(
+    ("limit", "status", "doubt"),
+    [("other", 4, "help: a lock"), ("asserted", 0, "help: a lock"), ("none", 0, "at which no limit was reached"),
+     ("station", 0, "")],
+)  # fmt: skip
+def test_a_model_file_is_sized_by_what_limited_its_measurements(
+    tmp_path: Path, capsys: Any, limit: str, status: int, doubt: str
+) -> None:
+    """If `size` refuses results, it also refuses the model file that `model fit --out` makes of them."""
+    model = written(tmp_path, "model.yaml", MODEL + LIMITED.format(limit=limit))
+    options = (model, "--objective", "mean < 60 ms", "--cpus", "app=4")
+    if status:
+        assert main(["size", *options]) == status
+        assert "no measurement shows that more CPUs help: a lock" in capsys.readouterr().err
+    found = sized(capsys, *options, *(["--beyond"] if status else []))
+    assert (found["answer"]["probability"] is None) == bool(doubt)
+    document = [text for text in found["trust"]["doubts"] if "the probability is not known" in text]
+    assert bool(document) == bool(doubt)
+    assert all(doubt in text for text in document)
 
 
 @pytest.mark.parametrize(("changes", "status"), [({}, 4), ({"asserted": True}, 0)])
@@ -227,17 +267,17 @@ def test_a_guess_is_refused_or_has_no_probability(
     from dataclasses import replace  # noqa: PLC0415
 
     from towtank.model.file import FittedFile  # noqa: PLC0415
-    from towtank.size import basis  # noqa: PLC0415
+    from towtank.size import asking  # noqa: PLC0415
 
     fitted = FittedFile.model_validate(
         {"users": [1, 20], "throughput": "90 /s", "verdict": "supported", "draws": {"app": [0.9, 1.0, 1.1]}}
     )
-    load = basis.load_basis
+    load = asking.load_basis
 
     def guessed(*arguments: Any) -> Any:
         return replace(load(*arguments), fitted=fitted, guess="no CPU of the system was observed", **changes)
 
-    monkeypatch.setattr(basis, "load_basis", guessed)
+    monkeypatch.setattr(asking, "load_basis", guessed)
     model = written(tmp_path, "model.yaml", MODEL)
     options = (model, "--objective", "mean < 60 ms", "--cpus", "app=4")
     if status:

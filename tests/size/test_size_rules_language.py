@@ -66,7 +66,7 @@ def test_arithmetic(text, value):
         ("max(1," * 35 + "1" + ")" * 35, 30 * 6 + 4, "nested"),
     ],
 )
-def test_what_is_no_formula_is_told_with_its_character(text, position, words):
+def test_what_is_no_formula_is_reported_with_its_character(text, position, words):
     with pytest.raises(FormulaError) as caught:
         parse(text)
     assert words in str(caught.value)
@@ -138,7 +138,7 @@ def test_units_of_formulas(text, dimension):
         ("if(switch, time, size)", "got s and B"),
         ("floor(size)", "plain number"),
         ("2 ^ time", "exponent"),
-        ("time ^ users", "written out"),
+        ("time ^ users", "a literal number as exponent"),
         ("switch + 1", "got a yes or no"),
         ("time and switch", "got a number"),
         ("not time", "got a number"),
@@ -201,10 +201,10 @@ LEAVES = st.sampled_from(["a", "b", "2", "0.5", "7"])
 TREES = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda one: f"({one[0]} {one[1]} {one[2]})"),
-        inner.map(lambda one: f"(-{one})"),
-        st.tuples(inner, inner).map(lambda one: f"min({one[0]}, {one[1]})"),
-        st.tuples(inner, inner, inner).map(lambda one: f"if({one[0]} < {one[1]}, {one[2]}, {one[0]})"),
+        st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"),
+        inner.map(lambda parts: f"(-{parts})"),
+        st.tuples(inner, inner).map(lambda parts: f"min({parts[0]}, {parts[1]})"),
+        st.tuples(inner, inner, inner).map(lambda parts: f"if({parts[0]} < {parts[1]}, {parts[2]}, {parts[0]})"),
     ),
     max_leaves=8,
 )

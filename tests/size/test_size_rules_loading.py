@@ -39,7 +39,10 @@ def written(folder: Path, text: str) -> Path:
 
 
 def faults(folder: Path, text: str) -> list[str]:
-    return [f"{one.line}:{one.column}: {one.where}: {one.message}" for one in check_file(written(folder, text)).faults]
+    return [
+        f"{fault.line}:{fault.column}: {fault.where}: {fault.message}"
+        for fault in check_file(written(folder, text)).faults
+    ]
 
 
 def test_rules_of_the_user_stand_beside_those_that_ship(tmp_path):
@@ -74,7 +77,7 @@ def test_all_faults_at_once_each_at_its_place(tmp_path):
         .replace("document: wiki", "document: wikki")
     )
     found = faults(tmp_path, text)
-    assert [one.split(": ")[:2] for one in found] == [
+    assert [fault.split(": ")[:2] for fault in found] == [
         ["7:26", "rules.pods.formula"],
         ["13:24", "rules.pods.follows_when"],
         ["15:24", "rules.pods.source.document"],
@@ -82,7 +85,7 @@ def test_all_faults_at_once_each_at_its_place(tmp_path):
     assert "did you mean 'each'?" in found[0]
     assert "got a plain number and 1/s, at character 6" in found[1]
     text = GOOD.replace("above: 0, default: 100", "above: 0 s, default: 100 GB")
-    assert [one.split(": ")[1] for one in faults(tmp_path, text)] == [
+    assert [fault.split(": ")[1] for fault in faults(tmp_path, text)] == [
         "rules.pods.inputs.each.above",
         "rules.pods.inputs.each.default",
     ]
@@ -108,7 +111,7 @@ def test_all_faults_at_once_each_at_its_place(tmp_path):
 def test_faults(tmp_path, old, new, where, words):
     assert old in GOOD
     found = faults(tmp_path, GOOD.replace(old, new))
-    assert any(f": {where}: " in one and words in one for one in found), found
+    assert any(f": {where}: " in fault and words in fault for fault in found), found
 
 
 TABLE = """\
@@ -147,10 +150,10 @@ def test_a_table(tmp_path):
     ],
 )
 def test_faults_of_tables(tmp_path, old, new, words):
-    assert any(words in one for one in faults(tmp_path, TABLE.replace(old, new)))
+    assert any(words in fault for fault in faults(tmp_path, TABLE.replace(old, new)))
 
 
-def test_an_example_that_does_not_come_out_is_told(tmp_path):
+def test_an_example_that_does_not_come_out_is_reported(tmp_path):
     rule = load_rules([written(tmp_path, GOOD.replace("result: 3, origin", "result: 4, origin"))])["pods"]
     found = outcome(rule, rule.entry.examples[0])
     assert (found.comes_out, found.got, found.difference) == (False, "3 pods", 1.0)
@@ -169,8 +172,7 @@ def test_outside_of_its_range_a_rule_doubts_itself():
     rule = load_rules()["position_above_knee"]
     found = answer(rule, {"interactive": 0.2, "knee": 0.3, "maximum": 0.4})
     assert found.doubts == [
-        "outside of where the rule is true: interactive >= knee and interactive <= maximum and maximum > knee "
-        "does not hold"
+        "outside of the rule's range: interactive >= knee and interactive <= maximum and maximum > knee does not hold"
     ]
 
 

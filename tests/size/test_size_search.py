@@ -40,7 +40,7 @@ def means(configurations: list[tuple[int, int, int]]) -> dict[tuple[int, int, in
                 + [{"name": "lan", "discipline": "delay", "services": [{"class": "web", "service_time_s": 0.030}]}],
             }
         )  # fmt: skip
-    answers = [one["answer"]["classes"]["web"]["response_time_s"] for one in solve_models(models)]
+    answers = [solved["answer"]["classes"]["web"]["response_time_s"] for solved in solve_models(models)]
     return dict(zip(configurations, answers, strict=True))
 
 
@@ -97,9 +97,9 @@ def test_what_is_one_step_cheaper_misses_and_says_why(tmp_path: Path, capsys: An
     model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 120 ms", "--cpus", "app=1..8", "--cpus", "db=1..8")
     assert found["neighbours"]
-    for one in found["neighbours"]:
-        assert one["objectives"][0]["value"] > 0.12
-        assert "mean of web < 120 ms" in one["why_not"][0]
+    for neighbour in found["neighbours"]:
+        assert neighbour["objectives"][0]["value"] > 0.12
+        assert "mean of web < 120 ms" in neighbour["why_not"][0]
 
 
 def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -> None:
@@ -108,7 +108,7 @@ def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -
     found = sized(capsys, written(tmp_path, "model.yaml", text), "--utilization", "70 %", "--cpus", "cpu=1..20")
     assert found["answer"]["tiers"]["cpu"]["cpus"] == 5
     assert found["answer"]["tiers"]["cpu"]["utilization"]["cpu"] == pytest.approx(0.6, rel=1e-12)
-    work = next(one for one in found["steps"] if one["step"] == "work at cpu")
+    work = next(step for step in found["steps"] if step["step"] == "work at cpu")
     assert (work["value"], work["unit"]) == (pytest.approx(3.0), "erlang")
 
 
@@ -134,7 +134,7 @@ def test_the_load_grows_by_steps(tmp_path: Path, capsys: Any) -> None:
                "--headroom", "10 %")  # fmt: skip
     found = sized(capsys, model, *options, "--utilization", "80 %", "--cpus", "app=1..128", "--cpus", "db=1..128")
     assert found["load"]["users"]["web"] == pytest.approx(2376)
-    values = [one["value"] for one in found["steps"][:4]]
+    values = [step["value"] for step in found["steps"][:4]]
     assert values == pytest.approx([1000, 1500, 2160, 2376])
     assert found["steps"][2]["formula"] == "N g^years"
 
@@ -144,7 +144,7 @@ def test_nothing_meets_it_is_exit_3_and_says_so(tmp_path: Path, capsys: Any) -> 
     found = sized(capsys, model, "--objective", "mean < 50 ms", "--cpus", "app=1..4", status=3)
     assert found["answer"] is None
     assert main(["size", model, "--objective", "mean < 50 ms", "--cpus", "app=1..4"]) == 3
-    assert "nothing of 4 candidates meets this" in capsys.readouterr().out
+    assert "none of 4 candidates meets this" in capsys.readouterr().out
 
 
 def test_the_same_question_has_the_same_answer(tmp_path: Path, capsys: Any) -> None:
@@ -154,9 +154,9 @@ def test_the_same_question_has_the_same_answer(tmp_path: Path, capsys: Any) -> N
     first = sized(capsys, model, *options)
     assert first == sized(capsys, model, *options)
     assert first["answer"]["probability"] >= 0.9
-    told = first["answer"]["scenarios"][0]["simulated"]["p95 of web < 300 ms"]
-    low, high = told["confidence_interval"]
-    assert low <= told["value"] <= high
+    found = first["answer"]["scenarios"][0]["simulated"]["p95 of web < 300 ms"]
+    low, high = found["confidence_interval"]
+    assert low <= found["value"] <= high
 
 
 def test_uncertain_demands_need_more(tmp_path: Path, capsys: Any) -> None:
@@ -172,11 +172,11 @@ def test_uncertain_demands_need_more(tmp_path: Path, capsys: Any) -> None:
 def test_the_front_has_nobody_who_is_better_in_everything(tmp_path: Path, capsys: Any) -> None:
     model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 120 ms", "--cpus", "app=1..12", "--cpus", "db=1..12")
-    rows = [(one["cost"], one["objectives"][0]["value"], one["busiest"]["utilization"]) for one in found["pareto"]]
+    rows = [(row["cost"], row["objectives"][0]["value"], row["busiest"]["utilization"]) for row in found["pareto"]]
     assert len(rows) > 2
     assert found["pareto"][0]["configuration"] == found["answer"]["configuration"]
-    for one in rows:
-        assert not any(other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in rows)
+    for row in rows:
+        assert not any(other != row and all(a <= b for a, b in zip(other, row, strict=True)) for other in rows)
 
 
 def test_the_next_bottleneck_is_what_limits_after_the_first_is_doubled(tmp_path: Path, capsys: Any) -> None:
@@ -205,7 +205,7 @@ stations:
                "--objective", "mean of batch < 500 ms", "--cpus", "cpu=1..16", "--cpus", "disk=1..4")  # fmt: skip
     found = sized(capsys, model, *options)
     assert found["objectives"] == ["mean of web < 120 ms", "mean of batch < 500 ms"]
-    assert all(one["value"] < one["limit"] for one in found["answer"]["objectives"])
+    assert all(objective["value"] < objective["limit"] for objective in found["answer"]["objectives"])
     assert found["load"] == {"users": {"web": 200.0}, "rate_per_s": {"batch": 5.0}, "think_s": {"web": 5.0}}
     assert found == {**sized(capsys, model, *options, "--exhaustive"), "search": found["search"],
                      "next_cheaper": found["next_cheaper"]}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Simulated percentiles: what of a simulation counts, and what is doubted."""
+"""Simulated percentiles: the values of a simulation that count, and its doubts."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def test_a_value_beyond_its_interval_still_has_an_error(tmp_path: Path, capsys: 
     model = written(tmp_path, "model.yaml", CLOSED_TIERS)
 
     def above(answer: Json) -> None:
-        one = answer["classes"]["web"]
-        value = one["response_time_percentiles_s"]["p95"]
-        one["confidence_interval"]["p95"] = [0.9 * value, 0.99 * value]
+        figures = answer["classes"]["web"]
+        value = figures["response_time_percentiles_s"]["p95"]
+        figures["confidence_interval"]["p95"] = [0.9 * value, 0.99 * value]
 
     changed(above)
     (objective,) = sized(capsys, model, *ASKED)["answer"]["objectives"]

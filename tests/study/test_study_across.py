@@ -1,11 +1,10 @@
-"""`predict` of a study: the runs it rests on come first, and what does not fit is told."""
+"""`predict` of a study: the runs behind it come first, and faults are reported."""
 
 import pytest
 from small_study import Files
 
 from towtank.errors import StudyError
-from towtank.study import load_study
-from towtank.study.loading import find_shipped
+from towtank.study import find_shipped, load_study
 
 NODES = """\
   nodes:
@@ -14,28 +13,28 @@ NODES = """\
 """
 
 
-def with_prediction(files: Files, wish: str) -> Files:
+def with_prediction(files: Files, prediction: str) -> Files:
     files.edit("study", "  search_index:\n", f"{NODES}  search_index:\n")
-    files.edit("study", "pinning: auto\n", f"predict: {wish}\npinning: auto\n")
+    files.edit("study", "pinning: auto\n", f"predict: {prediction}\npinning: auto\n")
     return files
 
 
 def test_the_runs_that_it_rests_on_come_first_and_all_are_made(files: Files) -> None:
-    wish = "{from: {nodes: one, search_index: present}, to: {nodes: four}, service: content}"
-    study = load_study(with_prediction(files, wish).folder / "study.yaml")
+    prediction = "{from: {nodes: one, search_index: present}, to: {nodes: four}, service: content}"
+    study = load_study(with_prediction(files, prediction).folder / "study.yaml")
     runs = study.design()
     first = [run.factors for run in runs[:4]]
-    assert all(one["nodes"] == "one" and one["search_index"] == "present" for one in first)
+    assert all(levels["nodes"] == "one" and levels["search_index"] == "present" for levels in first)
     assert [run.index for run in runs] == list(range(1, 17))
     assert len({(run.repetition, *sorted(run.factors.items())) for run in runs}) == 16
-    told = study.describe()["predict"]
-    assert (told["servers_from"], told["servers_to"], told["loads"]) == (1, 4, [10, 20])
-    assert told["to"] == {"nodes": "four", "search_index": "present"}
-    assert (told["cpus_of_hosts"], told["cpu_period_of_hosts_s"]) == ({}, {})
+    found = study.describe()["predict"]
+    assert (found["servers_from"], found["servers_to"], found["loads"]) == (1, 4, [10, 20])
+    assert found["to"] == {"nodes": "four", "search_index": "present"}
+    assert (found["cpus_of_hosts"], found["cpu_period_of_hosts_s"]) == ({}, {})
 
 
 @pytest.mark.parametrize(
-    ("wish", "words"),
+    ("prediction", "words"),
     [
         ("{from: {nodes: one}, to: {nodes: four}, service: content}", "must have a level of search_index, got none"),
         ("{from: {nodes: one, search_index: present}, to: {nodes: for}, service: content}", "did you mean 'four'"),
@@ -44,12 +43,12 @@ def test_the_runs_that_it_rests_on_come_first_and_all_are_made(files: Files) -> 
         ("{from: {nodes: four, search_index: present}, to: {nodes: one}, service: content}", "must have more servers"),
     ],
 )
-def test_faults_are_told_at_their_place(files: Files, wish: str, words: str) -> None:
-    with_prediction(files, wish)
-    line = (files.folder / "study.yaml").read_text().splitlines().index(f"predict: {wish}") + 1
-    with pytest.raises(StudyError) as told:
+def test_faults_are_reported_at_their_place(files: Files, prediction: str, words: str) -> None:
+    with_prediction(files, prediction)
+    line = (files.folder / "study.yaml").read_text().splitlines().index(f"predict: {prediction}") + 1
+    with pytest.raises(StudyError) as found:
         load_study(files.folder / "study.yaml")
-    assert [one.line for one in told.value.faults if words in str(one)][:1] == [line], str(told.value)
+    assert [fault.line for fault in found.value.faults if words in str(fault)][:1] == [line], str(found.value)
 
 
 @pytest.mark.parametrize("preset", [None, "quick", "full"])
@@ -59,9 +58,9 @@ def test_the_study_of_nodes_that_ships_puts_each_node_on_a_host(preset: str | No
     study = load_study(path, preset)
     four = next(run for run in study.design() if run.factors["nodes"] == "four")
     assert four.system.services["content"].hosts_used == ["node-1", "node-2", "node-3", "node-4"]
-    one = study.design()[0]
-    assert one.factors["nodes"] == "one_parallel"
-    assert one.system.services["content"].hosts_used == ["node-1"]
+    run = study.design()[0]
+    assert run.factors["nodes"] == "one_parallel"
+    assert run.system.services["content"].hosts_used == ["node-1"]
 
 
 @pytest.mark.parametrize("preset", [None, "quick", "routing", "full"])

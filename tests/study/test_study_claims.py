@@ -1,4 +1,4 @@
-"""Claims in study files: what is accepted, and every fault at its place."""
+"""Claims in study files: accepted forms, and every fault at its place."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def with_claim(files: Files, old: str, new: str) -> Path:
 
 def test_claims_are_read_and_go_into_the_manifest(files: Files) -> None:
     described = load_study(files.study).describe()["claims"]
-    assert [one["says"] for one in described] == [
+    assert [claim["says"] for claim in described] == [
         "Without the index, views take longer.",
         "Users lengthen it.",
         "A JVM would help.",
     ]
-    again = [Claim.model_validate(one) for one in described]
+    again = [Claim.model_validate(claim) for claim in described]
     assert again == load_study(files.study).study.claims
     assert described[1]["measure"]["trend"]["allow"] == "5 %"
 
@@ -65,7 +65,7 @@ FAULTS = [
     ("mean of view,", "⟦tiers.kontent.cpus_used,", "service of the study (content)", "did you mean 'content'"),
     ("mean of view,", "⟦tiers.content.cpu_used,", "did you mean 'tiers.content.cpus_used'"),
     ("mean of view,", "⟦balance.kontent.fairness,", "service of the study (content)", "did you mean 'content'"),
-    ("mean of view,", "⟦events.lost.recovery_s,", "about an event of the study (there is none), got 'lost'"),
+    ("mean of view,", "⟦events.lost.recovery_s,", "about an event of the study (it has none), got 'lost'"),
     ("mean of view,", "⟦p99 of view in ramp_up,", "no more is kept of phases"),
     ("mean of view,", "mean of view, per: ⟦loat,", "must be one of mean, min"),
     ('"> 1.5"', "⟦1.5", "must be '> NUMBER'"),
@@ -76,7 +76,7 @@ FAULTS = [
     (
         "at: {search_index: present}}}\n    holds: r",
         "at: {⟦users: 10}}}\n    holds: r",
-        "all its levels are gone through",
+        "all its levels are compared",
     ),
     (
         "at: {search_index: present}}}\n    holds: r",
@@ -93,7 +93,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("case", FAULTS, ids=[f"{number}_{case[2][:30]}" for number, case in enumerate(FAULTS)])
-def test_faults_of_claims_are_told_at_their_places(
+def test_faults_of_claims_are_reported_at_their_places(
     case: tuple[str, ...], files: Files, capfd: pytest.CaptureFixture[str]
 ) -> None:
     old, new, *words = case
@@ -106,9 +106,9 @@ def test_faults_of_claims_are_told_at_their_places(
     path.write_text(marked.replace("⟦", ""), "utf-8")
     assert main(["validate", str(path)]) == 2
     printed = capfd.readouterr().err
-    told = [line for line in printed.splitlines() if "claims[" in line and place in line]
-    assert told and "Traceback" not in printed, printed
-    assert all(any(word in line for line in told) for word in words), printed
+    found = [line for line in printed.splitlines() if "claims[" in line and place in line]
+    assert found and "Traceback" not in printed, printed
+    assert all(any(word in line for line in found) for word in words), printed
 
 
 def test_all_faults_of_all_claims_come_at_once(files: Files, capfd: pytest.CaptureFixture[str]) -> None:

@@ -206,8 +206,10 @@ def test_manifest_has_what_analysis_and_report_need(files: Files) -> None:
     assert described["limits"] == {
         "errors": 0.02,
         "start_lag_p99": 0.005,
+        "start_lag_share": 0.05,
         "interference": 0.1,
         "not_attributed": 0.05,
+        "storage_free": 0.001,
         "generator_busy": 0.85,
     }
     assert described["objectives"] == [
@@ -237,7 +239,7 @@ def test_manifest_has_what_analysis_and_report_need(files: Files) -> None:
     ]
     assert described["think"] == {
         "readers": "exponential with mean 2 s",
-        "editors": "from start to start: 12 s, always the same",
+        "editors": "from start to start: 12 s, constant",
     }
     assert described["system"]["services"]["content"]["settings"]["content_cache"] == "32 MiB"
     assert described["system"]["copies"] == {}

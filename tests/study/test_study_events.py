@@ -1,4 +1,4 @@
-"""Events of a study: their times, what each kind needs, where faults are told, and how levels of factors set them."""
+"""Events of a study: times, keys of each kind, places of faults, and settings by levels of factors."""
 
 import pytest
 from small_study import Files
@@ -41,13 +41,13 @@ def with_events(files: Files, events: str = EVENTS) -> Files:
     return files
 
 
-def test_what_happens_is_known_of_each_run_and_told_in_its_manifest(files: Files) -> None:
+def test_what_happens_is_known_of_each_run_and_recorded_in_its_manifest(files: Files) -> None:
     study = load_study(with_events(files).folder / "study.yaml")
     run = study.design()[0]
     assert list(run.events) == ["lost"]
-    told = {"name": "lost", "do": "kill", "service": "content", "at": "steady + 4 s"}
-    assert run.document()["events"] == [told]
-    assert [one["happens"] for one in study.describe()["events"]] == [True, False]
+    found = {"name": "lost", "do": "kill", "service": "content", "at": "steady + 4 s"}
+    assert run.document()["events"] == [found]
+    assert [event["happens"] for event in study.describe()["events"]] == [True, False]
 
 
 def test_levels_of_a_factor_set_what_happens(files: Files) -> None:
@@ -83,14 +83,14 @@ def test_the_command_line_sets_them_too(files: Files) -> None:
         ("{at: steady + 1 s, do: maim, service: content}", "do: must be"),
     ],
 )
-def test_faults_are_told_at_their_place(files: Files, event: str, words: str) -> None:
+def test_faults_are_reported_at_their_place(files: Files, event: str, words: str) -> None:
     with_events(files, f"events:\n  lost: {event}\n")
     text = (files.folder / "study.yaml").read_text()
     line = text.splitlines().index(f"  lost: {event}") + 1
-    with pytest.raises(StudyError) as told:
+    with pytest.raises(StudyError) as found:
         load_study(files.folder / "study.yaml", preset="quick")
-    fits = [one for one in told.value.faults if words in str(one)]
-    assert fits, str(told.value)
+    fits = [fault for fault in found.value.faults if words in str(fault)]
+    assert fits, str(found.value)
     assert fits[0].line == line
     assert fits[0].where.startswith("events.lost")
 
@@ -101,7 +101,7 @@ def test_a_level_must_name_an_event_that_is_there(files: Files) -> None:
         load_study(files.folder / "study.yaml")
 
 
-def test_a_value_that_does_not_fit_an_event_is_told_at_the_level(files: Files) -> None:
+def test_a_value_that_does_not_fit_an_event_is_reported_at_the_level(files: Files) -> None:
     with_events(files).edit("study", "    present: {}\n", "    present: {events.lost.happens: soon}\n")
     with pytest.raises(StudyError, match="happens"):
         load_study(files.folder / "study.yaml")

@@ -1,7 +1,7 @@
-"""Faults in files: each is told at its exact place with what is allowed, exit status 2, and never a traceback.
+"""Faults in files: each is reported at its exact place with the allowed values, exit status 2, and never a traceback.
 
-In the replacement of a case the sign `⟦` stands where the fault must be reported; it is taken out before the file is
-written.
+In the replacement of a case the sign `⟦` marks the place at which the fault must be reported; it is removed before the
+file is written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MARK = "⟦"
 
 @dataclass(frozen=True)
 class Case:
-    """One fault: what is written where, and words that must be in the message."""
+    """One fault: a text and its replacement, and words that must be in the message."""
 
     name: str
     kind: str
@@ -316,7 +316,7 @@ def place_of(text: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("fault", CASES, ids=[each.name.replace(" ", "_") for each in CASES])
-def test_fault_is_told_at_its_place(fault: Case, files: Files, capfd: pytest.CaptureFixture[str]) -> None:
+def test_fault_is_reported_at_its_place(fault: Case, files: Files, capfd: pytest.CaptureFixture[str]) -> None:
     files.edit(fault.kind, fault.old, fault.new)
     path = files.folder / f"{fault.kind}.yaml"
     marked = path.read_text("utf-8")
@@ -343,7 +343,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         env=os.environ,
     )
 
@@ -384,7 +384,9 @@ def test_all_faults_of_all_files_come_at_once_sorted_by_place(files: Files) -> N
     ]
 
 
-def test_missing_keys_are_told_at_the_mapping_that_lacks_them(files: Files, capfd: pytest.CaptureFixture[str]) -> None:
+def test_missing_keys_are_reported_at_the_mapping_that_lacks_them(
+    files: Files, capfd: pytest.CaptureFixture[str]
+) -> None:
     files.edit("system", "      content_cache: 32 MiB\n", "")
     files.edit("system", "    kind: content_server\n", "")
     assert main(["validate", str(files.system)]) == 2
@@ -410,7 +412,9 @@ def test_rates_with_closed_load_are_refused(files: Files, capfd: pytest.CaptureF
     assert all("must be the factor users with closed load, got 'rate' instead" in line for line in lines)
 
 
-def test_unknown_setting_of_an_override_is_told_at_the_study(files: Files, capfd: pytest.CaptureFixture[str]) -> None:
+def test_unknown_setting_of_an_override_is_reported_at_the_study(
+    files: Files, capfd: pytest.CaptureFixture[str]
+) -> None:
     files.edit("study", "drop_index: search_type", "drop_indices: search_type")
     assert main(["validate", str(files.study)]) == 2
     error = capfd.readouterr().err
@@ -419,7 +423,7 @@ def test_unknown_setting_of_an_override_is_told_at_the_study(files: Files, capfd
     assert "did you mean 'drop_index'" in error
 
 
-def test_parameter_that_does_not_fit_is_told_at_the_study(files: Files, capfd: pytest.CaptureFixture[str]) -> None:
+def test_parameter_that_does_not_fit_is_reported_at_the_study(files: Files, capfd: pytest.CaptureFixture[str]) -> None:
     files.edit("study", "{parameters.think_mean: 2 s}", "{parameters.think_mean: 2 parsecs}")
     assert main(["validate", str(files.study)]) == 2
     error = capfd.readouterr().err
@@ -450,7 +454,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_is_no_file_of_ours_is_told_in_one_line_or_more(name: str, tmp_path: Path) -> None:
+def test_what_is_no_file_of_ours_is_reported_in_one_line_or_more(name: str, tmp_path: Path) -> None:
     raw, expected = UNREADABLE[name]
     path = tmp_path / "file.yaml"
     path.write_bytes(raw)

@@ -1,4 +1,4 @@
-"""`kind: find-limit` and `settle: until steady`: what files mean, and every fault at its place."""
+"""`kind: find-limit` and `settle: until steady`: meaning of the keys, and every fault at its place."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ FAULTS = [
     ("at least 5 s", "at least 6 min", "must have at_least up to at_most (5 min), got 6 min instead"),
     ("at most 5 min, ", "", "must be a time, or 'until steady, at most TIME[, at least TIME]'"),
     ("  refine:", "  stop_when: [errors < 1 %]\n  refine:", "load.stop_when[0]: must be one of objective missed"),
-    ("  refine:", "  stop_when: [achieved < 9 %]\n  refine:", "load.stop_when[0]: must not be asked of users"),
+    ("  refine:", "  stop_when: [achieved < 9 %]\n  refine:", "load.stop_when[0]: must not be used with users"),
     ("  refine:", "  users: 5\n  refine:", "unknown key 'users'"),
 ]
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a file instead of what should: it is accepted or told as faults, nothing else."""
+"""Mutated files: any content is either accepted or reported as faults, nothing else."""
 
 from __future__ import annotations
 

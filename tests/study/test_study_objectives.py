@@ -44,18 +44,27 @@ FAULTS = [
 
 @pytest.mark.parametrize(("text", "expected"), READ, ids=[text for text, _ in READ])
 def test_an_objective_is_read(text, expected):
-    one = read_objective(text)
-    found = (one.metric, one.transaction, one.comparison, one.value, one.users, one.rate, one.phase, one.every_s)
+    objective = read_objective(text)
+    found = (
+        objective.metric,
+        objective.transaction,
+        objective.comparison,
+        objective.value,
+        objective.users,
+        objective.rate,
+        objective.phase,
+        objective.every_s,
+    )
     assert found == (*expected[:3], pytest.approx(expected[3]), *expected[4:])
-    assert one.text == text.strip()
-    assert one.document()["every_s"] == one.every_s
+    assert objective.text == text.strip()
+    assert objective.document()["every_s"] == objective.every_s
 
 
-@pytest.mark.parametrize(("text", "told"), FAULTS, ids=[text for text, _ in FAULTS])
-def test_what_is_none_is_told(text, told):
+@pytest.mark.parametrize(("text", "words"), FAULTS, ids=[text for text, _ in FAULTS])
+def test_what_is_none_is_reported(text, words):
     with pytest.raises(ValueError, match="must") as fault:
         read_objective(text)
-    assert told in str(fault.value)
+    assert words in str(fault.value)
     assert "got" in str(fault.value)
 
 
@@ -75,18 +84,18 @@ AT_A_LOAD = [
 ]
 
 
-@pytest.mark.parametrize(("levels", "objective", "told"), AT_A_LOAD, ids=[f"{row[0]} {row[1]}" for row in AT_A_LOAD])
-def test_an_objective_at_a_load_of_no_run_is_refused(files, levels, objective, told):
+@pytest.mark.parametrize(("levels", "objective", "words"), AT_A_LOAD, ids=[f"{row[0]} {row[1]}" for row in AT_A_LOAD])
+def test_an_objective_at_a_load_of_no_run_is_refused(files, levels, objective, words):
     files.edit("study", "users: [10, 20]", levels)
     files.edit("study", "p95 of view < 1 s", objective)
     if "%" in levels:
         files.edit("study", "factors: {users: [100]}", "factors: {users: [100 %]}")
-    if told is None:
+    if words is None:
         assert load_study(files.study).study.objectives == [objective]
         return
     with pytest.raises(StudyError) as fault:
         load_study(files.study)
     (found,) = fault.value.faults
-    assert told in found.message
+    assert words in found.message
     assert (found.where, found.column) == ("objectives[0]", 5)
     assert files.study.read_text("utf-8").splitlines()[found.line - 1].strip() == f"- {objective}"

@@ -1,4 +1,4 @@
-"""Loads whose stages are written out, or follow a trace: plans, amounts, faults."""
+"""Loads with listed stages, or that follow a trace: plans, amounts, faults."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_stages_are_those_of_the_file(put) -> None:
     run = study.design()[0]
     assert (run.levels, run.users, run.rate) == ((100.0, 120.0), 120, None)
     described = study.describe()
-    assert [one["name"] for one in described["stages"]] == ["ramp_up", "plain", "more", "ramp_down"]
+    assert [stage["name"] for stage in described["stages"]] == ["ramp_up", "plain", "more", "ramp_down"]
     assert described["load"]["levels"] == [100, 120]
 
 
@@ -81,7 +81,7 @@ def test_once_one_stage_is_by_group_all_are(put) -> None:
     load = CLOSED.replace("users: 120", "users: {readers: 90, editors: 40}")
     stages = load_of(load_study(put(load).study))
     # Readers have 70 % of the users, editors 30 %.
-    assert [one["users_by_group"] for one in stages["stages"]] == [[70, 30], [70, 30], [90, 40], [0, 0]]
+    assert [stage["users_by_group"] for stage in stages["stages"]] == [[70, 30], [70, 30], [90, 40], [0, 0]]
     assert stages["users_at_most"] == 130
 
 
@@ -125,7 +125,7 @@ def faults(files: Files) -> list[str]:
     return [str(fault).replace(f"{files.folder}/", "") for fault in raised.value.faults]
 
 
-def test_everything_wrong_with_a_schedule_is_told_at_once(put) -> None:
+def test_everything_wrong_with_a_schedule_is_reported_at_once(put) -> None:
     load = """\
 load:
   kind: closed
@@ -146,7 +146,7 @@ load:
     ]
     assert len(found) == len(expected), found
     for text in expected:
-        assert any(text in one for one in found), (text, found)
+        assert any(text in fault for fault in found), (text, found)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ load:
     ],
 )
 def test_amount_and_stages_come_from_one_place(put, load: str, message: str) -> None:
-    assert any(message in one for one in faults(put(load)))
+    assert any(message in fault for fault in faults(put(load)))
 
 
 TRACE = """\
@@ -229,13 +229,13 @@ def test_a_trace_is_one_steady_stage_that_follows_the_file(put) -> None:
         ("", ["day.csv:1:1: must have one column 'calls' (trace.rate), got the columns none", "trace.time"]),
     ],
 )
-def test_faults_of_a_trace_are_told_by_line(put, text: str, messages: list[str]) -> None:
+def test_faults_of_a_trace_are_reported_by_line(put, text: str, messages: list[str]) -> None:
     files = put(TRACE)
     write_trace(files.folder, text)
     found = faults(files)
     assert len(found) == len(messages), found
-    for one, message in zip(found, messages, strict=True):
-        assert message in one, one
+    for fault, message in zip(found, messages, strict=True):
+        assert message in fault, fault
 
 
 def test_a_trace_that_cannot_be_read_is_a_fault_of_the_study(put) -> None:

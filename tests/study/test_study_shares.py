@@ -7,10 +7,10 @@ import pytest
 
 from towtank.errors import StudyError
 from towtank.study import load_study
-from towtank.study.shares import Carried, Pilot, share_of, users_at, wrong_shares
+from towtank.study.shares import Pilot, PilotResult, share_of, users_at, wrong_shares
 
 STUDY = Path(__file__).parents[2] / "studies" / "content-users" / "study.yaml"
-CARRIED = Carried(640.0, False, ({"users": 40.0, "throughput_per_s": 40.0},))
+PILOT_RESULT = PilotResult(640.0, False, ({"users": 40.0, "throughput_per_s": 40.0},))
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_share_of(level, share):
 
 
 def test_users_are_whole_and_at_least_one():
-    assert [users_at(share, CARRIED) for share in (0.0001, 0.2, 1.15)] == [1, 128, 736]
+    assert [users_at(share, PILOT_RESULT) for share in (0.0001, 0.2, 1.15)] == [1, 128, 736]
 
 
 def test_shares_are_not_mixed_with_numbers_and_are_in_range():
@@ -30,14 +30,14 @@ def test_shares_are_not_mixed_with_numbers_and_are_in_range():
 
 
 def test_a_result_survives_the_manifest():
-    assert Carried.from_document(CARRIED.document()) == CARRIED
+    assert PilotResult.from_document(PILOT_RESULT.document()) == PILOT_RESULT
 
 
 def test_the_shipped_study_has_its_levels_from_the_pilot():
     study = load_study(STUDY, preset="quick")
     assert study.needs_pilot
     assert study.pilot == Pilot()
-    known = replace(study, carried=CARRIED)
+    known = replace(study, pilot_result=PILOT_RESULT)
     assert not known.needs_pilot
     factor = next(factor for factor in known.factors if factor.name == "users")
     assert (factor.levels, factor.numeric) == (("20 %", "40 %", "150 %"), (128, 256, 960))

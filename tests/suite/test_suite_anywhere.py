@@ -117,7 +117,7 @@ def test_the_table_has_failures_and_what_was_not_run(
 
 def test_a_variation_that_there_is_not_is_refused(anywhere: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert anywhere.main(["cpus-3"]) == 2
-    assert "error: no variation cpus-3; there are blas-haswell, " in capsys.readouterr().err
+    assert "error: no variation cpus-3; known: blas-haswell, " in capsys.readouterr().err
 
 
 def test_tests_that_failed_are_named(anywhere: ModuleType) -> None:

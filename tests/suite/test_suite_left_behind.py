@@ -54,13 +54,16 @@ def test_that_forgets_a_process():
 def test_that_forgets_a_file(forgotten):
     Path(tempfile.gettempdir(), "towtank-left-by-a-test").touch()
 """
+# Long enough for what ends, too short for what stays.
+WITHIN = {"TOWTANK_LEFT_WITHIN_S": "10"}
 WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with workers"])
 
 
 def run(folder: Path, text: str, workers: tuple[str, ...], **environment: str) -> subprocess.CompletedProcess[str]:
     (folder / "temporary").mkdir()
     (folder / "test_second.py").write_text("def test_of_another_file():\n    pass\n")
-    return run_suite(folder, "left_behind", text, *workers, TMPDIR=str(folder / "temporary"), **environment)
+    environment = {**environment, **WITHIN, "TMPDIR": str(folder / "temporary")}
+    return run_suite(folder, "left_behind", text, *workers, **environment)
 
 
 @WORKERS
@@ -124,10 +127,9 @@ def test_mounts_namespaces_control_groups_and_devices_are_named_with_their_file(
     own = f'mkdir "$0" && mount --rbind /sys/fs/cgroup "$0" && {own} && mount --rbind "$0" /sys/fs/cgroup && exec "$@"'
     behind = ("unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", own, str(tmp_path / "groups"))
     (tmp_path / "temporary").mkdir()
+    environment = {"CI": "true", "TMPDIR": str(tmp_path / "temporary"), "GROUP": group, **WITHIN}
     try:
-        done = run_suite(
-            tmp_path, "left_behind", OF_ROOT, behind=behind, CI="true", TMPDIR=str(tmp_path / "temporary"), GROUP=group
-        )
+        done = run_suite(tmp_path, "left_behind", OF_ROOT, behind=behind, **environment)
     finally:
         trees = cgroups.find_trees()
         for tree in {*trees.controllers.values(), *([trees.unified] if trees.unified else [])}:

@@ -1,4 +1,4 @@
-"""Planted faults: each is what it says, its tests judge it, and the list of equivalents is not stale."""
+"""Planted faults: each is as described, its tests judge it, and the list of equivalents is not stale."""
 
 from __future__ import annotations
 
@@ -133,7 +133,30 @@ def test_the_outcomes_of_rust_are_counted(tmp_path: Path, capsys: pytest.Capture
     assert rust.report(tmp_path / "outcomes.json", 0.9) == 1
     assert capsys.readouterr().out.splitlines() == [
         "not noticed: a.rs:1:2: replace + with - in f",
-        "2 of 3 noticed; 0 cannot be built",
+        "2 of 3 noticed (66.7%, 95 % interval 9.4% to 99.2%; goal 95%); 0 cannot be built",
     ]
     assert rust.report(tmp_path / "outcomes.json", 0.6) == 0
     assert rust.without_place("a.rs:1:2: replace + with - in f") == "a.rs: replace + with - in f"
+
+
+def test_the_share_has_an_exact_interval() -> None:
+    """Of 0 of n noticed the upper end is 1 - 0.025^(1/n), of all the lower one 0.025^(1/n)."""
+    from planting.share import interval  # noqa: PLC0415
+
+    assert interval(0, 12) == pytest.approx((0.0, 1 - 0.025 ** (1 / 12)), rel=1e-9)
+    assert interval(12, 12) == pytest.approx((0.025 ** (1 / 12), 1.0), rel=1e-9)
+    # As `binomtest(90, 100).proportion_ci(method="exact")` of SciPy has it.
+    assert interval(90, 100) == pytest.approx((0.823777, 0.950995), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("noticed", "count", "short"),
+    [(100, 100, False), (90, 100, False), (89, 100, True), (460, 500, True), (470, 500, False), (0, 0, False)],
+)
+def test_a_share_is_short_below_the_least_or_beyond_chance_below_the_goal(
+    noticed: int, count: int, short: bool
+) -> None:
+    from planting.share import is_short, share_text  # noqa: PLC0415
+
+    assert is_short(noticed, count, 0.9) == short
+    assert ("goal 95%" in share_text(noticed, count)) == bool(count)

@@ -27,7 +27,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.has(**TOOLS)
-        for name in ("sh", "sed", "sort", "head", "awk", "dirname", "tail"):
+        for name in ("sh", "sed", "sort", "head", "awk", "dirname", "tail", "mkdir"):
             real = subprocess.run(["which", name], capture_output=True, text=True, check=True).stdout.strip()
             (folder / name).symlink_to(real)
         self.memory = folder / "meminfo"
@@ -125,6 +125,13 @@ def test_too_little_disk_or_memory(machine: Machine) -> None:
     assert "lacks: 1.4 GB of disk (free here: 1200 MB); 1 GB of memory (free: 500 MB)" in said
 
 
+def test_the_readme_asks_for_what_is_checked() -> None:
+    script, readme = (ROOT / "scripts" / "preflight").read_text(), (ROOT / "README.md").read_text("utf-8")
+    asked = readme.partition("A fresh machine needs ")[2].partition("Before it builds")[0]
+    for amount, of in re.findall(r'lack "([\d.]+ GB) of (disk|memory)', script):
+        assert re.search(rf"{amount} of (free )?{of}", asked), (amount, of)
+
+
 def test_a_full_temporary_folder_is_not_taken_for_a_missing_compiler(machine: Machine, tmp_path: Path) -> None:
     full = tmp_path / "temporary"
     full.mkdir()
@@ -134,6 +141,17 @@ def test_a_full_temporary_folder_is_not_taken_for_a_missing_compiler(machine: Ma
     assert f"lacks: 0.4 GB for temporary files (free in {full}: 1 MB; TMPDIR chooses another folder)" in said
     assert "compiler" not in said
     assert "a C compiler" in machine.preflight(TMPDIR=str(tmp_path / "no folder"))
+
+
+def test_a_home_that_cannot_be_written_is_named(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "home").touch()
+    folder = tmp_path / "home" / ".cargo"
+    said = machine.preflight(HOME=str(tmp_path / "home"))
+    assert said == (
+        f"error: to build, this machine lacks: a folder that cargo can write to (not {folder}; "
+        "CARGO_HOME chooses another one, RUSTUP_HOME that of rustup)"
+    )
+    assert machine.preflight(HOME=str(tmp_path / "home"), CARGO_HOME=str(tmp_path / "packages")) == ""
 
 
 def test_a_registry_out_of_reach(machine: Machine) -> None:

@@ -57,7 +57,7 @@ def sh(script: str, folder: Path, **environment: str | None) -> subprocess.Compl
         encoding="utf-8",
         errors="replace",
         check=False,
-        timeout=120,
+        timeout=240,
     )
 
 

@@ -94,8 +94,8 @@ def open_load(
     at, gaps = at[inside], gaps[inside]
     mix = stream.choice(len(WEIGHTS), size=len(at), p=np.array(WEIGHTS) / sum(WEIGHTS))
     groups = stream.choice(len(shares), size=len(at), p=np.array(shares) / sum(shares))
-    picks = [(float(time), int(one), 0.0) for time, one in zip(at, mix, strict=True)]
-    return picks, [(float(time), int(one), float(each)) for time, one, each in zip(at, groups, gaps, strict=True)]
+    picks = [(float(time), int(kind), 0.0) for time, kind in zip(at, mix, strict=True)]
+    return picks, [(float(time), int(kind), float(each)) for time, kind, each in zip(at, groups, gaps, strict=True)]
 
 
 def write_audit_run(

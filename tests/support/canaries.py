@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 
-# Of these tests alone, in all their processes: others may run on the machine, and arguments of all are looked at.
-_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+# Of this process of pytest alone: other workers and other runs start commands too, and arguments of all are looked at.
+_RUN = f"{os.environ.get('PYTEST_XDIST_TESTRUNUID')} {os.getpid()}"
 MARK = f"cAnAry{hashlib.sha256(_RUN.encode()).hexdigest()[:8]}"
 _EVERY_S = 0.01
 _ONLY_OWNER = 0o077

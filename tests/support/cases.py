@@ -16,9 +16,9 @@ DATA = Path(__file__).parent.parent / "certified" / "data"
 def case(identity: str) -> dict[str, Any]:
     """One published case."""
     for file in ("cases.json", "fit.json", "queueing.json", "caches.json"):
-        for one in json.loads((DATA / file).read_text("utf-8")):
-            if one["id"] == identity:
-                return dict(one)
+        for published in json.loads((DATA / file).read_text("utf-8")):
+            if published["id"] == identity:
+                return dict(published)
     raise KeyError(identity)
 
 

@@ -1,7 +1,9 @@
-"""Rows of `docs/certification.md`: a quantity as it is known, beside what Towtank shows of it.
+"""Sections of `docs/certification.md`: known values beside those that Towtank shows.
 
-A test marked `certify` takes the fixture `certified` and calls `certified(...)` once for each row. The call fails
-where the two differ by more than the tolerance. `make certify` sets TOWTANK_CERTIFICATION, and the rows are written.
+A test marked `certify` takes the fixture `certified` and calls it once for each quantity whose truth is known, or
+`tabled` for each line of a table of its own, as shares of many series are, or `tried` once for what must do no harm.
+A call of the first two fails where what is shown leaves what
+is allowed. `make certify` sets TOWTANK_CERTIFICATION, and the sections are written.
 """
 
 from __future__ import annotations
@@ -19,15 +21,41 @@ FILE = "TOWTANK_CERTIFICATION"
 _HEAD = """# Certification
 
 Quantities whose truth is known, as programs count them themselves or as they follow from their construction, beside
-what Towtank shows of them. `make certify` measures them and writes this page; a row outside its tolerance fails.
+what Towtank shows of them. `make certify` measures them and writes this page; a row outside of what is allowed fails.
 """
 _SECTION = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_COLUMNS = "| case | quantity | truth | shown | difference | tolerance |\n|---|---|---:|---:|---:|---|\n"
+_QUANTITIES = "case | quantity | truth | shown | difference | tolerance"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of the page.
+
+    Attributes
+    ----------
+    name : str
+        Its title.
+    columns : str
+        Titles of the columns, separated by ` | `.
+    about : str
+        Method, and tolerance.
+    """
+
+    name: str
+    columns: str
+    about: str = ""
+
+    def text(self, lines: list[str]) -> str:
+        """Return the text below the title."""
+        machine = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs"
+        about = f"{self.about} " if self.about else ""
+        rule = "|".join("---" for _ in self.columns.split(" | "))
+        return f"{about}Measured on {machine}.\n\n| {self.columns} |\n|{rule}|\n" + "".join(lines)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a section."""
+    """A quantity whose truth is known."""
 
     case: str
     quantity: str
@@ -39,27 +67,55 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether what is shown is within the larger of both tolerances."""
+        """Return True if the shown value is within the larger of both tolerances."""
         return abs(self.shown - self.truth) <= max(self.relative * abs(self.truth), self.absolute)
 
-    def line(self) -> str:
+    @property
+    def cells(self) -> tuple[str, ...]:
         """The row in the page."""
         difference = f"{(self.shown / self.truth - 1) * 100:+.2f} %" if self.truth else f"{self.shown:+,.6g}"
         unit = f" {self.unit}" if self.unit else ""
-        allowed = f"{self.relative * 100:g} %" + (f" or {self.absolute:,g}{unit}" if self.absolute else "")
-        cells = (f"{self.truth:,.5g}{unit}", f"{self.shown:,.5g}{unit}", difference, allowed)
-        return f"| {self.case} | {self.quantity} | {' | '.join(cells)} |\n"
+        allowed = " or ".join(
+            [
+                *([f"{self.relative * 100:g} %"] if self.relative else []),
+                *([f"{self.absolute:,.3g}{unit}"] if self.absolute else []),
+            ]
+        )
+        return self.case, self.quantity, f"{self.truth:,.5g}{unit}", f"{self.shown:,.5g}{unit}", difference, allowed
 
 
-ROWS: dict[str, list[Row]] = {}
-"""By section."""
+_HARMS = Section(
+    "Bad and hostile input",
+    "what | times | without harm",
+    "Attacks, faults and bad data that must do no harm; the tests state what harm is in each case.",
+)
+_LINES: dict[Section, list[str]] = {}
+_TRIED: dict[str, tuple[int, int]] = {}
+"""Numbers of tries, and of those that did no harm, by what was tried."""
 Certified = Callable[..., None]
+Tabled = Callable[..., None]
+Tried = Callable[..., None]
 
 
 @pytest.fixture
-def certified(request: pytest.FixtureRequest) -> Iterator[Certified]:
-    """Judge a row and keep it for the page; all rows of a test are judged before it fails."""
+def tabled() -> Iterator[Tabled]:
+    """Keep a line of a table for the page, and whether it is allowed; all lines of a test are made before it fails."""
     wrong: list[str] = []
+
+    def record(section: Section, *cells: str, holds: bool) -> None:
+        assert len(cells) == len(section.columns.split(" | ")), section
+        line = f"| {' | '.join(cells)} |\n"
+        _LINES.setdefault(section, []).append(line)
+        if not holds:
+            wrong.append(line.strip())
+
+    yield record
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+@pytest.fixture
+def certified(tabled: Tabled) -> Certified:
+    """Judge a quantity, and keep its row for the page."""
 
     def judge(
         section: str,
@@ -73,17 +129,43 @@ def certified(request: pytest.FixtureRequest) -> Iterator[Certified]:
         absolute: float = 0.0,
     ) -> None:
         row = Row(case, quantity, truth, shown, unit, relative, absolute)
-        ROWS.setdefault(section, []).append(row)
-        if not row.holds:
-            wrong.append(row.line().strip())
+        tabled(Section(section, _QUANTITIES), *row.cells, holds=row.holds)
 
-    yield judge
-    assert not wrong, "\n" + "\n".join(wrong)
+    return judge
+
+
+@pytest.fixture
+def tried(request: pytest.FixtureRequest) -> Tried:
+    """Count what a test tries that must do no harm, such as an attack; it did none if the test passes."""
+
+    def count(what: str, times: int = 1) -> None:
+        request.node.user_properties.append((_HARMS.name, (what, times)))
+
+    return count
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up what was tried."""
+    if report.when != "call":
+        return
+    for name, value in report.user_properties:
+        if name == _HARMS.name:
+            what, times = value  # type: ignore[misc]
+            tries, harmless = _TRIED.get(what, (0, 0))
+            _TRIED[what] = tries + times, harmless + times * report.passed
+
+
+def percent(share: float) -> str:
+    """A share as a cell of a table has it."""
+    return f"{100 * share:.1f} %"
 
 
 def pytest_sessionfinish() -> None:
     """Write the sections that were measured; others stay."""
-    if ROWS and FILE in os.environ:
+    if _TRIED:
+        rows = [(what, f"{tries:,}", f"{harmless:,}") for what, (tries, harmless) in sorted(_TRIED.items())]
+        _LINES[_HARMS] = [f"| {' | '.join(row)} |\n" for row in rows]
+    if _LINES and FILE in os.environ:
         path = Path(os.environ[FILE])
         path.write_text(page(path.read_text("utf-8") if path.exists() else ""), "utf-8")
 
@@ -91,9 +173,5 @@ def pytest_sessionfinish() -> None:
 def page(before: str) -> str:
     """Return the page with the sections that were measured in place of what they were before."""
     sections = {name: body.strip("\n") + "\n" for name, body in _SECTION.findall(before)}
-    machine = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs"
-    for name, rows in ROWS.items():
-        sections[name] = f"\nMeasured on {machine}.\n\n{_COLUMNS}" + "".join(row.line() for row in rows)
-    return _HEAD + "".join(
-        f"\n## {name}\n{body if body.startswith(chr(10)) else chr(10) + body}" for name, body in sections.items()
-    )
+    sections |= {section.name: section.text(lines) for section, lines in _LINES.items()}
+    return _HEAD + "".join(f"\n## {name}\n\n{body}" for name, body in sections.items())

@@ -1,18 +1,39 @@
-"""Runs self-counting programs beside the observers, and holds what these show against what the programs count."""
+"""Runs self-counting programs under observation, and compares the observed values with the programs' own counts."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from certification import Certified
 
+from towtank.observe import Observation
+from towtank.observe.observation import RemoteProbe
+from towtank.results import observe
+from towtank.results.folder import RunFolder
+
 PROGRAM = Path(__file__).with_name("self_counting.py")
 SECTION = "Observers"
+CASES = (
+    "duty_cycle",
+    "threads",
+    "children",
+    "grandchildren",
+    "detached",
+    "detached_program",
+    "sleeps",
+    "sleeping_threads",
+    "buffered_writes",
+    "direct_writes",
+    "shared_memory",
+    "many_sessions",
+)
+"""Programs that count themselves, by name."""
 WITHIN_S = 90.0
 TICK_S = 0.01
 # Switches of the guard itself, of the shell before it, and of printing the result.
@@ -27,7 +48,7 @@ def command(case: str, folder: Path | str) -> list[str]:
 
 
 def counts_in(text: str) -> dict[str, float] | None:
-    """What a program has printed so far; None before its line is whole."""
+    """Return the counts that a program has printed; None before its line is complete."""
     lines = [line for line in text.split("\n")[:-1] if line.startswith("{")]
     return json.loads(lines[-1]) if lines else None
 
@@ -41,9 +62,40 @@ def await_counts(read: Callable[[], str]) -> dict[str, float]:
     return found
 
 
-def judge(certified: Certified, case: str, counts: dict[str, float], samples: list[dict[str, Any]], group: str) -> None:
+@dataclass(frozen=True)
+class Samples:
+    """Samples of some groups: while they worked, and anew once all of them were at rest."""
+
+    working: list[dict[str, Any]]
+    resting: list[dict[str, Any]]
+
+
+def observe_groups(
+    folder: Path, groups: dict[str, int], texts: dict[str, Callable[[], str]], *, probes: Sequence[RemoteProbe] = ()
+) -> tuple[dict[str, dict[str, float]], Samples]:
+    """Observe groups until their programs have printed what they used; return these counts, and the samples.
+
+    A round of memory costs time in proportion to the memory, and the next one waits for a multiple of that. So a second
+    probe makes the first round of programs at rest: one made while processes begin is no case of known truth.
+    """
+    run, rest = (RunFolder.create(folder / name, {"run": name}) for name in ("r001", "r002"))
+    with Observation(run, groups, interval_s=0.5, probes=probes) as working:
+        counts = {name: await_counts(read) for name, read in texts.items()}
+        time.sleep(1.0)
+    with Observation(rest, groups, interval_s=0.5, probes=probes) as resting:
+        time.sleep(1.0)
+    assert [*working.failures(), *resting.failures()] == []
+    return counts, Samples(_samples(run), _samples(rest))
+
+
+def _samples(run: RunFolder) -> list[dict[str, Any]]:
+    remote = observe.read_remote_probes(run.observe)
+    return (next(iter(remote.values())) if remote else observe.read_probe(run.observe)).samples
+
+
+def judge(certified: Certified, case: str, counts: dict[str, float], samples: Samples, group: str) -> None:
     """Hold the last sample of a group against the program's own counts."""
-    shown = samples[-1]["groups"][group]
+    shown = samples.working[-1]["groups"][group]
     if "cpu_s" in counts:
         seen = sum(shown[key] for key in _CPU)
         certified(SECTION, case, "CPU time", truth=counts["cpu_s"], shown=seen, unit="s", absolute=TICK_S)
@@ -54,6 +106,8 @@ def judge(certified: Certified, case: str, counts: dict[str, float], samples: li
         seen = shown["write_bytes_total"] / _MIB
         certified(SECTION, case, "bytes written", truth=counts["written"] / _MIB, shown=seen, unit="MiB")
     if "memory" in counts:
-        memory = [one["groups"][group]["memory_bytes"] for one in samples if "memory_bytes" in one["groups"][group]]
+        memory = [
+            each["memory_bytes"] for sample in samples.resting if "memory_bytes" in (each := sample["groups"][group])
+        ]
         certified(SECTION, case, "memory", truth=counts["memory"] / _MIB, shown=memory[-1] / _MIB, unit="MiB")
         assert shown["processes"] >= counts["processes"]

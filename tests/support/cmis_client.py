@@ -20,7 +20,7 @@ class CmisClient:
     address : str
         `host:port`.
     user, password : str
-        Who logs in.
+        Login.
     """
 
     def __init__(self, address: str, user: str = "someone", password: str = "secret") -> None:

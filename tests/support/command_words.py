@@ -68,7 +68,7 @@ def faults_of(words: list[str]) -> list[str]:
 
 
 def _is_option(word: str) -> bool:
-    """Whether a word is an option, perhaps one that may be left out; values of options are not."""
+    """Return True if a word is an option, perhaps an optional one; values of options are not."""
     return word.lstrip("[(|").startswith("-") and " " not in word
 
 

@@ -11,7 +11,7 @@ Rule = Callable[[Json], Iterator[str]]
 
 
 def counts(point: Json) -> bool:
-    """Whether a level has a run that is not invalid."""
+    """Return True if a level has a run that is not invalid."""
     return any(verdict != "invalid" for verdict in point["verdicts"])
 
 
@@ -32,6 +32,12 @@ def limit_and_top_level(summary: Json) -> Iterator[str]:
             yield f"{configuration['label']}: no limit, but {full} was saturated"
 
 
+def _sharing(limit: Json) -> list[str]:
+    """The tier of a limit, with those that the evidence names beside it for sharing its CPUs."""
+    found = re.search(r"while (.+) together use ", limit["evidence"])
+    return re.split(r", | and ", found[1]) if found else [limit["resource"]]
+
+
 def limit_and_resource(summary: Json) -> Iterator[str]:
     """A resource is named for a limit of the CPU only, and it is a tier that was seen full."""
     for configuration in summary["configurations"]:
@@ -39,7 +45,7 @@ def limit_and_resource(summary: Json) -> Iterator[str]:
         if (limit["resource"] is not None) != (limit["kind"] == "cpu"):
             yield f"{configuration['label']}: kind {limit['kind']}, resource {limit['resource']}"
         if limit["resource"] is not None and not any(
-            (point["tiers"].get(limit["resource"], {}).get("utilization") or 0) >= 0.9
+            sum(point["tiers"].get(name, {}).get("utilization") or 0 for name in _sharing(limit)) >= 0.9
             for point in configuration["points"]
             if counts(point)
         ):

@@ -28,7 +28,7 @@ class Drawn:
     Attributes
     ----------
     levels : list of float
-        Of the load factor; each may be repeated.
+        Levels of the load factor; each may be repeated.
     load : str or None
         Name of the load factor.
     others : list of str
@@ -36,9 +36,9 @@ class Drawn:
     repetitions : int
     transactions : list of str
     tiers : dict
-        By name, as `run.json` has them.
+        Tiers by name, as in `run.json`.
     oddities : list of str
-        What was drawn, for the message of a failure.
+        Description of the draws, for the message of a failure.
     """
 
     levels: list[float]

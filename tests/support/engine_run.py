@@ -10,9 +10,28 @@ from typing import Any
 
 from towtank.engine import binary
 from towtank.results import segments
+from towtank.workload import compile_workload, load_workload
 
 # No test takes so long; a machine that is busy otherwise may. [s]
 _ENDS_WITHIN_S = 120
+
+
+def plan_of(
+    folder: Path, targets: dict[str, list[str]], *, users: int, seconds: float = 1.0, **changes: Any
+) -> dict[str, Any]:
+    """A plan of the workload in a folder: one steady stage on one thread; `changes` are further keys of it."""
+    stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": seconds, "users": users}
+    return {
+        "schema": "towtank/plan/1",
+        "run": "test",
+        "seed": 3,
+        "out": str(folder / "engine"),
+        "threads": 1,
+        "cpus": [],
+        **compile_workload(load_workload(folder / "workload.yaml"), targets=targets),
+        "load": {"kind": "closed", "users_at_most": users, "stages": [stage]},
+        **changes,
+    }
 
 
 def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
@@ -26,6 +45,6 @@ def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str,
     recording = segments.read(out)
     names = [name.partition(" / ")[2] for name in segments.names(recording, "step")]
     sums = {name: Counter[str]() for name in names}
-    for one in (one for interval in recording.intervals for one in interval.series if one.of == "step"):
-        sums[names[one.number]].update({"ok": one.ok, "in": one.bytes_in, "out": one.bytes_out})
+    for row in (row for interval in recording.intervals for row in interval.series if row.of == "step"):
+        sums[names[row.number]].update({"ok": row.ok, "in": row.bytes_in, "out": row.bytes_out})
     return json.loads((out / "engine.json").read_text()), sums

@@ -62,10 +62,10 @@ class Load:
         for stage in self.plan["load"]["stages"]:
             self._say(k="stage", t_s=time.monotonic() - start, name=stage["name"])
             length += stage["duration_s"]
-            while (now := time.monotonic() - start) < length or self.mode == "deaf":
+            while True:  # a stage has a frame, however late it begins
                 self._say(
                     k="live",
-                    t_s=now,
+                    t_s=time.monotonic() - start,
                     stage=stage["name"],
                     users=3,
                     throughput_per_s=9.0,
@@ -79,6 +79,8 @@ class Load:
                 if self.signals >= (2 if self.mode == "waits" else 1) and self.mode != "deaf":
                     return self._end("stopped")
                 time.sleep(0.02)
+                if time.monotonic() - start >= length and self.mode != "deaf":
+                    break
         return self._end("finished")
 
     def _say(self, **frame: object) -> None:

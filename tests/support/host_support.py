@@ -1,4 +1,4 @@
-"""What tests of hosts share: hosts from keys of a system file, and skipping where the machine cannot."""
+"""Common parts of tests of hosts: hosts from keys of a system file, and skipping if the machine cannot."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
         "known_hosts": str(folder / "known_hosts"),
         "folder": str(folder),
     }
-    made.drop = lambda: [loop.call_soon_threadsafe(one.abort) for one in connections] and None
+    made.drop = lambda: [loop.call_soon_threadsafe(connection.abort) for connection in connections] and None
     try:
         yield made
     finally:

@@ -21,6 +21,8 @@ _PATHS = (
 )
 _VALUES = ("1", "two words", "a+b", "a&b=c", "50%", "x/y", "(z)", "ä", "")
 _ENCODED = ("1", "two+words", "a%2Bb", "x%2Fy", "%C3%A4")
+# Variables that paths begin with.
+_BEGINNINGS = {"slash": "/s", "plain": "p", "empty": "", "slashes": "/s/", "whole": "http://HOST:PORT/w"}
 _BODIES = (('{"a": [1, "x"]}', "application/json"), ("{}", "application/json"), ("plain text", "text/plain"))
 
 
@@ -60,6 +62,7 @@ def _sampler(draw: Random) -> str:
     below = element("JSONPathAssertion", JSON_PATH="$.none") if draw.random() < 0.15 else ""
     method = draw.choice(["GET", "GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"])
     path = draw.choice(_PATHS) + ("" if draw.random() < 0.8 else "/${v}")
+    path = f"${{{draw.choice(list(_BEGINNINGS))}}}{path}" if draw.random() < 0.2 else path
     if method in {"POST", "PUT", "PATCH"} and draw.random() < 0.4:
         text, media = draw.choice(_BODIES)
         return _at(path, header_manager([("Content-Type", media)]) + below, _raw(text), method=method)
@@ -137,10 +140,11 @@ def _logins(draw: Random) -> str:
 
 
 def _variables() -> str:
-    entry = (
-        '<elementProp name="v" elementType="Argument"><stringProp name="Argument.name">v</stringProp>'
-        '<stringProp name="Argument.value">val</stringProp><stringProp name="Argument.metadata">=</stringProp>'
+    entries = "".join(
+        f'<elementProp name="{name}" elementType="Argument"><stringProp name="Argument.name">{name}</stringProp>'
+        f'<stringProp name="Argument.value">{value}</stringProp><stringProp name="Argument.metadata">=</stringProp>'
         "</elementProp>"
+        for name, value in {"v": "val", **_BEGINNINGS}.items()
     )
-    collection = f'<collectionProp name="Arguments.arguments">{entry}</collectionProp>'
+    collection = f'<collectionProp name="Arguments.arguments">{entries}</collectionProp>'
     return f'<Arguments testname="U">{collection}</Arguments><hashTree/>'

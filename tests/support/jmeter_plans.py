@@ -56,8 +56,23 @@ def post(path: str, inside: str, method: str = "POST") -> str:
     return request(path, method=method).replace("</HTTPSamplerProxy>", f"{inside}</HTTPSamplerProxy>")
 
 
+def assertion(field: str, kind: int, *texts: str) -> str:
+    """A response assertion; its kind adds up: 1 match, 2 contains, 4 not, 8 equals, 16 substring, 32 or."""
+    inner = "".join(f'<stringProp name="{number}">{text}</stringProp>' for number, text in enumerate(texts))
+    return (
+        f'<ResponseAssertion testname="A"><collectionProp name="Asserion.test_strings">{inner}</collectionProp>'
+        f'<stringProp name="Assertion.test_field">Assertion.{field}</stringProp>'
+        f'<intProp name="Assertion.test_type">{kind}</intProp></ResponseAssertion><hashTree/>'
+    )
+
+
 # Editors whose name is not that of their element with `Gui` behind it.
-_EDITORS = {"CookieManager": "CookiePanel", "AuthManager": "AuthPanel", "HeaderManager": "HeaderPanel"}
+_EDITORS = {
+    "CookieManager": "CookiePanel",
+    "AuthManager": "AuthPanel",
+    "HeaderManager": "HeaderPanel",
+    "ResponseAssertion": "AssertionGui",
+}
 
 _DEFAULTS = 'guiclass="HttpDefaultsGui" testclass="ConfigTestElement" testname'
 

@@ -120,18 +120,19 @@ def _json(text: str) -> Any:
         return text
 
 
-def driven(form: str, file: Path, log: Log, duration: str = "4s", users: int = 1) -> list[dict[str, Any]]:
-    """Requests of Towtank when it imports a file and drives it for a short time."""
+def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 1) -> list[dict[str, Any]]:
+    """Requests of Towtank when it imports a file and drives it, for long enough to make each request once."""
     out = file.with_name("imported.yaml")
-    _towtank("import", form, str(file), "--out", str(out), "--force")
+    _towtank("import", form, str(file), "--out", str(out), "--force", folder=file.parent)
     log.taken()
     log.times.clear()
     _towtank("drive", str(out), "--address", log.address, "--users", str(users), "--duration", duration)
     return log.taken()
 
 
-def _towtank(*words: str) -> None:
-    ended = subprocess.run([sys.executable, "-m", "towtank", *words], capture_output=True, text=True, check=False)
+def _towtank(*words: str, folder: Path | None = None) -> None:
+    command = [sys.executable, "-m", "towtank", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     # Four: the measurement is too short to be valid, which is not the question here.
     assert ended.returncode in {0, 4}, ended.stderr
 

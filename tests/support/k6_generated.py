@@ -42,7 +42,7 @@ def generated(seed: int) -> str:
 
 
 def _once(draw: Random) -> str:
-    """What a user does in its first round."""
+    """Return a statement for the first round of a user."""
     if draw.random() < 0.5:
         return f"if (__ITER === 0) {{ {_call(draw)}; }}"
     return "if (!kept) { kept = http.get(`${base}/token`).json('token'); }\nvisit(`/kept/${kept}`);"
@@ -50,7 +50,7 @@ def _once(draw: Random) -> str:
 
 def _work(draw: Random, number: int) -> str:
     """One or several requests."""
-    kinds = (_plain, _plain, _group, _loop, _list, _token, _tested, _failing, _known, _batch)
+    kinds = (_plain, _plain, _group, _loop, _list, _token, _tested, _failing, _known, _batch, _addressed)
     return draw.choice(kinds)(draw, number)
 
 
@@ -131,6 +131,19 @@ def _batch(draw: Random, number: int) -> str:
         )
     )
     return f"const b{number} = http.batch([{entry}]);\ncheck(b{number}[0], {{ ok: (r) => r.status === 200 }});"
+
+
+def _addressed(draw: Random, number: int) -> str:
+    """An address of parts, or of data."""
+    url = draw.choice(
+        (
+            f"`${{__ENV.SCHEME{number} || 'http'}}://ADDRESS/parts`",
+            f"`${{__ENV.ROOT{number} || 'http://ADDRESS/root'}}/parts?a=${{__ENV.A{number} || 'c'}}`",
+            f"`http://ADDRESS${{__ENV.BELOW{number} || '/below'}}/parts`",
+            f"['http://ADDRESS/data/{number}?a=b', 'http://ADDRESS/data/{number}?a=b'][Math.floor(Math.random() * 2)]",
+        )
+    )
+    return f"http.get({url});"
 
 
 def _call(draw: Random) -> str:

@@ -19,7 +19,7 @@ def stationary(start: Hashable, moves: Moves) -> dict[Hashable, float]:
     start : hashable
         A state.
     moves : function
-        Of a state: the states that follow, each with its rate. [1/s]
+        Function of a state: the next states, each with its rate. [1/s]
     """
     index: dict[Hashable, int] = {start: 0}
     order, rows, columns, rates = [start], [], [], []

@@ -13,7 +13,7 @@ from towtank.model import load_model, solve_models
 
 def seconds(value: Any) -> Any:
     """Numbers as durations of a model file, by class or for all."""
-    return {key: seconds(one) for key, one in value.items()} if isinstance(value, dict) else f"{value!r} s"
+    return {key: seconds(part) for key, part in value.items()} if isinstance(value, dict) else f"{value!r} s"
 
 
 def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> dict[str, Any]:

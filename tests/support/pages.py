@@ -57,7 +57,7 @@ class Page:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """Path of the page."""
         return ROOT / self.name
 
     def anchors(self) -> set[str]:

@@ -27,11 +27,11 @@ def lines(
     single, whole : dict of str to float, optional
         Rate of each kernel. [1/s]
     factors : tuple of float
-        What the rates of each round are multiplied by; 1 if none.
+        Factors of the rates of each round; 1 by default.
     conditions : dict, optional
-        What differs from a quiet machine, in each turn.
+        Differences from a quiet machine, in each turn.
     failed : dict of str to str, optional
-        Why a kernel could not be measured.
+        Reason why a kernel could not be measured.
     """
     failed = failed or {}
     begin = {

@@ -1,9 +1,13 @@
-"""The committed results folder of format version 1, and a copy that may be changed."""
+"""The committed results folder of format version 1, and copies that may be changed."""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 from pathlib import Path
+
+import pytest
 
 from towtank.results.folder import ResultsFolder
 
@@ -18,3 +22,30 @@ def copy_of_results_1(folder: Path) -> ResultsFolder:
     for run in folder.glob("runs/*"):
         (run / "logs").mkdir(exist_ok=True)
     return ResultsFolder.open(folder)
+
+
+@pytest.fixture(scope="session")
+def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The capacity model of the folder as a report keeps it; making it takes most of the time of a first report.
+
+    The first worker that asks makes it for all of them.
+    """
+    from towtank.report.source import MODEL_FILE, load  # noqa: PLC0415 - heavy, and not needed by most tests
+
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder = shared / "kept-model"
+    with (shared / "kept-model.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / MODEL_FILE).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(RESULTS_1, folder)
+            load(folder)
+    return folder / MODEL_FILE
+
+
+def copy_with_model(folder: Path, kept_model: Path) -> Path:
+    """A copy with the summaries and the capacity model: a report of it reads, and fits nothing."""
+    shutil.copytree(RESULTS_1, folder)
+    return Path(shutil.copy(kept_model, folder)).parent

@@ -39,15 +39,15 @@ class ServiceCase:
     settings : str
         Settings other than the default.
     asked : callable
-        What the running process says of them.
+        Returns the values that the running process reports.
     expected : object
-        What it must say.
+        The expected values.
     wrong : dict
         Settings that are refused when the file is read, and words of the fault.
     grows : str
         A counter among what is observed that `use` makes grow.
     intrude : callable, optional
-        Asserts that another user of the machine is refused, where the service holds data or takes commands.
+        Asserts that another user of the machine is refused, if the service holds data or accepts commands.
     account : str
         User that the server runs as where Towtank is root and the machine has that user; empty if it has none.
     """
@@ -99,14 +99,14 @@ def nginx_workers(gateway: Any) -> tuple[int, bool]:
 
 def haproxy_info(gateway: Any) -> tuple[str, str]:
     """Limit and threads of the running process."""
-    told = dict(
+    reported = dict(
         line.split(": ", 1) for line in ask_once(str(gateway.commands), "show info").splitlines() if ": " in line
     )
-    return told["Maxconn"], told["Nbthread"]
+    return reported["Maxconn"], reported["Nbthread"]
 
 
 def sets_and_gets(store: Any) -> None:
-    """What is set is got."""
+    """Check that a value that was set can be read."""
     secret = store._password
     assert ask(store.address, "SET", "key", "a value", password=secret) == "OK"
     assert ask(store.address, "GET", "key", password=secret) == "a value"
@@ -121,7 +121,7 @@ def redis_info(store: Any) -> tuple[str, str]:
 
 
 def as_another_user(work: Callable[[], object]) -> object:
-    """What work gives, or the error that it ends with, in a process without rights; as we are if we are not root."""
+    """Return the error of some work in a process of a user without rights; skip the test if this user is not root."""
     if os.geteuid() != 0:
         pytest.skip("only root becomes another user")
     with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=_become_nobody) as pool:

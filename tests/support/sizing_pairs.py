@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any
 
+import sizing_statements
+
 Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
 # Words of a what-if question that changes the load.
 _LOADS = ("users", "rate")
+_FIRST_DAY = date(2026, 1, 5).toordinal()
+"""A Monday: the first day of every history."""
 _LIMIT = 0.003
 """A limit is bisected to 1 in 1,000, on both sides of a comparison. [ratio]"""
 
@@ -35,7 +39,7 @@ def probability_and_asked(document: Json) -> Iterator[str]:
 
 
 def probability_and_dates(document: Json) -> Iterator[str]:
-    """What holds until the horizon with its probability is not missed before."""
+    """An objective that holds until the horizon with its probability is not missed before."""
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is None or row["days"] is None:
         return
@@ -91,9 +95,9 @@ def answer_and_what_if(document: Json) -> Iterator[str]:
     answer = document["answer"]
     if not rows or answer is None or answer["configuration"] != rows[0]["configuration"] or document["nodes_lost"]:
         return
-    for one, other in zip(answer["objectives"], rows[0]["objectives"], strict=True):
-        if one["value"] != other["value"] or one["interval"] != other["interval"]:
-            yield f"{one['objective']}: {one['shown']} in the answer, {other['shown']} as it is"
+    for objective, other in zip(answer["objectives"], rows[0]["objectives"], strict=True):
+        if objective["value"] != other["value"] or objective["interval"] != other["interval"]:
+            yield f"{objective['objective']}: {objective['shown']} in the answer, {other['shown']} as it is"
     if answer["probability"] != rows[0]["probability"]:
         yield f"probability {answer['probability']}, as it is {rows[0]['probability']}"
 
@@ -116,44 +120,48 @@ def met_and_values(document: Json) -> Iterator[str]:
             continue
         if row["met"] == bool(row["why_not"]):
             yield f"{row['what_if']}: met {row['met']}, why not: {row['why_not']}"
-        if row["met"] and not all(one["met"] for one in row["objectives"]):
+        if row["met"] and not all(objective["met"] for objective in row["objectives"]):
             yield f"{row['what_if']}: met, with an objective that is missed"
     answer = document["answer"]
-    for one in answer["objectives"] if answer else ():
-        good = one["value"] >= one["limit"] if "throughput" in one["objective"] else one["value"] <= one["limit"]
-        if not good and abs(one["value"] / one["limit"] - 1) > _TOLERANCE:
-            yield f"the answer has {one['objective']}: {one['value']}"
+    for judged in answer["objectives"] if answer else ():
+        good = (
+            judged["value"] >= judged["limit"]
+            if "throughput" in judged["objective"]
+            else judged["value"] <= judged["limit"]
+        )
+        if not good and abs(judged["value"] / judged["limit"] - 1) > _TOLERANCE:
+            yield f"the answer has {judged['objective']}: {judged['value']}"
 
 
 def interval_and_probability(document: Json) -> Iterator[str]:
     """An objective that is missed in more than 97.5 % of the draws does not hold with more than 2.5 %."""
     for row in _rows(document):
-        for one in row["objectives"]:
-            known, chance = one["interval"], row["probability"]
+        for goal in row["objectives"]:
+            known, chance = goal["interval"], row["probability"]
             if known is None or chance is None:
                 continue
-            upward = "throughput" in one["objective"]
-            best, limit = (known["high"], one.get("limit")) if upward else (known["low"], one.get("limit"))
+            upward = "throughput" in goal["objective"]
+            best, limit = (known["high"], goal.get("limit")) if upward else (known["low"], goal.get("limit"))
             if limit is None or best is None:
                 continue
             missed = best < limit * (1 - _TOLERANCE) if upward else best > limit * (1 + _TOLERANCE)
             if missed and chance > 0.025 + _TOLERANCE:
-                yield f"{row['configuration']}: {one['objective']} is {one['shown']} with a probability of {chance}"
+                yield f"{row['configuration']}: {goal['objective']} is {goal['shown']} with a probability of {chance}"
 
 
 def value_and_interval(document: Json) -> Iterator[str]:
     """A value lies in its interval, and both are printed."""
     for row in _rows(document):
-        for one in row["objectives"]:
-            known = one["interval"]
-            if known is None or one["value"] is None:
+        for goal in row["objectives"]:
+            known = goal["interval"]
+            if known is None or goal["value"] is None:
                 continue
             low = -math.inf if known["low"] is None else known["low"]
             high = math.inf if known["high"] is None else known["high"]
-            if not low * (1 - _TOLERANCE) <= one["value"] <= high * (1 + _TOLERANCE):
-                yield f"{row['configuration']}: {one['objective']} is {one['value']}, not in [{low}, {high}]"
-            if high - low > _TOLERANCE * one["value"] and "[" not in one["shown"]:
-                yield f"{one['objective']}: {one['shown']} without its interval [{low}, {high}]"
+            if not low * (1 - _TOLERANCE) <= goal["value"] <= high * (1 + _TOLERANCE):
+                yield f"{row['configuration']}: {goal['objective']} is {goal['value']}, not in [{low}, {high}]"
+            if high - low > _TOLERANCE * goal["value"] and "[" not in goal["shown"]:
+                yield f"{goal['objective']}: {goal['shown']} without its interval [{low}, {high}]"
 
 
 def interval_and_limit(document: Json) -> Iterator[str]:
@@ -161,11 +169,11 @@ def interval_and_limit(document: Json) -> Iterator[str]:
     answer = document["answer"]
     if answer is None or answer["probability"] is not None:
         return
-    for one in answer["objectives"]:
-        known = one["interval"]
+    for objective in answer["objectives"]:
+        known = objective["interval"]
         doubted = any("interval of the simulation" in doubt for doubt in document["trust"]["doubts"])
-        if known and known["low"] <= one["limit"] <= known["high"] and not doubted:
-            yield f"{one['objective']}: {one['shown']} without a doubt"
+        if known and known["low"] <= objective["limit"] <= known["high"] and not doubted:
+            yield f"{objective['objective']}: {objective['shown']} without a doubt"
 
 
 def utilization_and_objective(document: Json) -> Iterator[str]:
@@ -182,14 +190,17 @@ def laws(document: Json) -> Iterator[str]:
     answer, model = document["answer"], document["_model"]
     for scenario in answer["scenarios"] if answer else ():
         classes = scenario["classes"]
-        for name, one in classes.items():
-            if abs(one["throughput_per_s"] * one["response_time_s"] / one["users_in_system"] - 1) > 1e-4:
-                yield f"{name}: X R is not {one['users_in_system']}"
+        for name, figures in classes.items():
+            if abs(figures["throughput_per_s"] * figures["response_time_s"] / figures["users_in_system"] - 1) > 1e-4:
+                yield f"{name}: X R is not {figures['users_in_system']}"
             users = document["load"]["users"].get(name)
             think = document["load"]["think_s"].get(name, 0.0)
             if (
                 users
-                and abs(one["throughput_per_s"] * (one["response_time_s"] + think) / math.ceil(users - 1e-9) - 1) > 1e-3
+                and abs(
+                    figures["throughput_per_s"] * (figures["response_time_s"] + think) / math.ceil(users - 1e-9) - 1
+                )
+                > 1e-3
             ):
                 yield f"{name}: X (R + Z) is not {users}"
         for name, used in scenario["utilization"].items():
@@ -227,7 +238,7 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
     for row in (*([answer] if answer else []), *rows):
         if row["probability"] is None:
             continue
-        asks = any("throughput" in one["objective"] for one in row["objectives"])
+        asks = any("throughput" in objective["objective"] for objective in row["objectives"])
         if asks != (row["throughput_missed"] is not None):
             yield f"{row['configuration']}: {row['throughput_missed']} of the draws miss a throughput alone"
         sure = row["probability"] + (row["throughput_missed"] or 0.0) >= 0.975 - _TOLERANCE
@@ -256,7 +267,7 @@ def basis_and_counted(document: Json) -> Iterator[str]:
 
 
 def uncounted_and_doubts(document: Json) -> Iterator[str]:
-    """What is not counted is a doubt: growth as if certain, demands without an error."""
+    """Uncounted uncertainty is a doubt: growth as if certain, demands without an error."""
     doubts = " ".join(document["trust"]["doubts"])
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
     if "as if certain" in growth["text"] and document["_horizon_d"] and "uncertainty of the growth" not in doubts:
@@ -272,15 +283,19 @@ def answer_and_neighbours(document: Json) -> Iterator[str]:
     answer = document["answer"]
     if answer is None:
         return
-    for one in (*document["neighbours"], *([document["next_cheaper"]] if document["next_cheaper"] else [])):
-        if not one["why_not"]:
-            yield f"{one['configuration']} is cheaper and would do as well"
-        chance = one["probability"]
-        if chance is not None and chance >= document["probability_asked"] and "hold in" in " ".join(one["why_not"]):
-            yield f"{one['configuration']} has {chance}, refused: {one['why_not']}"
-    for one in document["pareto"]:
-        if one["cost"] < answer["cost"] - _TOLERANCE:
-            yield f"{one['configuration']} is cheaper than the answer"
+    for candidate in (*document["neighbours"], *([document["next_cheaper"]] if document["next_cheaper"] else [])):
+        if not candidate["why_not"]:
+            yield f"{candidate['configuration']} is cheaper and would do as well"
+        chance = candidate["probability"]
+        if (
+            chance is not None
+            and chance >= document["probability_asked"]
+            and "hold in" in " ".join(candidate["why_not"])
+        ):
+            yield f"{candidate['configuration']} has {chance}, refused: {candidate['why_not']}"
+    for candidate in document["pareto"]:
+        if candidate["cost"] < answer["cost"] - _TOLERANCE:
+            yield f"{candidate['configuration']} is cheaper than the answer"
 
 
 def load_and_steps(document: Json) -> Iterator[str]:
@@ -293,6 +308,60 @@ def load_and_steps(document: Json) -> Iterator[str]:
         load = {**document["load"]["users"], **document["load"]["rate_per_s"]}[name]
         if known and not known["low"] <= load * (1 + _TOLERANCE) and load <= known["high"] * (1 + _TOLERANCE):
             yield f"load of {name} {load}, not in {known}"
+
+
+def _throughput(document: Json) -> float:
+    """Throughput of all classes, with all nodes up. [1/s]"""
+    return sum(figures["throughput_per_s"] for figures in document["answer"]["scenarios"][0]["classes"].values())
+
+
+def pools_and_waits(document: Json) -> Iterator[str]:
+    """A pool has a size that is enough at the best estimate and in as many draws as asked for, or a reason."""
+    for name, pool in document["pools"].items():
+        if (pool["size"] is None) == (not pool["why_not"]):
+            yield f"pool {name}: size {pool['size']}, why not: {pool['why_not']}"
+        if pool["size"] is None:
+            continue
+        if pool["wait_s"] > pool["wait_at_most_s"] * (1 + _TOLERANCE):
+            yield f"pool {name}: waits {pool['wait_s']}, at most {pool['wait_at_most_s']}"
+        # What is held without the pool is in it or waits for it: Q = X W.
+        waiting = pool["wait_s"] * _throughput(document)
+        if pool["held"] > (pool["size"] + waiting) * 1.05:
+            yield f"pool {name}: {pool['held']} held of {pool['size']}, {waiting} wait"
+        if pool["size"] < pool["size_at_best"]:
+            yield f"pool {name}: {pool['size']}, at the best estimate {pool['size_at_best']}"
+        if (pool["probability"] is None) != (document["trust"]["draws"] == 0):
+            yield f"pool {name}: probability {pool['probability']} of {document['trust']['draws']} draws"
+        if pool["probability"] is not None and pool["probability"] < document["probability_asked"] - _TOLERANCE:
+            yield f"pool {name}: enough with {pool['probability']}, asked {document['probability_asked']}"
+
+
+def memory_and_intervals(document: Json) -> Iterator[str]:
+    """Memory that was requested to count is used, and lies in its interval."""
+    for name, tier in (document["answer"] or {"tiers": {}})["tiers"].items():
+        need, known = tier["memory_bytes"], tier["memory_interval"]
+        if bool(need) != (name in document["_memory"]):
+            yield f"{name}: memory {need}, asked for: {document['_memory']}"
+        high = math.inf if known is None or known["high"] is None else known["high"]
+        if need and known and not known["low"] * (1 - _TOLERANCE) <= need <= high * (1 + _TOLERANCE):
+            yield f"{name}: memory {need}, not in {known}"
+
+
+def history_and_growth(document: Json) -> Iterator[str]:
+    """Growth is measured if and only if there is a history, and then the probability counts it."""
+    growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
+    if (growth["origin"] == "measured") != document["_history"]:
+        yield f"growth is {growth['origin']}, history: {document['_history']}"
+    if document["_history"] and document["trust"]["draws"] and document["_horizon_d"] and not growth["counted"]:
+        yield "growth of a history is not counted"
+
+
+def mix_and_load(document: Json) -> Iterator[str]:
+    """The load has the mix that was asked for."""
+    load = document["load"]["users"] or document["load"]["rate_per_s"]
+    for name, share in document["_mix"].items():
+        if abs(load[name] / sum(load.values()) - share) > 1e-3:
+            yield f"{name} is {load[name] / sum(load.values())} of the load, asked {share}"
 
 
 RULES: tuple[Rule, ...] = (
@@ -316,6 +385,11 @@ RULES: tuple[Rule, ...] = (
     uncounted_and_doubts,
     answer_and_neighbours,
     load_and_steps,
+    pools_and_waits,
+    memory_and_intervals,
+    history_and_growth,
+    mix_and_load,
+    *sizing_statements.RULES,
 )
 
 
@@ -345,20 +419,68 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
         },
         "stations": {
             name: {
-                "servers": one["servers"],
+                "servers": entry["servers"],
                 "discipline": "ps",
-                "demand": {each: f"{1000 * demand:.4g} ms" for each, demand in one["demand_s"].items()},
+                "demand": {each: f"{1000 * demand:.4g} ms" for each, demand in entry["demand_s"].items()},
             }
-            for name, one in stations.items()
+            for name, entry in stations.items()
         },
     }
     if stream.random() < 0.3:
         model["fitted"] = _fitted(stream, names, stations, rate)
     sizing, horizon = _sizing(stream, names, stations, opened=opened)
-    runs = ", ".join(f"{name} {one['servers']} CPU{'s' * (one['servers'] != 1)}" for name, one in stations.items())
-    return json.dumps(model), json.dumps(sizing), {
-        "_model": {"stations": stations}, "_horizon_d": horizon, "_runs": runs,
-    }  # fmt: skip
+    # Of a stream of their own, so that the questions before them stay what they are.
+    known = _more(random.Random(f"more {seed}"), sizing, names, opened=opened)
+    runs = ", ".join(
+        f"{name} {station['servers']} CPU{'s' * (station['servers'] != 1)}" for name, station in stations.items()
+    )
+    known |= {"_model": {"stations": stations}, "_horizon_d": horizon, "_runs": runs}
+    return json.dumps(model), json.dumps(sizing), known
+
+
+def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool) -> Json:
+    """Add a history, a mix, think times, pools, memory and data to some questions; returns what the rules must know."""
+    known: Json = {"_history": False, "_memory": [], "_mix": {}, "_files": {}}
+    load = sizing["load"]
+    if "growth" in load and stream.random() < 0.5:
+        del load["growth"]
+        load.pop("growth_interval", None)
+        season = stream.choice(["none", "weekly"])
+        load["history"] = {"csv": "history.csv", "season": season, "load": "users"}
+        days = 7 * stream.randrange(6, 20)
+        load["start"] = date.fromordinal(_FIRST_DAY + days - 1).isoformat()
+        if stream.random() < 0.5:
+            del load["start"]
+        known |= {"_history": True, "_files": {"history.csv": _history(stream, days, weekly=season == "weekly")}}
+    if len(names) > 1 and stream.random() < 0.3:
+        share = stream.randrange(20, 80)
+        load["mix"] = {names[0]: f"{share} %", names[1]: f"{100 - share} %"}
+        known["_mix"] = {names[0]: share / 100, names[1]: 1 - share / 100}
+    if not opened and stream.random() < 0.2:
+        load["think"] = "3 s"
+    tiers = list(sizing["tiers"])
+    if stream.random() < 0.3:
+        pool: Json = {"holds": stream.sample(tiers, stream.randint(1, len(tiers)))}
+        sizing["pools"] = {"threads": pool if stream.random() < 0.5 else {**pool, "wait_at_most": "5 ms"}}
+    if stream.random() < 0.3:
+        per = stream.choice(["node", "cpu", "transaction", "connection"])
+        sizing["memory"] = {
+            tiers[0]: [{"what": "work", "size": "3 MiB", "per": per}, {"what": "cache", "share": "20 %"}]
+        }
+        sizing["data"] = {"now": "10 GiB"}
+        known["_memory"] = [tiers[0]]
+    return known
+
+
+def _history(stream: random.Random, days: int, *, weekly: bool) -> str:
+    """Days of a load that grows evenly, with noise; of a week the last two days are quiet."""
+    growth, noise = stream.uniform(-0.001, 0.003), stream.uniform(0.01, 0.08)
+    rows = ["date,users"]
+    for day in range(days):
+        quiet = 0.5 if weekly and day % 7 >= 5 else 1.0
+        value = 100 * quiet * math.exp(growth * day + noise * stream.gauss(0, 1))
+        rows.append(f"{date.fromordinal(_FIRST_DAY + day).isoformat()},{value:.4f}")
+    return "\n".join(rows) + "\n"
 
 
 def _fitted(stream: random.Random, names: list[str], stations: Json, rate: float) -> Json:
@@ -373,7 +495,7 @@ def _fitted(stream: random.Random, names: list[str], stations: Json, rate: float
 
 
 def _sizing(stream: random.Random, names: list[str], stations: Json, *, opened: bool) -> tuple[Json, float]:
-    work = {each: sum(one["demand_s"][each] for one in stations.values()) for each in names}
+    work = {each: sum(station["demand_s"][each] for station in stations.values()) for each in names}
     load: Json = {"peak": stream.choice([1, 1, 1.5])}
     horizon = 0.0
     if stream.random() < 0.7:

@@ -1,4 +1,4 @@
-"""A small receiver of metrics: keeps what it is sent, and answers as it is told to."""
+"""A small receiver of metrics: keeps its requests, and returns the given answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Request = tuple[str, dict[str, str], bytes]
 
 
 class Receiver:
-    """What came, and what is answered: by default that all is well.
+    """Received requests, and the answers: by default success.
 
     Attributes
     ----------

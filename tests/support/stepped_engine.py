@@ -33,7 +33,7 @@ class SteppedEngine:
     def __init__(self, folder: Path, load: dict[str, Any], answer: Answer, waiting: Answer | None = None) -> None:
         self.folder, self.answer, self.waiting = folder, answer, waiting
         self.key = "users" if load["kind"] == "closed" else "rate"
-        self.stages = [dict(one) for one in load["stages"]]
+        self.stages = [dict(stage) for stage in load["stages"]]
         self.commands: list[dict[str, Any]] = []
         self.refuse_append = False
         self.index, self.now, self.began, self.edits = -1, 0, 0, 0
@@ -41,7 +41,7 @@ class SteppedEngine:
         self._busy = 0.05
         folder.mkdir(parents=True, exist_ok=True)
 
-    def tell(self, command: dict[str, Any]) -> None:
+    def send(self, command: dict[str, Any]) -> None:
         """Take a command; it is carried out in the next second."""
         self.commands.append(command)
 
@@ -57,7 +57,7 @@ class SteppedEngine:
                 self._enter(self.index + 1, steering)
 
     def busy(self, share: float) -> None:
-        """How busy the load thread is from now on."""
+        """Set the utilization of the load thread from now on."""
         self._busy = share
 
     def _look(self, steering: Any) -> list[dict[str, Any]]:
@@ -84,7 +84,7 @@ class SteppedEngine:
         if command["do"] == "append" and self.refuse_append:
             steering.frame({"k": "refused", "do": "append", "why": "not today"})
         elif command["do"] == "append":
-            self.stages += [dict(one) for one in command["stages"]]
+            self.stages += [dict(stage) for stage in command["stages"]]
             steering.frame({"k": "appended", "first": len(self.stages) - len(command["stages"]), "count": 1})
             for following in self._look(steering):
                 self._obey(following, steering)
@@ -121,7 +121,7 @@ class SteppedEngine:
         count = round(rate)
         waiting = 0 if self.waiting is None else round(self.waiting(self._load, name, self.now - self.began)[0])
         histogram = encode_histogram([response * 1e9] * count)
-        told = {"id": 0, "offered": count, "started": count, "ok": count}
+        reported = {"id": 0, "offered": count, "started": count, "ok": count}
         times = {"response": histogram, "response_sum_ns": round(count * response * 1e9)}
         times |= {"exchange": histogram, "exchange_sum_ns": round(count * response * 1e9)}
         self._write(
@@ -135,7 +135,7 @@ class SteppedEngine:
                 "in_flight": round(rate * response),
                 "waiting": waiting,
                 "cpu_ns": round(self._busy * SECOND),
-                "series": [{"of": of, **told, **times} for of in ("step", "transaction")],
+                "series": [{"of": of, **reported, **times} for of in ("step", "transaction")],
             }
         )
         self.now += 1

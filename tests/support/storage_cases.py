@@ -50,7 +50,7 @@ class StorageCase:
     survives : bool
         Whether files can be read while the server `store-1` is away.
     refusals : tuple of str
-        How it may refuse a file for which there is no room.
+        Accepted refusals of a file for which the space is not sufficient.
     """
 
     name: str
@@ -62,7 +62,7 @@ class StorageCase:
 
     @property
     def is_mount(self) -> bool:
-        """Whether it comes over the network."""
+        """True if it is mounted over the network."""
         return not self.disk
 
 
@@ -77,12 +77,12 @@ CASES = (
     StorageCase("xfs", "size: 300 MiB, file_system: xfs"),
     StorageCase("btrfs", "size: 128 MiB, file_system: btrfs"),
     StorageCase("btrfs-striped", "size: 256 MiB, file_system: btrfs, images: 2"),
-    StorageCase("glusterfs-one", hosts=_BRICKS, services=_mount("ping_timeout: 2 s", "store-1")),
-    StorageCase("glusterfs-direct", hosts=_BRICKS, services=_mount("direct: true, ping_timeout: 2 s")),
+    StorageCase("glusterfs-one", hosts=_BRICKS, services=_mount("ping_timeout: 20 s", "store-1")),
+    StorageCase("glusterfs-direct", hosts=_BRICKS, services=_mount("direct: true, ping_timeout: 20 s")),
     StorageCase(
         "glusterfs-copies",
         hosts=_BRICKS,
-        services=_mount("copies: 2, direct: true, ping_timeout: 2 s"),
+        services=_mount("copies: 2, direct: true, ping_timeout: 20 s"),
         survives=True,
         # Where one copy is full before the other, only the other is good; then it is full as well, and none is.
         refusals=("ENOSPC", "EIO"),
@@ -92,7 +92,7 @@ CASES = (
 ON_TWO_HOSTS = StorageCase(
     "glusterfs-two-hosts",
     hosts=f"{_BRICKS}  second: {{provider: namespaces}}\n",
-    services=_mount("ping_timeout: 2 s", hosts="[web, second]"),
+    services=_mount("ping_timeout: 20 s", hosts="[web, second]"),
 )
 """A mount on another host, too."""
 
@@ -112,7 +112,7 @@ class StorageBench:
         self.system = build_system(load_system(path), self.folder, self.folder / "logs")
 
     def lacks(self) -> list[str]:
-        """What this machine lacks for it."""
+        """Return what this machine lacks for it."""
         services = [text for service in self.system._services if (text := service.missing())]
         return [*self.system._hosts.lacks(), *services]
 
@@ -127,7 +127,7 @@ class StorageBench:
 
     @property
     def root(self) -> Path:
-        """Where the host sees it."""
+        """Path at which the host sees it."""
         if not self.case.is_mount:
             return self.host.disk("area")
         mount = self.service("area")
@@ -136,7 +136,7 @@ class StorageBench:
 
     def process(self, name: str) -> tuple[Service, Process]:
         """The process of a service."""
-        return next((owner, one) for owner, one in self.system._processes if one.spec.name == name)
+        return next((owner, process) for owner, process in self.system._processes if process.spec.name == name)
 
     def start_again(self, name: str) -> None:
         """Start a process of a service anew, with the same command and files."""
@@ -147,7 +147,7 @@ class StorageBench:
         self.system._processes[self.system._processes.index((owner, old))] = (owner, new)
 
     def has_content(self, name: str) -> bool:
-        """Whether the server `store-1` holds the content of a file."""
+        """Return True if the server `store-1` holds the content of a file."""
         brick = self.system._hosts.of("brick-1")
         file = brick.disk("data") / "store-1-files" / folder_name(0) / name
         script = "import os, sys; print(os.path.exists(sys.argv[1]) and os.path.getsize(sys.argv[1]))"

@@ -223,11 +223,11 @@ def _stages_end(script: Script) -> float:
 
 
 def _counts(script: Script) -> dict[str, Any]:
-    ended = [one for one in script.exchanges if one.end <= _stages_end(script)]
+    ended = [exchange for exchange in script.exchanges if exchange.end <= _stages_end(script)]
     failed: dict[str, int] = defaultdict(int)
-    for one in ended:
-        if one.failure:
-            failed[one.failure] += 1
+    for exchange in ended:
+        if exchange.failure:
+            failed[exchange.failure] += 1
     ok = len(ended) - sum(failed.values())
     started = len(script.exchanges)
     return {
@@ -243,7 +243,7 @@ def _counts(script: Script) -> dict[str, Any]:
 def _engine_document(script: Script) -> dict[str, Any]:
     totals = _counts(script)
     cpu = script.generator_cpu_s * totals["started"]
-    lags = sorted(one.actual - one.intended for one in script.exchanges)
+    lags = sorted(exchange.actual - exchange.intended for exchange in script.exchanges)
     return {
         "schema": "towtank/engine/1",
         "version": "0.1.0",
@@ -286,7 +286,7 @@ def _header(script: Script, worker: int) -> dict[str, Any]:
 
 
 def _write_segment(run: RunFolder, script: Script, worker: int) -> None:
-    mine = [one for one in script.exchanges if one.user % script.workers == worker]
+    mine = [exchange for exchange in script.exchanges if exchange.user % script.workers == worker]
     users = [number for number in range(len(script.user_starts)) if number % script.workers == worker]
     with (run.engine / f"worker-{worker:02d}.0000.ndjson").open("wb") as stream:
         stream.write(lines.encode(_header(script, worker)))
@@ -301,9 +301,9 @@ def _interval(
     script: Script, mine: Sequence[Exchange], users: Sequence[int], place: tuple[int, float, float, int]
 ) -> dict[str, Any]:
     seq, t0, t1, stage = place
-    pauses = [one.think for one in mine if t0 < one.end + one.think <= t1]
+    pauses = [exchange.think for exchange in mine if t0 < exchange.end + exchange.think <= t1]
     inside = [max(0.0, min(t1, script.user_ends[user]) - max(t0, script.user_starts[user])) for user in users]
-    started = [one for one in mine if t0 <= one.actual < t1]
+    started = [exchange for exchange in mine if t0 <= exchange.actual < t1]
     series = []
     for of in ("step", "page", "transaction"):
         for number in range(len(script.transactions)):
@@ -318,36 +318,36 @@ def _interval(
         "stage": stage,
         "users": sum(script.user_starts[user] < t1 <= script.user_ends[user] for user in users),
         "user_ns": round(sum(inside) * SECOND),
-        "in_flight": sum(one.actual < t1 < one.end for one in mine),
+        "in_flight": sum(exchange.actual < t1 < exchange.end for exchange in mine),
         "connections": len(users),
         "cpu_ns": round(script.generator_cpu_s * len(started) * SECOND),
         "think": {"count": len(pauses), "sum_ns": round(sum(pauses) * SECOND)},
         "thinks": _begun_pauses(mine, t0, t1),
         "series": series,
     }
-    lag = encode_histogram((one.actual - one.intended) * SECOND for one in started)
+    lag = encode_histogram((exchange.actual - exchange.intended) * SECOND for exchange in started)
     return {**document, "lag": lag} if lag else document
 
 
 def _begun_pauses(mine: Sequence[Exchange], t0: float, t1: float) -> list[dict[str, Any]]:
-    begun = [one.think * SECOND for one in mine if t0 <= one.end < t1]
+    begun = [exchange.think * SECOND for exchange in mine if t0 <= exchange.end < t1]
     if not begun:
         return []
     return [{"group": 0, "pause": encode_histogram(begun), "pause_sum_ns": sum(map(round, begun))}]
 
 
 def _series(of: str, number: int, mine: Sequence[Exchange], t0: float, t1: float) -> dict[str, Any] | None:
-    own = [one for one in mine if one.transaction == number]
-    started = sum(t0 <= one.actual < t1 for one in own)
-    ended = [one for one in own if t0 < one.end <= t1]
-    picked = sum(t0 <= one.intended < t1 for one in own)
+    own = [exchange for exchange in mine if exchange.transaction == number]
+    started = sum(t0 <= exchange.actual < t1 for exchange in own)
+    ended = [exchange for exchange in own if t0 < exchange.end <= t1]
+    picked = sum(t0 <= exchange.intended < t1 for exchange in own)
     if not ended and not (started and of == "step") and not (picked and of == "transaction"):
         return None
     failed: dict[str, int] = defaultdict(int)
-    for one in ended:
-        if one.failure:
-            failed[one.failure] += 1
-    times = [one for one in ended if one.failure not in ("connect", "closed", "protocol")]
+    for exchange in ended:
+        if exchange.failure:
+            failed[exchange.failure] += 1
+    times = [exchange for exchange in ended if exchange.failure not in ("connect", "closed", "protocol")]
     document: dict[str, Any] = {"of": of, "id": number}
     if of == "transaction":
         document |= {"group": 0, "picked": picked}
@@ -355,12 +355,12 @@ def _series(of: str, number: int, mine: Sequence[Exchange], t0: float, t1: float
         document |= {"offered": started, "started": started, "not_started": {}}
         document |= {"bytes_out": 300 * started, "bytes_in": 4_000 * len(ended)}
     document |= {"ok": len(ended) - sum(failed.values()), "failed": dict(failed)}
-    response = [(one.end - one.intended) * SECOND for one in times]
+    response = [(exchange.end - exchange.intended) * SECOND for exchange in times]
     document |= {"response": encode_histogram(response), "response_sum_ns": sum(map(round, response))}
     if of == "step":
-        exchange = [(one.end - one.actual) * SECOND for one in times]
-        document |= {"exchange": encode_histogram(exchange), "exchange_sum_ns": sum(map(round, exchange))}
-        document["first_byte"] = encode_histogram(0.9 * value for value in exchange)
+        exchange_ns = [(exchange.end - exchange.actual) * SECOND for exchange in times]
+        document |= {"exchange": encode_histogram(exchange_ns), "exchange_sum_ns": sum(map(round, exchange_ns))}
+        document["first_byte"] = encode_histogram(0.9 * value for value in exchange_ns)
     return {key: value for key, value in document.items() if value is not None}
 
 
@@ -369,10 +369,10 @@ def _spent(script: Script, at: float, database: bool = False) -> float:
     if script.work:
         return sum(_busy_until(stretches, at) for stretches in script.work.values())
     total = 0.0
-    for one in script.exchanges:
-        share = (script.database_share or [0.0] * len(script.transactions))[one.transaction] if database else 1.0
-        if one.service:
-            total += share * min(one.service, max(0.0, at - (one.end - one.service)))
+    for exchange in script.exchanges:
+        share = (script.database_share or [0.0] * len(script.transactions))[exchange.transaction] if database else 1.0
+        if exchange.service:
+            total += share * min(exchange.service, max(0.0, at - (exchange.end - exchange.service)))
     return total
 
 
@@ -381,7 +381,7 @@ def _busy_until(stretches: npt.NDArray[np.float64], at: float) -> float:
 
 
 def _groups(script: Script, at: float, done: int) -> dict[str, Any]:
-    """What the probe tells of every tier."""
+    """Return the probe's values of every tier."""
     tiers = {name: _busy_until(script.work[name], at) for name in script.tiers} if script.work else {}
     return {name: _group(script, spent, done) for name, spent in (tiers or {"content": _spent(script, at)}).items()}
 
@@ -434,8 +434,8 @@ def _write_probe(run: RunFolder, script: Script) -> None:
 
 def _sample(script: Script, at: float) -> dict[str, Any]:
     spent = _spent(script, at)
-    done = sum(one.end <= at for one in script.exchanges)
-    generator = script.generator_cpu_s * sum(one.actual <= at for one in script.exchanges)
+    done = sum(exchange.end <= at for exchange in script.exchanges)
+    generator = script.generator_cpu_s * sum(exchange.actual <= at for exchange in script.exchanges)
     up = at + 100.0
     user, system = (1 - script.system_share) * spent, script.system_share * spent
     return {
@@ -497,8 +497,8 @@ def _write_service(run: RunFolder, script: Script) -> None:
             )
         )
         for at in _sample_times(script):
-            done = sum(one.end <= at for one in script.exchanges)
-            waiting = sum(one.actual <= at < one.end for one in script.exchanges)
+            done = sum(exchange.end <= at for exchange in script.exchanges)
+            waiting = sum(exchange.actual <= at < exchange.end for exchange in script.exchanges)
             values = {
                 'content_server_requests_total{operation="query",status="200"}': float(done),
                 "content_server_database_cpu_seconds_total": _spent(script, at, database=True),

@@ -84,9 +84,9 @@ def measured(seconds: float, seed: int, levels: Sequence[int] = LEVELS) -> Measu
 def _run(level: int, users: int, seconds: float, seed: int) -> Run:
     exchanges, stretches = simulated(users, seconds, seed)
     edges = np.arange(5.0, seconds + 0.5)
-    ends = np.array([one.end for one in exchanges])
-    kinds = np.array([one.transaction for one in exchanges])
-    times = np.array([one.end - one.intended for one in exchanges])
+    ends = np.array([row.end for row in exchanges])
+    kinds = np.array([entry.transaction for entry in exchanges])
+    times = np.array([exchange.end - exchange.intended for exchange in exchanges])
     rows = len(edges) - 1
     counts, sums = np.zeros((rows, len(TRANSACTIONS))), np.zeros((rows, len(TRANSACTIONS)))
     for kind in range(len(TRANSACTIONS)):
@@ -146,7 +146,7 @@ def _manifest(design: list[dict[str, Any]], levels: Sequence[int], steady: float
             "name": "synthetic-two-tiers",
             "title": "A shop of two tiers (synthetic test data)",
             "question": "Which tier limits the shop, and which one after it?",
-            "factors": [{"name": "users", "levels": [str(one) for one in levels], "numeric": list(levels)}],
+            "factors": [{"name": "users", "levels": [str(level) for level in levels], "numeric": list(levels)}],
             "load_factor": "users",
             "design": {"kind": "full_factorial", "order": "random", "repetitions": 1},
             "limits": {"errors": 0.01},

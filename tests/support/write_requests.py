@@ -13,7 +13,7 @@ STALE_BITS = 0x7FF0000000000002
 
 @dataclass(frozen=True)
 class Point:
-    """One sample; `bits` tell a stale marker from any other not-a-number."""
+    """One sample; `bits` distinguish a stale marker from any other NaN."""
 
     at_ms: int
     value: float
@@ -81,11 +81,11 @@ def decode(body: bytes) -> Written:
     for number, content in fields(bytes(cramjam.snappy.decompress_raw(body))):
         parts = list(fields(bytes(content)))
         if number == 1:
-            labels = tuple(_label(bytes(one)) for key, one in parts if key == 1)
+            labels = tuple(_label(bytes(entry)) for key, entry in parts if key == 1)
             assert list(labels) == sorted(set(labels)), "labels are sorted by name and occur once"
             assert labels[0][0] == "__name__"
             assert all(value for _, value in labels)
-            written.series.append((labels, [_point(bytes(one)) for key, one in parts if key == 2]))
+            written.series.append((labels, [_point(bytes(part)) for key, part in parts if key == 2]))
             assert {key for key, _ in parts} == {1, 2}
         else:
             assert number == 3

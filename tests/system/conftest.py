@@ -1,11 +1,20 @@
-"""A stand-in engine for tests of the conductor; see `tests/support/fake_engine.py`."""
+"""A stand-in engine for tests of the conductor, see `tests/support/fake_engine.py`; scrapers that wait for answers."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patient_scrapers import patient_scrapers
 
 SUPPORT = Path(__file__).parents[1] / "support"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """Scrapers that the tests of a module call wait for answers."""
+    with patient_scrapers():
+        yield
 
 
 @pytest.fixture

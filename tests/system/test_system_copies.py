@@ -1,4 +1,4 @@
-"""Hosts with copies, and targets of several services: what comes of a system file, and every fault with its place."""
+"""Hosts with copies, and targets of several services: the resulting system, and every fault with its place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def faults(tmp_path: Path, text: str) -> list[str]:
 def test_a_host_with_copies_is_several_with_all_its_services(tmp_path: Path) -> None:
     system = loaded(tmp_path, SYSTEM)
     assert list(system.hosts) == ["here", "node-1", "node-2", "node-3"]
-    assert {name: one.host for name, one in system.services.items()} == {
+    assert {name: service.host for name, service in system.services.items()} == {
         "web": "here",
         "shop-1": "node-1",
         "shop-2": "node-2",
@@ -64,7 +64,7 @@ def test_a_target_may_name_several_services(tmp_path: Path) -> None:
     assert system.targets["all"].balanced == "random"
 
 
-def test_what_cannot_be_one_target_is_told_all_at_once(tmp_path: Path) -> None:
+def test_services_that_cannot_be_one_target_are_reported_all_at_once(tmp_path: Path) -> None:
     text = """\
 schema: towtank/system/1
 name: wrong
@@ -98,17 +98,17 @@ targets:
         "18:10: targets.twice: must name each of its services once",
         "19:29: targets.unknown.services[1]: must be a service of this file (web, shop, shop-1, files, orders, "
         "gateway, rows), got 'shpo' instead, did you mean 'shop'?",
-        "20:27: targets.mixed.services[1]: must be a service that speaks what 'web' does, got 'orders' instead",
+        "20:27: targets.mixed.services[1]: must be a service with the protocol of 'web', got 'orders' instead",
         "21:22: targets.local.services[0]: must be a service that is reached over the network, got 'files' instead",
-        "21:29: targets.local.services[1]: must be a service that speaks what 'files' does, got 'web' instead",
+        "21:29: targets.local.services[1]: must be a service with the protocol of 'files', got 'web' instead",
         "22:21: targets.single.service: must be a service that is reached over the network, got 'rows' instead",
     ]
 
 
 def test_a_service_in_several_nodes_needs_hosts_without_copies(tmp_path: Path) -> None:
     text = SYSTEM + "  content: {kind: content_server, host: node, hosts: [node, here], settings: {nodes: 2}}\n"
-    told = [line for line in faults(tmp_path, text) if "without copies" in line]
-    assert [line.split(": ")[1] for line in told] == ["services.content.host", "services.content.hosts[0]"]
+    reported = [line for line in faults(tmp_path, text) if "without copies" in line]
+    assert [line.split(": ")[1] for line in reported] == ["services.content.host", "services.content.hosts[0]"]
 
 
 def test_a_service_of_a_copy_has_the_mount_of_its_own_host_as_storage(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ services:
   store: {kind: glusterfs_server, host: far}
 """
     services = loaded(tmp_path, text).services
-    found = {name: (one.host, getattr(one, "storage", None)) for name, one in services.items()}
+    found = {name: (service.host, getattr(service, "storage", None)) for name, service in services.items()}
     assert found == {
         "content-1": ("node-1", "area-1"),
         "content-2": ("node-2", "area-2"),

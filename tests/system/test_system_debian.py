@@ -121,6 +121,33 @@ def test_an_installation_that_is_killed_leaves_no_policy_and_none_goes_while_apt
     until(lambda: not policy.exists())
 
 
+TORN = """
+import os, signal, sys
+from pathlib import Path
+from towtank.system import debian
+
+class Torn(type(Path())):
+    def write_text(self, *_):
+        self.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+debian._POLICY = Torn(sys.argv[1])
+with debian._nothing_started():
+    pass
+"""
+
+
+def test_an_installation_that_is_killed_in_the_middle_of_the_policy_leaves_none(machine: Path) -> None:
+    policy = machine / "torn"
+    ended = subprocess.run([sys.executable, "-c", TORN, str(policy)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    until(lambda: not policy.exists())
+    # As a loss of power leaves it, that no watcher survives.
+    (machine / "policy-rc.d").touch()
+    debian.install(["nginx-light"], lambda command: 0)
+    assert not (machine / "policy-rc.d").exists()
+
+
 def test_packages_that_cannot_be_installed_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TargetError, match="ended with status 100"):
         debian.install(["nginx-light"], lambda command: 100)
@@ -145,9 +172,18 @@ def test_dpkg_reports_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_installation_that_takes_too_long_is_asked_to_end_and_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ready, ended = tmp_path / "ready", tmp_path / "ended"
+
+    class Begun(subprocess.Popen[bytes]):
+        """A command whose time begins when it can be asked to end."""
+
+        def wait(self, timeout: float | None = None) -> int:
+            until(ready.exists)
+            return super().wait(timeout)
+
     monkeypatch.setattr(debian, "_INSTALL_WITHIN_S", 0.3)
-    ended = tmp_path / "ended"
-    slow = ["sh", "-c", f"trap 'sleep 0.2; touch {ended}; exit 1' TERM; while :; do sleep 0.05; done"]
+    monkeypatch.setattr(debian.subprocess, "Popen", Begun)
+    slow = ["sh", "-c", f"trap 'sleep 0.2; touch {ended}; exit 1' TERM; touch {ready}; while :; do sleep 0.05; done"]
     with pytest.raises(TargetError, match=r"took longer than 0\.3 s and was asked to end"):
         debian.run_quietly(slow)
     assert ended.exists(), "it was not killed"

@@ -1,4 +1,4 @@
-"""Pinned files from a small server: fetched, resumed, verified, refused, and where they come from."""
+"""Pinned files from a small server: fetched, resumed, verified, refused, and the choice of the repository."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_what_is_whole_but_has_no_name_yet_is_taken(repository: Repository) -> N
     assert repository.asked == [(PATH, f"bytes={len(CONTENT)}-")]
 
 
-def test_what_is_not_there_and_what_cannot_be_reached_are_told(
+def test_missing_elements_and_unreachable_pages_are_reported(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     absent = Artefact("org.example", "absent", "1", "jar", "0" * 64, 1)
@@ -150,11 +150,11 @@ def test_what_is_not_there_and_what_cannot_be_reached_are_told(
         downloads.fetch([absent])
     repository.server.shutdown()
     repository.server.server_close()
-    with pytest.raises(TargetError, match=r"thing-1\.2\.jar cannot be fetched") as told:
+    with pytest.raises(TargetError, match=r"thing-1\.2\.jar cannot be fetched") as reported:
         downloads.fetch([ARTEFACT])
-    assert downloads.ADDRESS_VARIABLE in str(told.value.hint)
+    assert downloads.ADDRESS_VARIABLE in str(reported.value.hint)
     monkeypatch.setenv(downloads.ADDRESS_VARIABLE, "file:///etc")
-    with pytest.raises(TargetError, match="must be an address as https://host/path, got 'file:///etc' instead"):
+    with pytest.raises(TargetError, match="must be an address such as https://host/path, got 'file:///etc' instead"):
         downloads.fetch([ARTEFACT])
 
 
@@ -190,9 +190,9 @@ def test_without_any_maven_the_address_is_asked_for(monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv(downloads.ADDRESS_VARIABLE, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(downloads, "_MAVEN_JARS", (str(tmp_path / "absent.jar"),))
-    with pytest.raises(TargetError, match="no Maven repository is known") as told:
+    with pytest.raises(TargetError, match="no Maven repository is known") as reported:
         downloads.fetch([ARTEFACT])
-    assert downloads.ADDRESS_VARIABLE in str(told.value.hint)
+    assert downloads.ADDRESS_VARIABLE in str(reported.value.hint)
 
 
 def test_the_cache_is_where_the_user_keeps_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What processes of a system get of the environment of the conductor."""
+"""The environment of processes of a system: the part of the conductor's that they get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others put into a temporary folder holds nobody up, and is not ours to follow or to remove."""
+"""Files of others in a temporary folder block nothing, and are neither followed nor removed."""
 
 from __future__ import annotations
 

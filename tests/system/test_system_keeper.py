@@ -1,4 +1,4 @@
-"""A system that stays up without a study: kept, described, taken down whatever happened to its keeper."""
+"""A system that stays up without a study: kept, described, and taken down in any state of its keeper."""
 
 import json
 import os
@@ -125,7 +125,7 @@ def test_stale_state_with_a_reused_process_id_harms_nobody(state: Path) -> None:
         bystander.wait()
 
 
-def test_system_that_cannot_come_up_is_told_and_leaves_no_state(tmp_path: Path) -> None:
+def test_system_that_cannot_come_up_is_reported_and_leaves_no_state(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(TargetError, match=f"content: port {port} on 127.0.0.1 is taken by"):

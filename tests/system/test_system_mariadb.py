@@ -1,7 +1,10 @@
-"""A private MariaDB: what its settings become, who is let in, what is said where it cannot be."""
+"""A private MariaDB: its settings, its users, and the messages if it cannot start."""
 
+import os
+import shutil
 import stat
 import subprocess
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -81,6 +84,18 @@ def test_nobody_gets_in_without_the_secret_of_the_run(tmp_path: Path) -> None:
 
 @needs_server
 @pytest.mark.timeout(300)
+def test_temporary_tables_of_other_servers_stay(tmp_path: Path) -> None:
+    database = service()
+    with tempfile.NamedTemporaryFile(prefix="#sql-", suffix=".MAD") as other:
+        if os.geteuid() == 0:
+            shutil.chown(other.name, database.account)
+        with System([database], tmp_path / "data", tmp_path / "logs") as system:
+            system.up()
+            assert Path(other.name).exists()
+
+
+@needs_server
+@pytest.mark.timeout(300)
 def test_no_statement_leads_out_of_the_database(tmp_path: Path) -> None:
     database = service()
     with System([database], tmp_path / "data", tmp_path / "logs") as system:
@@ -125,7 +140,7 @@ def test_wrong_setting_and_wrong_population_show_the_servers_own_words(tmp_path:
         System([wrong], tmp_path / "data", tmp_path / "logs").up()
 
 
-def test_machine_without_mariadb_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_machine_without_mariadb_gets_the_install_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("towtank.system.services.mariadb.program", lambda name: None)
     with pytest.raises(TargetError, match="apt-get install mariadb-server"):
         System([service()], tmp_path / "data", tmp_path / "logs").up()

@@ -1,4 +1,4 @@
-"""What systems and studies need of the machine, and its installation without touching the machine."""
+"""Needs of systems and studies, and their installation without changes to the machine."""
 
 from __future__ import annotations
 

@@ -2,11 +2,12 @@
 
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
 from towtank.errors import TargetError
-from towtank.system.ports import free_port, free_ports, listener, require_free
+from towtank.system.ports import HeldPorts, free_port, free_ports, listener, require_free
 
 
 def test_free_port_can_be_listened_on() -> None:
@@ -38,12 +39,43 @@ def test_address_of_another_machine_is_refused_by_reason() -> None:
         require_free("192.0.2.1", 8080, "content")
 
 
-def test_a_row_of_free_ports_leaves_out_one_with_a_port_that_is_taken() -> None:
-    first = free_ports("127.0.0.1", 5)
-    with socket.create_server(("127.0.0.1", first + 2)):
-        other = free_ports("127.0.0.1", 5)
-    assert other == first + 5
-    assert free_ports("127.0.0.1", 1) not in range(20_000, 32_768)
+def test_a_row_of_free_ports_leaves_out_one_with_a_port_that_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("towtank.system.ports.secrets.randbelow", lambda rows: min(100, rows - 1))
+    # An address that nothing else on this machine has rows on.
+    first = free_ports("127.3.1.7", 5)
+    with socket.create_server(("127.3.1.7", first + 2)):
+        other = free_ports("127.3.1.7", 5)
+    assert (first, other) == (20_100, 20_103)
+
+
+def test_the_rows_at_the_end_are_followed_by_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("towtank.system.ports.secrets.randbelow", lambda rows: rows - 1)
+    with socket.create_server(("127.3.1.8", 32_767)):
+        assert free_ports("127.3.1.8", 5) == 20_000
+
+
+def test_a_held_port_is_given_to_nobody_else_and_its_server_can_listen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two systems that come up at the same moment do not get each other's ports."""
+    monkeypatch.setattr("towtank.system.ports.secrets.randbelow", lambda rows: min(500, rows - 1))
+    held = HeldPorts("127.3.1.9", 3)
+    assert (held.first, free_ports("127.3.1.9", 1)) == (20_500, 20_503)
+    require_free("127.3.1.9", held.first, "content")
+    with socket.create_server(("127.3.1.9", held.first)):  # as most servers do, with SO_REUSEADDR
+        assert free_ports("127.3.1.9", 3) == 20_503
+    held.release()
+    assert free_ports("127.3.1.9", 3) == 20_500
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_many_ports_do_not_cost_as_many_open_files() -> None:
+    before = open_files()
+    held = HeldPorts("127.3.1.10", 1024)
+    assert open_files() <= before + 64
+    held.release()
+    assert open_files() == before
 
 
 def test_more_ports_in_a_row_than_there_are_is_refused() -> None:

@@ -218,7 +218,7 @@ def test_wrong_setting_shows_the_servers_own_words(tmp_path: Path) -> None:
         System([service(more={"no_such_setting": 1})], tmp_path / "data", tmp_path / "logs").up()
 
 
-def test_machine_without_postgresql_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_machine_without_postgresql_gets_the_install_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("towtank.system.services.postgresql.program", lambda name: None)
     with pytest.raises(TargetError, match="apt-get install postgresql"):
         System([service()], tmp_path / "data", tmp_path / "logs").up()

@@ -1,4 +1,4 @@
-"""One process under its guard: started, logged, ended, told how it ended."""
+"""One process under its guard: started, logged, ended, with a report of its end."""
 
 import os
 import re
@@ -99,7 +99,7 @@ def test_tail_reads_the_end_of_a_large_log_only(tmp_path: Path) -> None:
     assert tail(tmp_path / "absent.log") == []
 
 
-def test_identity_tells_a_process_from_a_later_one_with_its_id() -> None:
+def test_identity_distinguishes_a_process_from_a_later_one_with_its_id() -> None:
     found = identity(os.getpid())
     assert found is not None
     assert found[0] == os.getpid()

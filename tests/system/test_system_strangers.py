@@ -1,4 +1,4 @@
-"""Settings in a system file of a stranger: none leads out of its server, none has variables of this machine sent."""
+"""Settings in a system file of a stranger: none leads out of its server, none sends variables of this machine."""
 
 from __future__ import annotations
 

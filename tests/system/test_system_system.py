@@ -1,18 +1,23 @@
-"""A system of small real servers: up in order, watched, down without leftovers; every way to fail is told."""
+"""A system of small real servers: started in order, observed, stopped without leftovers; every failure is reported."""
 
+import os
+import signal
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from held_port import held_port
+from waiting import until
 
 from towtank.errors import Stopped, TargetError
 from towtank.system.hosts.group import Hosts
 from towtank.system.hosts.host import Room
 from towtank.system.hosts.local import LocalHost
-from towtank.system.identity import identity
-from towtank.system.ports import free_port, require_free
+from towtank.system.identity import children, identity, is_stopped
+from towtank.system.ports import require_free
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection, refuses_http
 from towtank.system.service import Place, PlainService
@@ -32,7 +37,7 @@ os.kill(os.getpid(), 9)
 
 
 class Small(PlainService):
-    """A server of the standard library, or whatever program is given in its place."""
+    """A server of the standard library, or the given program in its place."""
 
     kind = "small"
     ready_within_s = 20.0
@@ -41,12 +46,13 @@ class Small(PlainService):
         super().__init__(name)
         self.journal, self.program, self.fixed = journal, program, port
         self.port = 0
+        self.held = ExitStack()
 
     def prepare(self, place: Place) -> None:
         self.journal.append(f"prepare {self.name}")
         if self.fixed:
             require_free("127.0.0.1", self.fixed, self.name)
-        self.port = self.fixed or free_port()
+        self.port = self.fixed or self.held.enter_context(held_port())
 
     def processes(self, place: Place) -> list[ProcessSpec]:
         return [ProcessSpec(self.name, [sys.executable, "-c", self.program, str(self.port)], grace_s=1.0)]
@@ -80,6 +86,8 @@ def make(tmp_path: Path) -> Iterator[Any]:
     yield build
     for system in systems:
         system.down()
+        for service in system._services:
+            service.held.close()
 
 
 def test_services_come_up_in_order_and_go_down_in_reverse(make: Any, journal: list[str]) -> None:
@@ -119,7 +127,7 @@ def test_a_service_that_fails_to_go_leaves_nothing_of_the_others_up(make: Any, j
     system.down()
 
 
-def test_what_is_stopped_to_be_started_again_is_told_so(make: Any, journal: list[str]) -> None:
+def test_a_stop_before_a_restart_is_announced(make: Any, journal: list[str]) -> None:
     system = make(Small("database", journal))
     system.up()
     system.stop("database")
@@ -153,6 +161,17 @@ def test_a_host_that_fails_to_go_leaves_none_of_the_others(journal: list[str], t
     assert journal == ["third", "second", "first"]
 
 
+def test_a_server_that_ended_is_not_ready_because_another_answers_on_its_port(make: Any, journal: list[str]) -> None:
+    class Elsewhere(Small):
+        def ready(self) -> str | None:
+            assert until(lambda: not system.status()["web"]["running"])
+            return None
+
+    system = make(Elsewhere("web", journal, "import sys; sys.exit('address in use')"))
+    with pytest.raises(TargetError, match="web ended with status 1 before it was ready"):
+        system.up()
+
+
 def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal: list[str]) -> None:
     broken = Small(
         "content",
@@ -171,7 +190,7 @@ def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal:
     assert "stopped database" in journal
 
 
-def test_server_that_never_answers_is_told_with_its_log(make: Any, journal: list[str]) -> None:
+def test_server_that_never_answers_is_reported_with_its_log(make: Any, journal: list[str]) -> None:
     deaf = Small("content", journal, "import time; print('warming up', flush=True); time.sleep(600)")
     deaf.ready_within_s = 0.5
     with pytest.raises(TargetError, match=r"content was not ready within 0 s: 127\.0\.0\.1:\d+: Connection refused"):
@@ -214,10 +233,32 @@ def test_wish_to_stop_ends_the_wait_for_a_server(make: Any, journal: list[str]) 
     assert journal[-1] == "stopped content"
 
 
-def test_missing_programs_are_told_all_at_once(make: Any, journal: list[str]) -> None:
+def test_missing_programs_are_reported_all_at_once(make: Any, journal: list[str]) -> None:
     first, second = Small("a", journal), Small("b", journal)
     first.missing = lambda: "a: needs x"  # type: ignore[method-assign]
     second.missing = lambda: "b: needs y"  # type: ignore[method-assign]
     with pytest.raises(TargetError, match="a: needs x\nb: needs y"):
         make(first, second).up()
     assert journal == []
+
+
+def test_a_service_that_somebody_stops_by_a_signal_is_reported_and_one_that_an_event_holds_is_not(
+    make: Any, journal: list[str]
+) -> None:
+    system = make(Small("database", journal), Small("content", journal))
+    groups = system.up().groups
+    assert system.held() == []
+    (server,) = children(groups["content"])
+    os.kill(server, signal.SIGSTOP)
+    until(lambda: system.held() == ["content"])
+    os.kill(server, signal.SIGCONT)
+    until(lambda: system.held() == [])
+    system.signal("database", "hold")
+    (server,) = children(groups["database"])
+    until(lambda: is_stopped(server))
+    assert system.held() == []
+    system.signal("database", "go on")
+    until(lambda: not is_stopped(server))
+    os.kill(server, signal.SIGSTOP)
+    until(lambda: system.held() == ["database"])
+    os.kill(server, signal.SIGCONT)

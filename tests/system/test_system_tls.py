@@ -1,4 +1,4 @@
-"""Targets at https:// in a system file: what the plan says of them, and what is refused."""
+"""Targets at https:// in a system file: their part of the plan, and refusals."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_a_plain_service_has_no_options(tmp_path: Path) -> None:
         ("https://127.0.0.1", "tls: {client_key: k.pem}", "must have both client_certificate and client_key"),
         ("https://127.0.0.1", "tls: {versions: ['1.1']}", "1.2"),
         ("[http://127.0.0.1, https://127.0.0.1]", "balance: random", "all http:// or all https://"),
-        ("https://127.0.0.1, metrics: /metrics", "balance: random", "http:// addresses where metrics are scraped"),
-        ("ftp://127.0.0.1", "balance: random", "must be an address as http://host:port"),
+        ("https://127.0.0.1, metrics: /metrics", "balance: random", "http:// addresses if metrics are scraped"),
+        ("ftp://127.0.0.1", "balance: random", "must be an address such as http://host:port"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, address: str, target: str, words: str) -> None:

@@ -39,7 +39,7 @@ def write(
 )
 def test_a_character_that_the_encoding_lacks_is_spelled_in_another_way(encoding: str, expected: str) -> None:
     process = write(out=subprocess.PIPE, encoding=encoding)
-    text, _ = process.communicate(timeout=60)
+    text, _ = process.communicate(timeout=240)
     assert text.decode(encoding).splitlines()[0] == expected
     assert process.returncode == 5
 
@@ -82,7 +82,7 @@ def test_a_full_disk_behind_the_output_is_reported() -> None:
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_closed_output_changes_nothing(closed: str) -> None:
     command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, check=False, timeout=60, capture_output=True)
+    done = subprocess.run(command, check=False, timeout=240, capture_output=True)
     assert done.returncode == 5
 
 

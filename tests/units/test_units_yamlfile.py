@@ -81,7 +81,7 @@ def test_merging_is_by_key_and_keeps_places(tmp_path: Path) -> None:
     assert lines == {("a", "x"): 1, ("a", "y"): 3, ("b", 0): 4}
 
 
-def test_all_repeated_keys_are_told_at_once(tmp_path: Path) -> None:
+def test_all_repeated_keys_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(StudyError) as raised:
         read(tmp_path, "a: 1\nb: {c: 1, c: 2}\na: 2\n")
     assert [(fault.line, fault.column, fault.where) for fault in raised.value.faults] == [

@@ -118,7 +118,7 @@ def mappings(document: Any) -> Iterator[dict[str, Any]]:
 
 
 def _of_this_user(fault: str) -> bool:
-    """Whether the engine refuses what this user's limit of open files does not hold; `validate` knows no user."""
+    """Return True if the engine refuses a plan for this user's limit of open files, which `validate` does not know."""
     return "open files each (ulimit -Hn)" in fault and resource.getrlimit(resource.RLIMIT_NOFILE)[1] < _FILES_OF_ALL
 
 

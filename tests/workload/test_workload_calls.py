@@ -1,4 +1,4 @@
-"""Steps of drivers: what they must be, and what becomes of them in a plan."""
+"""Steps of drivers: their checks, and their part of a plan."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_statement_becomes_a_call_with_values_checks_and_extraction(tmp_path: 
         {"kind": "rows", "min": 1, "max": 1},
         {"kind": "value", "column": "name", "equals": ["x", {"variable": 0, "encode": "none"}]},
     ]
-    assert [(one["into"], one["column"]) for one in call["extract"]] == [
+    assert [(extraction["into"], extraction["column"]) for extraction in call["extract"]] == [
         ({"variable": 1}, "name"),
         ({"list": 0}, "n"),
     ]
@@ -82,7 +82,7 @@ def test_a_step_goes_to_the_target_that_speaks_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "reported"),
     [
         ("- sql: select $1", "one value for each of 1 parameters"),
         ("- {sql: 'select ''$1''', parameters: [1]}", "one value for each of 0 parameters"),
@@ -98,12 +98,12 @@ def test_a_step_goes_to_the_target_that_speaks_it(tmp_path: Path) -> None:
         ("- sql: select 1\n  target: other", "a target of the system (db)"),
     ],
 )
-def test_what_is_wrong_is_told_at_its_place(tmp_path: Path, steps: str, told: str) -> None:
+def test_faults_are_reported_at_their_places(tmp_path: Path, steps: str, reported: str) -> None:
     found = faults(tmp_path, steps)
-    assert any(told in fault for fault in found), found
+    assert any(reported in fault for fault in found), found
 
 
-def test_two_targets_that_speak_it_must_be_told_apart(tmp_path: Path) -> None:
+def test_two_targets_that_speak_it_must_be_named(tmp_path: Path) -> None:
     targets = {"one": DATABASE["db"], "two": DATABASE["db"]}
     assert any("must name its target (one, two)" in fault for fault in faults(tmp_path, "- sql: select 1", targets))
 
@@ -142,5 +142,5 @@ def test_addresses_say_which_driver_and_how() -> None:
         target_part(["tcp://host"])
     with pytest.raises(ValueError, match="path of a socket"):
         target_part(["mysql+unix://me@?database=d"])
-    with pytest.raises(ValueError, match="must be an address as mysql://host:port"):
+    with pytest.raises(ValueError, match="must be an address such as mysql://host:port"):
         target_part(["mysql:///d"])

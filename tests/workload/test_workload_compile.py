@@ -356,9 +356,9 @@ def test_balance_and_several_targets(folder: Path) -> None:
         compiled(folder, targets={"web": ["127.0.0.1:1"], "other": ["127.0.0.1:2"]})
 
 
-def test_what_the_system_does_not_offer_is_told(folder: Path) -> None:
+def test_a_missing_export_of_the_system_is_reported(folder: Path) -> None:
     with pytest.raises(
-        StudyError, match=r"workload.yaml:5:\d+: data.accounts.csv: must be something the system offers"
+        StudyError, match=r"workload.yaml:5:\d+: data.accounts.csv: must be a value that the system exports"
     ):
         compiled(folder, exports={"web": {"other": "x"}})
 
@@ -397,7 +397,7 @@ def test_think_time_of_pauses_in_words(folder: Path) -> None:
         )
     ]
     assert words == [
-        "2 s, always the same",
+        "2 s, constant",
         "exponential with mean 1 s",
         "uniform from 1 s to 3 s",
         "normal with mean 2 s and standard deviation 500 ms, cut off at 0 s and 4 s",

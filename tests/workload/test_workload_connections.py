@@ -1,4 +1,4 @@
-"""`defaults.connections`: each form, and what is refused where it stands."""
+"""`defaults.connections`: each form, and refusals with their places."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_forms(tmp_path: Path, form: str, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "reported"),
     [
         ("0", "4:16: defaults.connections: must be per_user, new_each_time, the size of a pool"),
         ("true", "4:16: defaults.connections: must be per_user"),
@@ -52,7 +52,7 @@ def test_forms(tmp_path: Path, form: str, expected: dict[str, Any]) -> None:
         ("{pool: 4, what: 1}", "4:26: defaults.connections.what: must be one of the keys pool, streams"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, form: str, told: str) -> None:
+def test_what_is_refused(tmp_path: Path, form: str, reported: str) -> None:
     with pytest.raises(StudyError) as caught:
         part(tmp_path, form)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)

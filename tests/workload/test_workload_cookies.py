@@ -1,4 +1,4 @@
-"""`cookies` of a group: what the plan says of them, and what is refused where it stands."""
+"""`cookies` of a group: their part of the plan, and refusals with their places."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_only_target_need_not_be_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "reported"),
     [
         ("{kept: always}", "8:21: groups.all.cookies.kept: must be per_user, per_round or never"),
         ("{given: [{name: a=b, value: x}]}", "8:30: groups.all.cookies.given[0].name: must be the name"),
@@ -66,8 +66,8 @@ def test_the_only_target_need_not_be_named(tmp_path: Path) -> None:
         ("{given: [{name: a, value: x, target: shp}]}", "8:51: groups.all.cookies.given[0].target: must be a target"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, form: str, told: str) -> None:
+def test_what_is_refused(tmp_path: Path, form: str, reported: str) -> None:
     with pytest.raises(StudyError) as caught:
         part(tmp_path, form)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     assert len(caught.value.faults) == 1

@@ -1,4 +1,4 @@
-"""Steps that ask directories: what they must be, and what becomes of them in a plan."""
+"""Steps of LDAP: their checks, and their part of a plan."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_filters_are_those_of_the_standard(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("uid=x", "with ( at its beginning"),
         ("(uid=x", "with ) after '(uid=x'"),
@@ -123,10 +123,10 @@ def test_filters_are_those_of_the_standard(text: str) -> None:
         ("(!" * 40 + "(a=b)" + ")" * 40, "at most 30 brackets"),
     ],
 )
-def test_what_is_no_filter_is_told(text: str, told: str) -> None:
+def test_an_invalid_filter_is_reported(text: str, reported: str) -> None:
     with pytest.raises(ValueError, match=r"^must ") as raised:
         filters.parse(text)
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
 
 
 def test_a_search_becomes_a_call_with_its_values_by_their_places(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_search_becomes_a_call_with_its_values_by_their_places(tmp_path: Path)
         {"kind": "rows", "min": 1, "max": 1},
         {"kind": "value", "column": "mail", "equals": [name, "@x"]},
     ]
-    assert [one["column"] for one in call["extract"]] == ["dn", "mail"]
+    assert [extraction["column"] for extraction in call["extract"]] == ["dn", "mail"]
 
 
 def test_other_operations_become_calls(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_other_operations_become_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "reported"),
     [
         ("- ldap: {}", "must have one of bind, search, compare"),
         ("- ldap: {delete: x, search: y}", "got search and delete instead"),
@@ -222,16 +222,16 @@ def test_other_operations_become_calls(tmp_path: Path) -> None:
         ("- ldap: {unbind: false}", "ldap.unbind"),
         ("- ldap: {search: x}\n  expect: {rows: 1}", "rows"),
         ("- ldap: {search: x, attributes: cn}\n  extract: {m: mail}", "columns of the answer (dn, cn), got mail"),
-        ("- ldap: {delete: x}\n  expect: {value: {cn: x}}", "columns of the answer (it gives none), got cn"),
+        ("- ldap: {delete: x}\n  expect: {value: {cn: x}}", "columns of the answer (it has none), got cn"),
         ("- sql: select 1", "target that speaks SQL, got none"),
     ],
 )
-def test_what_is_wrong_is_told_at_its_place(tmp_path: Path, steps: str, told: str) -> None:
+def test_faults_are_reported_at_their_places(tmp_path: Path, steps: str, reported: str) -> None:
     found = faults(tmp_path, steps)
-    assert any(told in fault for fault in found), found
+    assert any(reported in fault for fault in found), found
 
 
-def test_a_step_without_a_directory_is_told(tmp_path: Path) -> None:
+def test_a_step_without_a_directory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StudyError) as raised:
         compiled(tmp_path, "- ldap: {search: x}", {"web": ["127.0.0.1:80"]})
     assert "target that speaks LDAP" in str(raised.value)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from towtank.cli.options import Given
+from towtank.cli.options import OptionCheck
 from towtank.conduct.drive import Exchange, Load
 from towtank.conduct.drive_targets import prepare_plan
 from towtank.errors import StudyError, TowtankError
@@ -88,10 +88,10 @@ def test_a_long_host_is_not_repeated_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["Connection", "content-length", "Transfer-Encoding"])
 def test_drive_refuses_headers_that_the_engine_sets(name: str) -> None:
-    given = Given()
-    given.headers([f"{name}: x", "X-Own: y"])
+    check = OptionCheck()
+    check.headers([f"{name}: x", "X-Own: y"])
     with pytest.raises(StudyError, match=f"--header: must not be {name}"):
-        given.refuse_faults()
+        check.refuse_faults()
 
 
 def test_drive_of_a_url_takes_no_changes(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Things that users are told are stored: what a workload must say of them, and the workload that reads them back."""
+"""Things that users store: checks of their declaration in a workload, and the workload that reads them back."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def requests(plan: dict[str, Any], kind: str = "request") -> list[dict[str, Any]
 
 def test_users_note_what_they_do_and_do_not_read_back(tmp_path: Path) -> None:
     plan = compile_workload(load_workload(written(tmp_path)), targets=TARGETS)
-    assert [one["name"] for one in plan["transactions"]] == ["add", "change"]
+    assert [transaction["name"] for transaction in plan["transactions"]] == ["add", "change"]
     number = plan["variables"].index
-    notes = [(one["note"]["does"], one["note"]["of"], one["note"]["key"]) for one in requests(plan)]
+    notes = [(request["note"]["does"], request["note"]["of"], request["note"]["key"]) for request in requests(plan)]
     assert notes == [
         ("stores", "documents", [{"variable": number("id"), "encode": "none"}]),
         ("replaces", "documents", [{"variable": number("kept"), "encode": "none"}]),
@@ -89,7 +89,7 @@ def test_who_reads_back_takes_each_key_once_and_goes_on_after_a_failure(tmp_path
     assert request["path"] == ["/elsewhere/", {"variable": 0, "encode": "none"}]
     assert request["note"] == {"does": "reads", "of": "documents", "key": [{"variable": 0, "encode": "none"}]}
     assert request["on_failure"] == "go_on"
-    assert [one["name"] for one in plan["groups"]] == ["read_back"]
+    assert [group["name"] for group in plan["groups"]] == ["read_back"]
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,13 @@ def test_who_reads_back_takes_each_key_once_and_goes_on_after_a_failure(tmp_path
     [
         ("stores: {documents:", "stores: {papers:", "must be a kind of `stored` (documents), got 'papers'"),
         ("{read_back: look}", "{read_back: lok}", "must be a transaction of this file"),
-        ("mix: {add: 50, change: 50}", "mix: {add: 50, look: 50}", "must not be what reads back after the run"),
+        (
+            "mix: {add: 50, change: 50}",
+            "mix: {add: 50, look: 50}",
+            "must not be a transaction that reads back after the run",
+        ),
         ("      reads: documents\n", "", "must have one request with `reads: documents`, got none"),
-        ("      body: ${names.name}\n", "", "must send one content where it stores something"),
+        ("      body: ${names.name}\n", "", "must send one content if it stores something"),
         ('stores: {documents: "${id}"}', 'stores: {documents: "${uuid}"}', "must be a key made of variables"),
         ('stores: {documents: "${id}"}', 'stores: {documents: "${nothing}"}', "got 'nothing'"),
         ("  names: {", "  stored: {columns: [key], rows: [[x]]}\n  names: {", "must have another name"),
@@ -112,7 +116,7 @@ def test_who_reads_back_takes_each_key_once_and_goes_on_after_a_failure(tmp_path
         ),
     ],
 )
-def test_what_is_wrong_is_told_at_its_place(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_faults_are_reported_at_their_places(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(StudyError) as found:
         load_workload(written(tmp_path, (old, new)))
     assert message in str(found.value)
@@ -151,7 +155,9 @@ def files(folder: Path, *changes: tuple[str, str]) -> Path:
 def test_files_that_are_put_whole_are_noted_and_read_back(tmp_path: Path) -> None:
     workload = load_workload(files(tmp_path))
     plan = compile_workload(workload, targets=FOLDER)
-    assert [(one["do"]["action"], one["note"]["does"], one["note"]["of"]) for one in requests(plan, "call")] == [
+    assert [
+        (request["do"]["action"], request["note"]["does"], request["note"]["of"]) for request in requests(plan, "call")
+    ] == [
         ("put", "stores", "files"),
         ("put", "replaces", "files"),
         ("delete", "removes", "files"),
@@ -166,9 +172,9 @@ def test_files_that_are_put_whole_are_noted_and_read_back(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('put: "${kept}", size: 1 KiB', 'append: "${kept}", size: 1 KiB'), "must put a file where it stores"),
+        (('put: "${kept}", size: 1 KiB', 'append: "${kept}", size: 1 KiB'), "must put a file if it stores"),
         (('{read: "${stored.key}"}', '{read: "${stored.key}", size: 1 B}'), "must read the whole file"),
-        (('removes: {files: "${kept}"}', 'stores: {files: "${kept}"}'), "must put a file where it stores"),
+        (('removes: {files: "${kept}"}', 'stores: {files: "${kept}"}'), "must put a file if it stores"),
         (
             ('stores: {files: "${kept}"}', 'stores: {others: "${kept}"}'),
             "must be a kind of `stored` (files), got 'others'",

@@ -1,4 +1,4 @@
-"""Targets: only this machine and private networks, unless the user says so by name."""
+"""Targets: only this machine and private networks, unless the user permits others by name."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_other_addresses_need_leave(names: None, address: str) -> None:
     assert check_targets([address], [host.upper()])
 
 
-def test_all_refused_hosts_are_told_at_once_and_each_once(names: None) -> None:
+def test_all_refused_hosts_are_reported_at_once_and_each_once(names: None) -> None:
     with pytest.raises(StudyError) as raised:
         check_targets(["8.8.8.8:80", "outside.test:80", "127.0.0.1:80", "8.8.8.8:81"])
     assert len(raised.value.faults) == 2

@@ -16,9 +16,9 @@ const FOOTPRINT_AT_MOST: u64 = 1 << 62;
 /// Fewer sampled keys than this say little: groups of them have a few dozens. [1]
 const SAMPLES_AT_LEAST: usize = 400;
 
-/// What is asked of a trace.
+/// Settings of an analysis.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct Settings {
     /// Limits on the number of entries. [1]
     pub entries: Vec<u64>,
     /// Limits on bytes. [byte]
@@ -33,7 +33,7 @@ pub struct Wish {
     pub memory_bytes: usize,
 }
 
-impl Default for Wish {
+impl Default for Settings {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
@@ -46,13 +46,13 @@ impl Default for Wish {
     }
 }
 
-/// What counts references.
+/// Counters of references, exact or sampled.
 enum Counter {
     Exact(Box<Exact>),
     Sampled(Box<Sampled>),
 }
 
-/// What is summed over all references, sampled or not.
+/// Sums over all references, sampled or not.
 #[derive(Default)]
 struct Totals {
     read: u64,
@@ -67,25 +67,25 @@ struct Totals {
 /// # Errors
 ///
 /// All faults of the trace; or that it has more keys than there is memory for.
-pub fn analyse(source: impl BufRead, wish: &Wish) -> Result<Answer, Faults> {
+pub fn analyse(source: impl BufRead, settings: &Settings) -> Result<Answer, Faults> {
     let mut reader = Reader::open(source)?;
-    let plan = plan(wish, reader.weighted());
-    if !plan.weighted && (!wish.bytes.is_empty() || wish.metadata_bytes > 0) {
+    let plan = plan(settings, reader.weighted());
+    if !plan.weighted && (!settings.bytes.is_empty() || settings.metadata_bytes > 0) {
         let message = "must be a column of the trace where caches have a limit on bytes, got none";
         reader.fault(1, "bytes", message);
     }
-    let mut counter = Counter::new(&plan, wish);
+    let mut counter = Counter::new(&plan, settings);
     let mut totals = Totals::default();
     let mut goes_on = true;
     while let Some(row) = reader.next_row() {
         totals.read += 1;
-        let warm = totals.read > wish.warm_up;
+        let warm = totals.read > settings.warm_up;
         if warm {
             totals.add(row.bytes, row.time);
         }
         if goes_on {
             counter.refer(&plan, row.key, row.bytes, warm);
-            if let Err(message) = counter.bounded(wish) {
+            if let Err(message) = counter.bounded(settings) {
                 reader.fault(1, "", &message);
                 goes_on = false;
             }
@@ -102,19 +102,19 @@ pub fn analyse(source: impl BufRead, wish: &Wish) -> Result<Answer, Faults> {
             0 => "must have at least one row after its header, got none".to_owned(),
             read => format!(
                 "must have more rows than the {} that only warm up, got {read}",
-                wish.warm_up
+                settings.warm_up
             ),
         };
         reader.fault(1, "", &message);
     }
     if reader.faults.is_empty() {
-        Ok(answer(&plan, wish, &counter, &totals))
+        Ok(answer(&plan, settings, &counter, &totals))
     } else {
         Err(reader.faults)
     }
 }
 
-fn plan(wish: &Wish, weighted: bool) -> Plan {
+fn plan(settings: &Settings, weighted: bool) -> Plan {
     let limited = |sizes: &[u64]| -> Vec<Option<u64>> {
         if sizes.is_empty() {
             vec![None]
@@ -123,18 +123,18 @@ fn plan(wish: &Wish, weighted: bool) -> Plan {
         }
     };
     let mut limits = Vec::new();
-    if !wish.entries.is_empty() || !wish.bytes.is_empty() {
-        for &bytes in &limited(&wish.bytes) {
-            for &entries in &limited(&wish.entries) {
+    if !settings.entries.is_empty() || !settings.bytes.is_empty() {
+        for &bytes in &limited(&settings.bytes) {
+            for &entries in &limited(&settings.entries) {
                 limits.push(Limits { entries, bytes });
             }
         }
     }
     Plan {
-        entries: Ladder::new(&wish.entries),
-        bytes: Ladder::new(&wish.bytes),
+        entries: Ladder::new(&settings.entries),
+        bytes: Ladder::new(&settings.bytes),
         limits,
-        metadata_bytes: wish.metadata_bytes,
+        metadata_bytes: settings.metadata_bytes,
         weighted,
     }
 }
@@ -157,8 +157,8 @@ impl Totals {
 }
 
 impl Counter {
-    fn new(plan: &Plan, wish: &Wish) -> Self {
-        match wish.sampling {
+    fn new(plan: &Plan, settings: &Settings) -> Self {
+        match settings.sampling {
             Some(sampling) => Self::Sampled(Box::new(Sampled::new(plan, sampling))),
             None => Self::Exact(Box::new(Exact::new(plan))),
         }
@@ -171,8 +171,8 @@ impl Counter {
         }
     }
 
-    /// Tells what is too much.
-    fn bounded(&self, wish: &Wish) -> Result<(), String> {
+    /// Returns an error that names the exceeded limit.
+    fn bounded(&self, settings: &Settings) -> Result<(), String> {
         let (bytes, memory) = match self {
             Self::Exact(exact) => (exact.bytes(), exact.memory()),
             Self::Sampled(sampled) => (sampled.all.bytes(), 0),
@@ -183,11 +183,11 @@ impl Counter {
             );
         }
         if let Self::Exact(exact) = self
-            && memory > wish.memory_bytes
+            && memory > settings.memory_bytes
         {
             return Err(format!(
                 "must have fewer different keys to be exact within {} bytes of memory, got {} up to this line; a sample of the keys (--samples 8192) takes a few megabytes",
-                wish.memory_bytes,
+                settings.memory_bytes,
                 exact.keys()
             ));
         }
@@ -238,8 +238,8 @@ impl Counter {
     }
 }
 
-/// Misses over all references: what a sample has too many or too few of is taken for hits, so that a ratio above 1 can come
-/// out where nearly everything misses.
+/// Misses over all references: a surplus or a lack of references in the sample counts as hits, so that a ratio above 1
+/// can result if nearly everything misses.
 fn missed(all: f64, hits: f64, of: f64) -> f64 {
     if of > 0.0 {
         ((all - hits) / of).clamp(0.0, 1.0)
@@ -248,15 +248,15 @@ fn missed(all: f64, hits: f64, of: f64) -> f64 {
     }
 }
 
-fn answer(plan: &Plan, wish: &Wish, counter: &Counter, totals: &Totals) -> Answer {
+fn answer(plan: &Plan, settings: &Settings, counter: &Counter, totals: &Totals) -> Answer {
     let curve = entries_curve(plan, counter, totals);
     let exact = matches!(counter, Counter::Exact(_));
     let sampling = match counter {
         Counter::Exact(_) => None,
-        Counter::Sampled(sampled) => Some(sample(sampled, wish, totals, &curve)),
+        Counter::Sampled(sampled) => Some(sample(sampled, settings, totals, &curve)),
     };
     let mut answer = Answer {
-        method: match wish.sampling {
+        method: match settings.sampling {
             None => "stack distances of all keys",
             Some(Sampling {
                 keys_at_most: None, ..
@@ -288,8 +288,8 @@ fn trace(plan: &Plan, counter: &Counter, totals: &Totals) -> Trace {
     }
 }
 
-/// Smallest size in entries that is told: what holds fewer samples than there are groups is smoothed by chance, and its error
-/// is not known.
+/// Smallest reported size in entries: a size with fewer samples than groups is smoothed by chance, and its error is not
+/// known.
 fn resolution(rate: f64) -> f64 {
     if rate < 1.0 {
         GROUPS as f64 / rate
@@ -320,13 +320,13 @@ fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<Entries
                 |(all, hits)| missed(*all, hits[place], of),
                 entries as f64,
             ),
-            independent_miss_ratio: popularity.as_ref().map(|one| 1.0 - one.hit_ratio(entries)),
+            independent_miss_ratio: popularity.as_ref().map(|law| 1.0 - law.hit_ratio(entries)),
         })
         .collect()
 }
 
-/// Half-width from the groups of a sample at a rate, where the cache holds enough `entries` for a sample in each group. That part
-/// of all keys was seen makes it narrower: nothing is left to chance where all were.
+/// Half-width from the groups of a sample at a rate, if the cache holds enough `entries` for a sample in each group.
+/// The finite number of keys makes it narrower: nothing is left to chance if all were seen.
 fn interval<T>(rate: f64, groups: &[T], ratio: impl Fn(&T) -> f64, entries: f64) -> Option<f64> {
     let enough = !groups.is_empty() && entries >= resolution(rate);
     let seen = (1.0 - rate).sqrt();
@@ -342,9 +342,9 @@ fn bytes_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<BytesPoin
     let hits = tally.hits_by_bytes();
     let groups = counter.groups(|part| (part.all.references, part.hits_by_bytes()));
     let last = plan.bytes.place(tally.longest.bytes.max(1));
-    // Sizes that nothing hits say the same: the last of them is enough.
+    // Sizes that nothing hits are alike: the last of them is enough.
     let first = hits
-        .partition_point(|one| one.references <= 0.0)
+        .partition_point(|entry| entry.references <= 0.0)
         .saturating_sub(1);
     let (rate, mean_size) = (counter.rate(), counter.bytes() / counter.keys());
     let finest = (mean_size * resolution(rate)).min(tally.longest.bytes as f64);
@@ -398,7 +398,7 @@ fn limits_table(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<LimitsPo
 
 fn sample(
     sampled: &Sampled,
-    wish: &Wish,
+    settings: &Settings,
     totals: &Totals,
     curve: &[EntriesPoint],
 ) -> SamplingAnswer {
@@ -406,7 +406,7 @@ fn sample(
     let some = !widths.is_empty();
     SamplingAnswer {
         rate: sampled.rate(),
-        keys_at_most: wish.sampling.and_then(|one| one.keys_at_most),
+        keys_at_most: settings.sampling.and_then(|sampling| sampling.keys_at_most),
         keys: sampled.all.keys(),
         references: sampled.references,
         correction_references: totals.counted as f64 - sampled.all.tally.all.references,
@@ -421,7 +421,7 @@ fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
     let mut warnings = Vec::new();
     if answer.trace.first_reference_ratio > 0.5 {
         warnings.push(format!(
-            "{:.0} % of the references are the first to their keys and miss in every cache: the trace is too short to tell what a warm cache does",
+            "{:.0} % of the references are the first to their keys and miss in every cache: the trace is too short to predict a warm cache",
             100.0 * answer.trace.first_reference_ratio
         ));
     }

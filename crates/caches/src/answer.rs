@@ -1,13 +1,13 @@
-//! The answer as data. Ratios are in [0, 1]; what is not known is null.
+//! The answer as data. Ratios are in [0, 1]; unknown values are null.
 
 use serde::Serialize;
 
 /// Miss ratios of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// How distances were found.
+    /// Method of finding distances.
     pub method: &'static str,
-    /// Whether they are those of all keys.
+    /// `true` if the distances are those of all keys.
     pub exact: bool,
     /// The trace.
     pub trace: Trace,
@@ -19,11 +19,11 @@ pub struct Answer {
     pub limits: Vec<LimitsPoint>,
     /// The sample, if there was one.
     pub sampling: Option<SamplingAnswer>,
-    /// What the reader must know.
+    /// Warnings about the answer.
     pub warnings: Vec<String>,
 }
 
-/// What was read. Keys and bytes are estimates where keys are sampled.
+/// Size of the trace. Keys and bytes are estimates if keys are sampled.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trace {
     /// References that count. [1]
@@ -34,7 +34,7 @@ pub struct Trace {
     pub keys: f64,
     /// Share of first references, which miss in every cache.
     pub first_reference_ratio: f64,
-    /// Bytes that were asked for. [byte]
+    /// Requested bytes. [B]
     pub requested_bytes: Option<f64>,
     /// Bytes of all keys, each once. [byte]
     pub footprint_bytes: Option<f64>,
@@ -42,27 +42,27 @@ pub struct Trace {
     pub references_per_s: Option<f64>,
 }
 
-/// A cache of so many entries.
+/// Result for a cache with this number of entries.
 #[derive(Clone, Debug, Serialize)]
 pub struct EntriesPoint {
     /// Most entries. [1]
     pub entries: u64,
     /// Share of references that miss.
     pub miss_ratio: f64,
-    /// Half of the width of its 95 % interval; null where nothing was sampled, or the groups of the sample are too coarse.
+    /// Half of the width of its 95 % interval; null if nothing was sampled, or the groups of the sample are too coarse.
     pub half_width: Option<f64>,
-    /// What it would be if references were independent, with the same popularities: without first references.
+    /// Miss ratio if references were independent, with the same popularities: without first references.
     pub independent_miss_ratio: Option<f64>,
 }
 
-/// A cache of so many bytes.
+/// Result for a cache of this number of bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct BytesPoint {
     /// Most bytes. [byte]
     pub bytes: u64,
     /// Share of references that miss.
     pub miss_ratio: f64,
-    /// Share of the bytes asked for that miss.
+    /// Share of the requested bytes that miss.
     pub byte_miss_ratio: f64,
     /// Half of the width of the 95 % interval of the miss ratio.
     pub half_width: Option<f64>,
@@ -79,7 +79,7 @@ pub struct LimitsPoint {
     pub metadata_bytes: u64,
     /// Share of references that do not find their bytes.
     pub miss_ratio: f64,
-    /// Share of the bytes asked for that miss.
+    /// Share of the requested bytes that miss.
     pub byte_miss_ratio: Option<f64>,
     /// Share of references that do not even find their entry.
     pub entry_miss_ratio: f64,
@@ -87,7 +87,7 @@ pub struct LimitsPoint {
     pub half_width: Option<f64>,
 }
 
-/// What a sample rests on, and how far it may be off.
+/// Basis of a sample, and its possible error.
 #[derive(Clone, Debug, Serialize)]
 pub struct SamplingAnswer {
     /// Share of the keys that was sampled in the end.

@@ -1,9 +1,9 @@
-//! What is wrong in a trace, each fault with its place.
+//! Faults of a trace, each with its place.
 
 use serde::Serialize;
 
-/// Faults that are told one by one; the others are counted.
-const TOLD_AT_MOST: usize = 100;
+/// Limit on faults that are reported singly; the others are counted.
+const REPORTED_AT_MOST: usize = 100;
 
 /// Something wrong in a trace.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -15,7 +15,7 @@ pub struct Fault {
     /// Column of the file.
     #[serde(rename = "where")]
     pub place: String,
-    /// What must be, and what was got instead.
+    /// The requirement, and the value found.
     pub message: String,
 }
 
@@ -24,7 +24,7 @@ pub struct Fault {
 pub struct Faults {
     /// The first ones.
     pub faults: Vec<Fault>,
-    /// How many more there are. [1]
+    /// Number of further faults. [1]
     pub more: u64,
 }
 
@@ -38,13 +38,13 @@ impl Faults {
         }
     }
 
-    /// How many there are. [1]
+    /// Number of faults. [1]
     #[must_use]
     pub fn count(&self) -> u64 {
         self.faults.len() as u64 + self.more
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is no fault.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.faults.is_empty()
@@ -52,7 +52,7 @@ impl Faults {
 
     /// Adds one.
     pub fn add(&mut self, fault: Fault) {
-        if self.faults.len() < TOLD_AT_MOST {
+        if self.faults.len() < REPORTED_AT_MOST {
             self.faults.push(fault);
         } else {
             self.more += 1;

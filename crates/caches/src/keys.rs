@@ -45,7 +45,8 @@ pub fn hash(key: &[u8]) -> u64 {
     state
 }
 
-/// Gives every key a number, in the order of first references. Keys are told apart by all their bytes, not by their hash.
+/// Assigns every key a number, in the order of first references. Keys are distinguished by all their bytes, not by
+/// their hash.
 #[derive(Debug, Default)]
 pub struct Numbers {
     first: ByHash,
@@ -68,7 +69,7 @@ impl Numbers {
         self.keys.len()
     }
 
-    /// Whether there is no key yet.
+    /// Returns `true` if there is no key yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
@@ -113,8 +114,9 @@ mod tests {
     #[test]
     fn keys_are_told_apart_by_their_bytes() {
         let mut numbers = Numbers::default();
-        let told = ["a", "b", "a", "", "a\0", "ab", "b"].map(|key| numbers.number(key.as_bytes()));
-        assert_eq!(told, [0, 1, 0, 2, 3, 4, 1]);
+        let assigned =
+            ["a", "b", "a", "", "a\0", "ab", "b"].map(|key| numbers.number(key.as_bytes()));
+        assert_eq!(assigned, [0, 1, 0, 2, 3, 4, 1]);
         assert_eq!(numbers.len(), 5);
     }
 
@@ -125,9 +127,9 @@ mod tests {
         // As if the hashes of three keys were the same.
         numbers.first.insert(hash(b"two"), 0);
         numbers.first.insert(hash(b"three"), 0);
-        let told =
+        let assigned =
             ["two", "three", "one", "three", "two"].map(|key| numbers.number(key.as_bytes()));
-        assert_eq!(told, [1, 2, 0, 2, 1]);
+        assert_eq!(assigned, [1, 2, 0, 2, 1]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! The sizes at which a curve is told. They are fixed before the trace is read, so that the curve is exact at each of them.
+//! Sizes at which a curve is reported. They are fixed before the trace is read, so that the curve is exact at each of
+//! them.
 
 use std::collections::BTreeSet;
 
-/// Sizes from 1 to here are all told.
+/// All sizes from 1 up to this one are reported.
 const SINGLY_AT_MOST: u64 = 32;
 /// Sizes in each doubling above.
 const STEPS_OF_A_DOUBLING: u32 = 8;
@@ -14,7 +15,7 @@ const LARGEST: u32 = 53;
 pub struct Ladder(Vec<u64>);
 
 impl Ladder {
-    /// 1 to 32, eight to a doubling up to 2^53, and those that were asked for.
+    /// 1 to 32, eight to a doubling up to 2^53, and the requested sizes.
     #[must_use]
     pub fn new(asked: &[u64]) -> Self {
         let from = SINGLY_AT_MOST.ilog2() * STEPS_OF_A_DOUBLING;

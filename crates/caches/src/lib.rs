@@ -6,11 +6,11 @@
 //! there is no trace but a law of popularity, [`popularity`] gives the hit ratio.
 //!
 //! ```
-//! use towtank_caches::analysis::{Wish, analyse};
+//! use towtank_caches::analysis::{Settings, analyse};
 //!
 //! // Twelve references of Belady to five pages: ten misses with three frames.
 //! let trace = "key\n1\n2\n3\n4\n1\n2\n5\n1\n2\n3\n4\n5\n";
-//! let answer = analyse(trace.as_bytes(), &Wish::default()).unwrap();
+//! let answer = analyse(trace.as_bytes(), &Settings::default()).unwrap();
 //! let misses: Vec<f64> = answer.curve.iter().map(|point| 12.0 * point.miss_ratio).collect();
 //! assert_eq!(misses, [12.0, 12.0, 10.0, 8.0, 5.0]);
 //! ```

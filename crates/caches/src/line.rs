@@ -8,7 +8,7 @@ pub const LINE_AT_MOST: usize = 65_536;
 /// A byte order mark, kept in addition.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A cell: where its text is, and where it stands in the line.
+/// A cell: its text, and its position in the line.
 #[derive(Clone, Debug)]
 struct Cell {
     text: Range<usize>,
@@ -25,11 +25,11 @@ pub struct Line {
     cells: Vec<Cell>,
 }
 
-/// Where quotes are wrong, and what must be.
+/// Position of a wrong quote, and the rule that it breaks.
 pub struct Misquoted {
     /// Column, in characters from 1.
     pub column: usize,
-    /// What must be, and what was got instead.
+    /// The requirement, and the value found.
     pub message: &'static str,
 }
 
@@ -38,7 +38,7 @@ impl Line {
     ///
     /// # Errors
     ///
-    /// Those of the source.
+    /// Errors of the source.
     pub fn read(&mut self, source: &mut impl BufRead) -> io::Result<bool> {
         self.bytes.clear();
         let mut some = false;
@@ -74,7 +74,7 @@ impl Line {
         self.bytes.trim_ascii()
     }
 
-    /// How often a byte is in the line. [1]
+    /// Number of times that a byte is in the line. [1]
     #[must_use]
     pub fn count(&self, byte: u8) -> usize {
         memchr::memchr_iter(byte, &self.bytes).count()
@@ -162,7 +162,7 @@ impl Line {
         }
     }
 
-    /// Takes the text between quotes, of which two stand for one; gives the place behind the last.
+    /// Takes the text between quotes, in which two quotes stand for one; returns the position after the last.
     fn unquote(&mut self, begin: usize) -> Result<usize, Misquoted> {
         let mut at = begin + 1;
         while let Some(length) = memchr::memchr(b'"', &self.bytes[at..]) {

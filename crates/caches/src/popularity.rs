@@ -1,11 +1,11 @@
-//! Hit ratio of a least-recently-used cache where references are independent of each other, from how popular keys are.
+//! Hit ratio of a least-recently-used cache for independent references, from the popularities of the keys.
 //!
-//! Che, Tung and Wang, *IEEE J. Selected Areas in Communications* 20(7), 2002: a key stays for about the same time T after
-//! its last reference, so that a key of popularity p is there with probability 1 - exp(-p T), where T fills the room,
-//! Σ s (1 - exp(-p T)) = C. Exact where all keys are alike; elsewhere right to a few thousandths already for small caches
-//! (Fricker, Robert and Roberts, *24th International Teletraffic Congress*, 2012).
+//! Che, Tung and Wang, *IEEE J. Selected Areas in Communications* 20(7), 2002: a key stays for about the same time T
+//! after its last reference, so that a key of popularity p is cached with probability 1 - exp(-p T), where T fills the
+//! room, Σ s (1 - exp(-p T)) = C. Exact if all keys are equally popular; otherwise right to a few thousandths already
+//! for small caches (Fricker, Robert and Roberts, *24th International Teletraffic Congress*, 2012).
 
-/// Ranks of Zipf's law that are taken one by one; then those within a thousandth of each other together.
+/// Ranks of Zipf's law that are taken singly; later ones are grouped if they differ by less than a thousandth.
 const SINGLY_AT_MOST: u64 = 4096;
 const RANKS_TOGETHER: u64 = 1000;
 /// Steps of Newton's method at most: far more than it takes.
@@ -16,11 +16,11 @@ const STEPS_AT_MOST: usize = 500;
 struct Alike {
     /// Share of the references that go to one of them.
     share: f64,
-    /// How many there are. [1]
+    /// Number of keys. [1]
     keys: f64,
 }
 
-/// How popular the keys are.
+/// Popularity of the keys.
 #[derive(Clone, Debug)]
 pub struct Popularity {
     alike: Vec<Alike>,
@@ -28,7 +28,7 @@ pub struct Popularity {
 }
 
 impl Popularity {
-    /// Zipf's law: key i of `keys` is asked for in proportion to i^-skew. `keys` is at least 1, `skew` at least 0.
+    /// Zipf's law: key i of `keys` is referenced in proportion to i^-skew. `keys` is at least 1, `skew` at least 0.
     #[must_use]
     pub fn zipf(keys: u64, skew: f64) -> Self {
         let mut groups = Vec::new();
@@ -71,7 +71,7 @@ impl Popularity {
         }
     }
 
-    /// Share of references that hit a cache with room for so many entries.
+    /// Share of references that hit a cache with room for this number of entries.
     #[must_use]
     pub fn hit_ratio(&self, entries: u64) -> f64 {
         let room = entries as f64;
@@ -79,20 +79,20 @@ impl Popularity {
             return 1.0;
         }
         let time = self.time(room);
-        let hits = |one: &Alike| one.keys * one.share * -(-one.share * time).exp_m1();
+        let hits = |alike: &Alike| alike.keys * alike.share * -(-alike.share * time).exp_m1();
         self.alike.iter().map(hits).sum()
     }
 
-    /// How long an entry stays after its last reference. [references]
+    /// Time that an entry stays after its last reference. [references]
     fn time(&self, room: f64) -> f64 {
         // The number of keys that were asked for rises ever less steeply, so that Newton's steps from 0 on never go too far.
         let mut time = 0.0;
         for _ in 0..STEPS_AT_MOST {
             let (mut held, mut slope) = (0.0, 0.0);
-            for one in &self.alike {
-                let gone = -one.share * time;
-                held -= one.keys * gone.exp_m1();
-                slope += one.keys * one.share * gone.exp();
+            for alike in &self.alike {
+                let gone = -alike.share * time;
+                held -= alike.keys * gone.exp_m1();
+                slope += alike.keys * alike.share * gone.exp();
             }
             let step = (room - held) / slope;
             time += step;

@@ -1,12 +1,13 @@
-//! The stack of keys by their last reference, and how deep a key lies in it.
+//! Stack of keys by their last reference, and the depth of a key in it.
 //!
-//! Mattson, Gecsei, Slutz and Traiger, *IBM Systems Journal* 9(2), 1970: a cache that drops the least recently used holds
-//! the top of one stack, whatever its size, so that the depth at which a reference finds its key tells for all sizes at
-//! once whether it hits. The depth is found in O(log n): every reference takes the next slot, a key's mark stands at the
-//! slot of its last reference, and marks are counted by blocks in a tree of partial sums (Fenwick, *Software: Practice
-//! and Experience* 24(3), 1994). When the slots are used up, the marks move together.
+//! Mattson, Gecsei, Slutz and Traiger, *IBM Systems Journal* 9(2), 1970: a cache that drops the least recently used key
+//! holds the top of one stack, whatever its size, so that the depth at which a reference finds its key determines for
+//! all sizes at once whether it hits. The depth is found in O(log n): every reference takes the next slot, a key's mark
+//! is at the slot of its last reference, and marks are counted by blocks in a tree of partial sums (Fenwick, *Software:
+//! Practice and Experience* 24(3), 1994). When the slots are used up, the marks move together.
 //!
-//! With sizes the same holds for bytes, as long as no size shrinks: an entry therefore keeps the largest size that it had.
+//! With sizes the same holds for bytes, as long as no size shrinks: an entry therefore keeps the largest size that it
+//! had.
 
 /// Slots of a block: the marks of a block are the bits of a word.
 const BLOCK: usize = 64;
@@ -14,7 +15,7 @@ const BLOCK: usize = 64;
 const SLOTS_AT_LEAST: usize = 1024;
 const NOWHERE: u32 = u32::MAX;
 
-/// How deep a reference found its key, itself included: a cache with so much room hits.
+/// Depth at which a reference found its key, itself included: a cache with so much room hits.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Distance {
     /// Different keys since its last reference, and itself. [1]
@@ -23,7 +24,7 @@ pub struct Distance {
     pub bytes: u64,
 }
 
-/// Keys in the order of their last references. Keys are small whole numbers, which the caller gives out.
+/// Keys in the order of their last references. Keys are small whole numbers, which the caller assigns.
 #[derive(Debug)]
 pub struct Recency {
     weighted: bool,
@@ -43,7 +44,7 @@ pub struct Recency {
 }
 
 impl Recency {
-    /// An empty stack; `weighted` where references have sizes.
+    /// Creates an empty stack; `weighted` if references have sizes.
     #[must_use]
     pub fn new(weighted: bool) -> Self {
         let mut recency = Self {
@@ -73,7 +74,7 @@ impl Recency {
         self.bytes
     }
 
-    /// Notes a reference; gives how deep the key lay, or nothing for one that was not there.
+    /// Notes a reference; returns the depth of its key, or `None` for a key that was not in the stack.
     pub fn refer(&mut self, key: u32, size: u64) -> Option<Distance> {
         let place = key as usize;
         if place >= self.slot_of.len() {
@@ -95,7 +96,7 @@ impl Recency {
         Some(found)
     }
 
-    /// Bytes of a key that is there; 0 without sizes. [byte]
+    /// Bytes of a key in the stack; 0 without sizes. [B]
     #[must_use]
     pub fn size(&self, key: u32) -> u64 {
         match self.slot_of.get(key as usize) {
@@ -290,7 +291,7 @@ mod tests {
         let mut recency = Recency::new(false);
         for round in 0..100_u32 {
             for key in 0..777 {
-                let found = recency.refer(key, 0).map(|one| one.entries);
+                let found = recency.refer(key, 0).map(|distance| distance.entries);
                 assert_eq!(found, (round > 0).then_some(777));
             }
         }

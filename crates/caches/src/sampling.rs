@@ -1,17 +1,17 @@
 //! Stack distances from a sample of the keys: SHARDS.
 //!
-//! Waldspurger, Park, Garthwaite and Ahmad, *13th USENIX Conference on File and Storage Technologies*, 2015: a key is in
-//! the sample when its hash is below a threshold, with all its references or none; a distance among samples, over the
-//! share R of keys that are sampled, is an estimate of the distance among all. With a bound on the number of samples the
-//! threshold falls as keys come, and memory is constant for a trace of any length.
+//! Waldspurger, Park, Garthwaite and Ahmad, *13th USENIX Conference on File and Storage Technologies*, 2015: a key is
+//! in the sample if its hash is below a threshold, with all its references or none; a distance among samples, over the
+//! share R of keys that are sampled, is an estimate of the distance among all. With a bound on the number of samples
+//! the threshold falls as keys come, and memory is constant for a trace of any length.
 //!
-//! A reference of the sample stands for 1/R references. That the sample has some references more or less than R of all is
-//! mostly chance with the most popular keys, which hit anyway: the difference counts as hits of the smallest cache
+//! A reference of the sample stands for 1/R references. That the sample has some references more or less than R of all
+//! is mostly chance with the most popular keys, which hit anyway: the difference counts as hits of the smallest cache
 //! (SHARDS_adj). So the miss ratio is the weight of sampled misses over the number of *all* references.
 //!
-//! How far that may be off is told by the sample itself: its keys fall into [`GROUPS`] by another hash, each is a
-//! sample of its own at R/[`GROUPS`], and the spread of their curves gives an interval for their mean (random groups;
-//! Wolter, *Introduction to Variance Estimation*, 2nd edition, 2007, chapter 2).
+//! The sample itself gives its error: its keys fall into [`GROUPS`] by another hash, each is a sample of its own at
+//! R/[`GROUPS`], and the spread of their curves gives an interval for their mean (random groups; Wolter, *Introduction
+//! to Variance Estimation*, 2nd edition, 2007, chapter 2).
 
 use std::collections::BinaryHeap;
 
@@ -26,7 +26,7 @@ const STUDENT: f64 = 2.364_624_251_592_784;
 /// Number of hashes: the rate is the threshold over it.
 const HASHES: f64 = 18_446_744_073_709_551_616.0;
 
-/// Which keys are sampled.
+/// Selection of the sampled keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     /// Share of the keys, at first, in (0, 1].
@@ -44,7 +44,7 @@ pub struct Sampled {
     /// The sample.
     pub all: Part,
     groups: Vec<Part>,
-    /// Hashes of the sample, the largest on top; empty where the rate is fixed.
+    /// Hashes of the sample, the largest on top; empty if the rate is fixed.
     largest: BinaryHeap<u64>,
     /// References of the sample that were counted. [1]
     pub references: u64,
@@ -160,7 +160,7 @@ impl Part {
         number.map_or(0, |&number| self.recency.size(number))
     }
 
-    /// Notes a reference; gives whether its key is new.
+    /// Notes a reference; returns whether its key is new.
     fn refer(&mut self, plan: &Plan, hash: u64, size: u64, rate: f64, counted: bool) -> bool {
         let held = (self.keys() as f64 / rate) as u64;
         let own = self.size(hash);
@@ -173,7 +173,7 @@ impl Part {
         let distance = self.recency.refer(number, size);
         if counted {
             let seen = Seen {
-                distance: distance.map(|one| scaled(one, own, rate)),
+                distance: distance.map(|distance| scaled(distance, own, rate)),
                 size,
                 weight: 1.0 / rate,
                 held,
@@ -191,7 +191,7 @@ impl Part {
     }
 }
 
-/// Distance among all keys, from that among samples: what lies between is scaled, the key itself is there for certain.
+/// Distance among all keys, from that among samples: the keys in between are scaled, the key itself counts as one.
 fn scaled(distance: Distance, own: u64, rate: f64) -> Distance {
     Distance {
         entries: 1 + ((distance.entries - 1) as f64 / rate).round() as u64,

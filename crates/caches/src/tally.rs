@@ -1,10 +1,10 @@
-//! Hits by size of the cache: what a curve and a table of limits are made from.
+//! Hits by size of the cache, from which a curve and a table of limits are made.
 //!
-//! A cache with two limits, on bytes B and on the number of entries F, drops the least recently used until it keeps both.
-//! While no entry shrinks it holds the longest top of the stack that fits into both limits: nothing that lies below ever
-//! fits before what lies above has gone. So a reference hits where its distance is at most F entries *and* at most
-//! B bytes, and one pass serves a whole table of limits. Metadata that lies in the same memory, for each of up to F entries
-//! whether or not its bytes are still there, takes room from the bytes; it only ever grows, and the same holds.
+//! A cache with two limits, on bytes B and on the number of entries F, drops the least recently used entries until it
+//! keeps both. While no entry shrinks it holds the longest top of the stack that fits into both limits: an entry below
+//! never fits before those above are gone. So a reference hits if its distance is at most F entries *and* at most B
+//! bytes, and one pass serves a whole table of limits. Metadata in the same memory, for each of up to F entries whether
+//! or not its bytes are still cached, takes room from the bytes; it only ever grows, and the same holds.
 
 use crate::ladder::Ladder;
 use crate::recency::Distance;
@@ -27,7 +27,7 @@ impl Limits {
     }
 }
 
-/// What is told.
+/// Figures to report.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Sizes in entries.
@@ -38,18 +38,18 @@ pub struct Plan {
     pub limits: Vec<Limits>,
     /// Metadata of an entry, in the memory of the bytes. [byte]
     pub metadata_bytes: u64,
-    /// Whether references have sizes.
+    /// `true` if references have sizes.
     pub weighted: bool,
 }
 
 /// One reference.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// How deep its key lay; nothing for the first reference to it.
+    /// Depth of its key; `None` for the first reference to it.
     pub distance: Option<Distance>,
-    /// Bytes asked for. [byte]
+    /// Requested bytes. [B]
     pub size: u64,
-    /// References that it stands for. [1]
+    /// Number of references that it stands for. [1]
     pub weight: f64,
     /// Different keys before it. [1]
     pub held: u64,

@@ -1,4 +1,4 @@
-//! Reads traces: CSV files with a header, line by line, in bounded memory. All faults are told, each with its place.
+//! Reads traces: CSV files with a header, line by line, in bounded memory. Reports every fault with its place.
 
 use std::io::{self, BufRead};
 
@@ -23,11 +23,11 @@ struct Places {
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row<'a> {
-    /// What is referred to.
+    /// Key of the reference.
     pub key: &'a [u8],
     /// Its size; 0 without such a column. [byte]
     pub bytes: u64,
-    /// When. [s]
+    /// Time of the reference. [s]
     pub time: Option<f64>,
 }
 
@@ -39,7 +39,7 @@ pub struct Reader<R> {
     header: Vec<String>,
     separator: u8,
     places: Places,
-    /// What was wrong so far.
+    /// Faults found so far.
     pub faults: Faults,
 }
 
@@ -88,7 +88,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Whether rows have sizes.
+    /// Returns `true` if rows have sizes.
     #[must_use]
     pub fn weighted(&self) -> bool {
         self.places.bytes.is_some()
@@ -100,7 +100,7 @@ impl<R: BufRead> Reader<R> {
         self.number
     }
 
-    /// The next row without a fault; nothing at the end.
+    /// The next row without a fault; `None` at the end.
     pub fn next_row(&mut self) -> Option<Row<'_>> {
         loop {
             match self.content() {
@@ -142,7 +142,7 @@ impl<R: BufRead> Reader<R> {
             );
             return;
         }
-        // Where there is none of them, a comma: one column.
+        // A header without any separator is one column: comma.
         for separator in [b',', b';', b'\t'] {
             if self.line.count(separator) > self.line.count(self.separator) {
                 self.separator = separator;
@@ -172,7 +172,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Place of a column by its names; a fault where there are two.
+    /// Index of a column by its names; a fault if there are two.
     fn column(&mut self, what: &str, names: &[&str]) -> Option<usize> {
         let found: Vec<usize> = (0..self.header.len())
             .filter(|&at| names.contains(&self.header[at].to_lowercase().as_str()))
@@ -214,7 +214,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Size and time of the line; nothing where something is wrong with it.
+    /// Size and time of the line; `None` if it has a fault.
     fn values(&mut self) -> Option<(u64, Option<f64>)> {
         if !self.split() {
             return None;
@@ -279,7 +279,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// A text for people: what cannot be printed is escaped, and what is long cut.
+/// A text for display: unprintable characters are escaped, and long texts cut.
 fn shortened(text: &str) -> String {
     let some: String = text.chars().take(57).flat_map(char::escape_debug).collect();
     if text.chars().nth(57).is_some() {
@@ -293,28 +293,28 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    type Told = (String, u64, Option<f64>);
+    type Row = (String, u64, Option<f64>);
 
-    fn rows(text: &str) -> (Vec<Told>, Vec<String>) {
-        let told = |faults: &Faults| -> Vec<String> {
-            let line = |one: &Fault| {
+    fn rows(text: &str) -> (Vec<Row>, Vec<String>) {
+        let messages = |faults: &Faults| -> Vec<String> {
+            let line = |fault: &Fault| {
                 format!(
                     "{}:{}: {}: {}",
-                    one.line, one.column, one.place, one.message
+                    fault.line, fault.column, fault.place, fault.message
                 )
             };
             faults.faults.iter().map(line).collect()
         };
         let mut reader = match Reader::open(text.as_bytes()) {
             Ok(reader) => reader,
-            Err(faults) => return (Vec::new(), told(&faults)),
+            Err(faults) => return (Vec::new(), messages(&faults)),
         };
         let mut rows = Vec::new();
         while let Some(row) = reader.next_row() {
             let key = String::from_utf8_lossy(row.key).into_owned();
             rows.push((key, row.bytes, row.time));
         }
-        (rows, told(&reader.faults))
+        (rows, messages(&reader.faults))
     }
 
     #[test]
@@ -359,23 +359,25 @@ mod tests {
 
     #[test]
     fn what_is_no_trace_is_told() {
-        let one = |text: &str| rows(text).1;
+        let fault_of = |text: &str| rows(text).1;
         assert_eq!(
-            one(""),
+            fault_of(""),
             ["1:1: : must have a header line and at least one row, got an empty file"]
         );
         assert_eq!(
-            one("a,b\n1,2\n"),
+            fault_of("a,b\n1,2\n"),
             [
                 "1:1: key: must be a column of the header (named one of key, path, url, file, block, page), got the columns a, b"
             ]
         );
         assert_eq!(
-            one("key,path\n1,2\n"),
+            fault_of("key,path\n1,2\n"),
             ["1:5: key: must be one column, got key, path"]
         );
-        assert!(one("\u{1}\u{7f}\n1\n")[0].ends_with("got the columns \\u{1}\\u{7f}"));
-        assert!(one(&format!("key\n{}\n", "x".repeat(70_000)))[0].contains("at most 65536 bytes"));
+        assert!(fault_of("\u{1}\u{7f}\n1\n")[0].ends_with("got the columns \\u{1}\\u{7f}"));
+        assert!(
+            fault_of(&format!("key\n{}\n", "x".repeat(70_000)))[0].contains("at most 65536 bytes")
+        );
     }
 
     #[test]

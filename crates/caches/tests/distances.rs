@@ -5,13 +5,13 @@ mod support;
 use std::fmt::Write;
 
 use support::{TwoLimits, Zipf, random, trace};
-use towtank_caches::analysis::{Wish, analyse};
+use towtank_caches::analysis::{Settings, analyse};
 use towtank_caches::answer::{Answer, BytesPoint, LimitsPoint};
 use towtank_caches::popularity::Popularity;
 use towtank_caches::sampling::Sampling;
 
-fn answer(references: &[(u64, u64)], wish: &Wish) -> Answer {
-    analyse(trace(references).as_bytes(), wish).expect("the trace is right")
+fn answer(references: &[(u64, u64)], settings: &Settings) -> Answer {
+    analyse(trace(references).as_bytes(), settings).expect("the trace is right")
 }
 
 /// Misses by the definition.
@@ -40,17 +40,18 @@ fn textbook_strings_have_their_faults_at_every_size() {
     ];
     for (string, faults) in cases {
         let references: Vec<(u64, u64)> = string.iter().map(|&page| (page, 1)).collect();
-        let found = answer(&references, &Wish::default());
+        let found = answer(&references, &Settings::default());
         let count = string.len() as f64;
-        let told: Vec<f64> = found
+        let curve: Vec<f64> = found
             .curve
             .iter()
-            .map(|one| one.miss_ratio * count)
+            .map(|point| point.miss_ratio * count)
             .collect();
-        let exact: Vec<f64> = faults.iter().map(|&one| one as f64).collect();
-        assert_eq!(told.len(), exact.len());
+        let exact: Vec<f64> = faults.iter().map(|&count| count as f64).collect();
+        assert_eq!(curve.len(), exact.len());
         assert!(
-            told.iter()
+            curve
+                .iter()
                 .zip(&exact)
                 .all(|(&one, &other)| is_near(one, other, 1e-9))
         );
@@ -80,7 +81,7 @@ fn curves_are_those_of_caches_that_are_simulated() {
                 (key, sizes[key as usize])
             })
             .collect();
-        let found = answer(&references, &Wish::default());
+        let found = answer(&references, &Settings::default());
         for point in &found.curve {
             let exact = misses(&references, point.entries, u64::MAX, 0) as f64 / 600.0;
             assert!(is_near(point.miss_ratio, exact, 1e-12), "{seed}: {point:?}");
@@ -101,25 +102,25 @@ fn two_limits_are_those_of_a_cache_that_is_simulated() {
         let keys = 2 + draw() % 50;
         // Sizes that grow and shrink: an entry keeps the largest.
         let references: Vec<(u64, u64)> = (0..500).map(|_| (draw() % keys, draw() % 12)).collect();
-        let wish = Wish {
+        let settings = Settings {
             entries: vec![1, 3, 10, 40, 100],
             bytes: vec![0, 5, 30, 100, 400, 10_000],
             metadata_bytes: seed % 4,
             warm_up: draw() % 100,
-            ..Wish::default()
+            ..Settings::default()
         };
-        let found = answer(&references, &wish);
+        let found = answer(&references, &settings);
         assert_eq!(found.limits.len(), 30);
         for row in &found.limits {
             let mut cache = TwoLimits::new(
                 row.entries.unwrap(),
                 row.bytes.unwrap(),
-                wish.metadata_bytes,
+                settings.metadata_bytes,
             );
             let (mut missed, mut missed_bytes, mut without_entry) = (0.0, 0.0, 0.0);
             for (number, &(key, size)) in references.iter().enumerate() {
                 let hit = cache.ask(key, size);
-                if number as u64 >= wish.warm_up {
+                if number as u64 >= settings.warm_up {
                     missed += f64::from(u8::from(!hit.bytes));
                     missed_bytes += if hit.bytes { 0.0 } else { size as f64 };
                     without_entry += f64::from(u8::from(!hit.entry));
@@ -150,20 +151,20 @@ fn too_many_entries_crowd_the_bytes_out() {
     let zipf = Zipf::new(2000, 0.8);
     let mut draw = random(7);
     let references: Vec<(u64, u64)> = (0..40_000).map(|_| (zipf.key(draw()), 100)).collect();
-    let wish = Wish {
+    let settings = Settings {
         entries: vec![20, 150, 2000],
         bytes: vec![20_000],
         metadata_bytes: 20,
         warm_up: 10_000,
-        ..Wish::default()
+        ..Settings::default()
     };
-    let found: Vec<f64> = answer(&references, &wish)
+    let found: Vec<f64> = answer(&references, &settings)
         .limits
         .iter()
         .map(|row| row.miss_ratio)
         .collect();
     assert!(found[1] < found[0] && found[1] < found[2], "{found:?}");
-    let metadata = answer(&references, &wish).limits[1].metadata_bytes;
+    let metadata = answer(&references, &settings).limits[1].metadata_bytes;
     assert_eq!(metadata, 150 * 20);
 }
 
@@ -180,19 +181,19 @@ fn many() -> String {
     trace(&references)
 }
 
-/// The mean error at a hundred sizes evenly spaced, of references and of
-/// bytes, is small; and the intervals that are told hold.
+/// The mean error at a hundred sizes evenly spaced, of references and of bytes, is small; and the reported intervals
+/// hold.
 #[test]
 fn samples_are_near_the_exact_curve_and_say_how_near() {
     let text = many();
     let run = |sampling: Option<Sampling>, entries: Vec<u64>, bytes: Vec<u64>| {
-        let wish = Wish {
+        let settings = Settings {
             sampling,
             entries,
             bytes,
-            ..Wish::default()
+            ..Settings::default()
         };
-        analyse(text.as_bytes(), &wish).expect("the trace is right")
+        analyse(text.as_bytes(), &settings).expect("the trace is right")
     };
     let entries: Vec<u64> = (1..=100).map(|step| 1000 * step).collect();
     let bytes: Vec<u64> = (1..=100).map(|step| 2_850_000 * step).collect();
@@ -227,7 +228,7 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
                 error < within && bytes_error < within,
                 "{sampling:?}: {error} {bytes_error}"
             );
-            let told = mean(rows().map(|(one, _)| one.half_width.unwrap()).collect());
+            let width = mean(rows().map(|(row, _)| row.half_width.unwrap()).collect());
             let held = rows()
                 .filter(|(one, other)| {
                     (one.miss_ratio - other.miss_ratio).abs() <= one.half_width.unwrap()
@@ -235,8 +236,8 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
                 .count();
             // Intervals of 95 %, but points of one curve err together.
             assert!(
-                held >= 80 && told < 4.0 * within,
-                "{sampling:?}: {held} {told}"
+                held >= 80 && width < 4.0 * within,
+                "{sampling:?}: {held} {width}"
             );
             let keys = sample.trace.keys / truth.trace.keys;
             assert!((keys - 1.0).abs() < 0.12, "{sampling:?}: {keys}");
@@ -252,19 +253,19 @@ fn independent_references_hit_as_che_says() {
         let mut draw = random(seed);
         let references: Vec<(u64, u64)> = (0..400_000).map(|_| (zipf.key(draw()), 1)).collect();
         let entries = vec![10, 100, 1000, 3000];
-        let wish = Wish {
+        let settings = Settings {
             entries: entries.clone(),
             warm_up: 200_000,
-            ..Wish::default()
+            ..Settings::default()
         };
-        let found = answer(&references, &wish);
+        let found = answer(&references, &settings);
         let law = Popularity::zipf(5000, skew);
         for (row, &room) in found.limits.iter().zip(&entries) {
             let exact = 1.0 - row.miss_ratio;
-            let told = law.hit_ratio(room);
+            let predicted = law.hit_ratio(room);
             assert!(
-                is_near(told, exact, 0.006),
-                "{skew}, {room}: {told} {exact}"
+                is_near(predicted, exact, 0.006),
+                "{skew}, {room}: {predicted} {exact}"
             );
         }
         // The popularities of the trace itself say the same as the law where each key came often.
@@ -285,11 +286,11 @@ fn independent_references_hit_as_che_says() {
 fn what_does_not_fit_into_memory_is_told_with_what_helps() {
     let mut text = String::from("key\n");
     (0..5000).for_each(|key| writeln!(text, "{key}").unwrap());
-    let wish = Wish {
+    let settings = Settings {
         memory_bytes: 1 << 20,
-        ..Wish::default()
+        ..Settings::default()
     };
-    let faults = analyse(text.as_bytes(), &wish).unwrap_err();
+    let faults = analyse(text.as_bytes(), &settings).unwrap_err();
     assert_eq!(faults.faults.len(), 1);
     let fault = &faults.faults[0];
     assert!(
@@ -300,7 +301,16 @@ fn what_does_not_fit_into_memory_is_told_with_what_helps() {
         rate: 1.0,
         keys_at_most: Some(100),
     });
-    assert!(analyse(text.as_bytes(), &Wish { sampling, ..wish }).is_ok());
+    assert!(
+        analyse(
+            text.as_bytes(),
+            &Settings {
+                sampling,
+                ..settings
+            }
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -310,43 +320,43 @@ fn a_sample_of_all_keys_is_certain_and_one_of_none_is_refused() {
         rate: 1.0,
         keys_at_most: Some(100),
     };
-    let wish = |sampling| Wish {
+    let settings = |sampling| Settings {
         sampling: Some(sampling),
         entries: vec![2],
-        ..Wish::default()
+        ..Settings::default()
     };
-    let found = analyse(text.as_bytes(), &wish(all)).unwrap();
+    let found = analyse(text.as_bytes(), &settings(all)).unwrap();
     assert_eq!(found.limits[0].half_width, Some(0.0));
     assert!(is_near(found.limits[0].miss_ratio, 2.0 / 3.0, 1e-12));
     let none = Sampling {
         rate: 1e-15,
         keys_at_most: None,
     };
-    let faults = analyse(text.as_bytes(), &wish(none)).unwrap_err();
+    let faults = analyse(text.as_bytes(), &settings(none)).unwrap_err();
     assert!(faults.faults[0].message.contains("sample more"));
 }
 
 #[test]
 fn times_give_the_rate() {
     let text = "time,key\n10,a\n12,b\n11,a\n14,c\n";
-    let found = analyse(text.as_bytes(), &Wish::default()).unwrap();
+    let found = analyse(text.as_bytes(), &Settings::default()).unwrap();
     assert_eq!(found.trace.references_per_s, Some(0.75));
-    let once = analyse("time,key\n10,a\n".as_bytes(), &Wish::default()).unwrap();
+    let once = analyse("time,key\n10,a\n".as_bytes(), &Settings::default()).unwrap();
     assert_eq!(once.trace.references_per_s, None);
 }
 
 #[test]
 fn limits_on_bytes_need_sizes() {
-    let wish = Wish {
+    let settings = Settings {
         bytes: vec![100],
-        ..Wish::default()
+        ..Settings::default()
     };
-    let faults = analyse("key\na\n".as_bytes(), &wish).unwrap_err();
+    let faults = analyse("key\na\n".as_bytes(), &settings).unwrap_err();
     assert!(faults.faults[0].message.contains("limit on bytes"));
-    let wish = Wish {
+    let settings = Settings {
         warm_up: 5,
-        ..Wish::default()
+        ..Settings::default()
     };
-    let faults = analyse("key\na\n".as_bytes(), &wish).unwrap_err();
+    let faults = analyse("key\na\n".as_bytes(), &settings).unwrap_err();
     assert!(faults.faults[0].message.contains("more rows than the 5"));
 }

@@ -1,4 +1,4 @@
-//! What a call gives: a table of texts, or why there is none.
+//! Results of a call: a table of texts, or a failure.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use crate::digest::Digest;
 /// A row: a text for each column, `None` where the server has no value.
 pub type Row = Vec<Option<Vec<u8>>>;
 
-/// What a server answered.
+/// Answer of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Names of the columns.
     pub columns: Arc<[String]>,
-    /// Rows, where the operation keeps them.
+    /// Rows, if the operation keeps them.
     pub rows: Vec<Row>,
-    /// How many rows there were, kept or not.
+    /// Number of rows, kept or not.
     pub row_count: u64,
-    /// How many the server changed.
+    /// Number of rows that the server changed.
     pub affected: u64,
-    /// Whether rows were left out for want of room.
+    /// `true` if rows were left out for lack of room.
     pub is_truncated: bool,
-    /// What something that is kept holds, where the task keeps that.
+    /// Content of a stored thing, if the task keeps that.
     pub content: Option<Content>,
 }
 
@@ -42,27 +42,27 @@ impl From<&Digest> for Content {
     }
 }
 
-/// What a call moved, filled in while it goes on, so that it is there if the call fails.
+/// Amounts that a call moved, updated while it goes on, so that they are available if the call fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Meter {
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// When the first byte of the answer came, by the monotonic clock. [ns]
+    /// Arrival of the first byte of the answer, by the monotonic clock. [ns]
     pub first_byte_ns: Option<u64>,
 }
 
-/// Why a call failed.
+/// Kind of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// There was no session.
     Connect,
     /// The session ended before the answer was whole.
     Closed,
-    /// What came was not what the protocol allows.
+    /// The bytes received violate the protocol.
     Protocol,
-    /// The server said no.
+    /// The server refused.
     Refused,
     /// A fault of the driver, or of the values it was given.
     Internal,
@@ -73,7 +73,7 @@ pub enum FailureKind {
 pub struct Failed {
     /// Of which kind.
     pub kind: FailureKind,
-    /// The server's code, or what the system said: few different texts, since they are counted.
+    /// The server's code, or the message of the system: few different texts, since they are counted.
     pub reason: String,
 }
 
@@ -92,13 +92,13 @@ impl Failed {
         Self::new(FailureKind::Closed, error.to_string())
     }
 
-    /// Whether it says that there is no such thing.
+    /// Returns `true` if the failure states that the thing does not exist.
     #[must_use]
-    pub fn tells_absence(&self) -> bool {
+    pub fn states_absence(&self) -> bool {
         self.kind == FailureKind::Refused && self.reason == "ENOENT"
     }
 
-    /// Whether the session can be used for the next call.
+    /// Returns `true` if the session can be used for the next call.
     #[must_use]
     pub fn keeps_session(&self) -> bool {
         self.kind == FailureKind::Refused

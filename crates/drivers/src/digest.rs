@@ -1,10 +1,10 @@
-//! Length and SHA-256 of contents while they go by.
+//! Length and SHA-256 of contents in transmission.
 
 use std::fmt;
 
 use ring::digest::{Context, SHA256};
 
-/// A content that goes by in pieces.
+/// A content in pieces.
 #[derive(Clone)]
 pub struct Digest {
     context: Context,
@@ -39,7 +39,7 @@ impl Digest {
         self.bytes
     }
 
-    /// SHA-256 of what went by so far, in hexadecimal.
+    /// SHA-256 of the pieces so far, in hexadecimal.
     #[must_use]
     pub fn hex(&self) -> String {
         use std::fmt::Write as _;

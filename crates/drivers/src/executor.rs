@@ -1,6 +1,5 @@
-//! What a load thread hands its calls to.
+//! Executors, which make the calls of a load thread.
 
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,84 +9,85 @@ use crate::lending::Lending;
 use crate::operation::Task;
 use crate::server::{Location, Server};
 use crate::session::Value;
-use crate::waiting::WaitingThread;
+use crate::sessions::Sessions;
+use crate::turns::{Edge, Watch};
 
 /// A call as it is handed over.
 #[derive(Debug)]
 pub struct Call {
-    /// Given back with what comes of it.
+    /// Returned with the result.
     pub generation: u32,
-    /// Which of the tasks.
+    /// Index of the task.
     pub task: u32,
-    /// Which address of the server, if a session must be opened.
+    /// Index of the address of the server, if a session must be opened.
     pub location: usize,
     /// Its values.
     pub values: Vec<Value>,
     /// Set to the instant at which the call leaves, by the monotonic clock; 0 before. [ns]
     pub left_ns: Arc<AtomicU64>,
-    /// Time to open a session. [ns]
-    pub connect_timeout_ns: u64,
     /// Time for the whole call; the load thread sees to it, a driver may know what to do with it. [ns]
     pub timeout_ns: u64,
-    /// Whether the session is for this call alone, unless it is held by a transaction then.
+    /// `true` if the session is for this call alone, unless a transaction holds it afterwards.
     pub is_single: bool,
 }
 
-/// What can be asked of the session of a place.
+/// Orders to the session of a place.
 #[derive(Debug)]
 pub enum Orders {
-    /// Make a call, over a session that is opened where there is none.
+    /// Make a call, over a session that is opened if there is none.
     Call(Call),
-    /// Undo what is open.
+    /// Undo an open transaction.
     Reset,
-    /// End it, after what is under way.
+    /// End the session: with a farewell if its socket takes that at once, and without waiting for what is under way.
+    /// Sessions that work end after their current call.
     Close,
-    /// Give it up at once, with what is under way.
+    /// Give the session up at once, with its current call.
     Abandon,
 }
 
-/// What came of a call. Instants are by the monotonic clock.
+/// Result of a call. Instants are by the monotonic clock.
 #[derive(Debug)]
 pub struct Done {
-    /// Which place.
+    /// Place of the session.
     pub place: u32,
     /// As in the call.
     pub generation: u32,
-    /// When the call left. [ns]
+    /// Time at which the call left. [ns]
     pub left_ns: u64,
-    /// How long a session took to be opened, if one was. [ns]
+    /// Time to open a session, if one was opened. [ns]
     pub connect_ns: Option<u64>,
-    /// What was moved.
+    /// `true` if a session was given up before the call because its server had sent what belongs to no call.
+    pub unasked: bool,
+    /// Amounts moved.
     pub meter: Meter,
-    /// When it ended. [ns]
+    /// Time at which the call ended. [ns]
     pub ended_ns: u64,
-    /// What the server answered.
+    /// Answer of the server.
     pub result: Result<Answer, Failed>,
-    /// Whether the session is open.
+    /// `true` if the session is open.
     pub is_open: bool,
-    /// Whether the session belongs to its user, by a transaction.
+    /// `true` if a transaction holds the session for its user.
     pub is_held: bool,
+    /// The values of the call, for their memory; empty if a lent thread made it.
+    pub values: Vec<Value>,
 }
 
 /// CPU time of the threads of an executor. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Of drivers that wait for servers.
-    pub waiting_ns: u64,
     /// Of drivers that do the work themselves.
     pub working_ns: u64,
 }
 
-/// Where results go.
+/// Destination of results.
 pub(crate) struct Results {
     done: Mutex<Vec<Done>>,
     wake: Box<dyn Fn() + Send + Sync>,
-    pub(crate) waiting_ns: AtomicU64,
     pub(crate) working_ns: AtomicU64,
 }
 
 impl Results {
-    /// Notes a result, and wakes the load thread unless it is on its way already.
+    /// Adds a result, and wakes the load thread unless it was woken already.
     pub(crate) fn push(&self, done: Done) {
         let mut all = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(done);
@@ -99,7 +99,7 @@ impl Results {
     }
 }
 
-/// What all threads of an executor know.
+/// State shared by all threads of an executor.
 pub(crate) struct Known {
     pub(crate) servers: Vec<Option<(Server, Vec<Location>)>>,
     pub(crate) tasks: Arc<[Task]>,
@@ -107,7 +107,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// What is done, and at which address; that there is one was checked when the plan was read.
+    /// Returns server, address and task of a call; the plan was checked to have them.
     pub(crate) fn find(
         &self,
         target: usize,
@@ -119,12 +119,13 @@ impl Known {
     }
 }
 
-/// A call under way, for whichever thread makes it.
+/// A call in progress, for the thread that makes it.
 pub(crate) struct Attempt {
     place: u32,
     generation: u32,
     left_ns: u64,
     pub(crate) connect_ns: Option<u64>,
+    pub(crate) unasked: bool,
     pub(crate) meter: Meter,
 }
 
@@ -138,6 +139,7 @@ impl Attempt {
             generation: call.generation,
             left_ns,
             connect_ns: None,
+            unasked: false,
             meter: Meter::default(),
         }
     }
@@ -154,11 +156,13 @@ impl Attempt {
             generation: self.generation,
             left_ns: self.left_ns,
             connect_ns: self.connect_ns,
+            unasked: self.unasked,
             meter: self.meter,
             ended_ns: monotonic_ns(),
             result,
             is_open,
             is_held,
+            values: Vec::new(),
         }
     }
 }
@@ -167,12 +171,14 @@ pub(crate) fn no_such_task() -> Failed {
     Failed::new(FailureKind::Internal, "no such task")
 }
 
-/// Makes the calls of one load thread: sessions that wait share one further thread, those that work are lent one each
-/// while they do.
+/// Makes the calls of one load thread. That thread itself runs the sessions that wait for servers; sessions that work are
+/// lent a thread each while they do, unless there is nothing to wait for, as for a read of the page cache.
 pub struct Executor {
     known: Arc<Known>,
-    waiting: Option<WaitingThread>,
-    lending: Lending,
+    sessions: Sessions,
+    lending: Option<Lending>,
+    /// Results of calls of sessions that work which were made at once.
+    at_once: Vec<Done>,
 }
 
 impl std::fmt::Debug for Executor {
@@ -182,63 +188,97 @@ impl std::fmt::Debug for Executor {
 }
 
 impl Executor {
-    /// Starts one. `servers` has an entry for each target of the plan, `None` for those that speak HTTP; `wake` is called
-    /// when there are results to take.
-    ///
-    /// # Errors
-    /// When the system gives no thread.
-    pub fn start(
+    /// Makes one. `servers` has an entry for each target of the plan, `None` for those that speak HTTP; `watch` registers
+    /// sockets with the poller of this thread; `wake` is called by lent threads when there are results to take.
+    pub fn new(
         servers: Vec<Option<(Server, Vec<Location>)>>,
         tasks: Arc<[Task]>,
+        watch: impl Watch + 'static,
         wake: impl Fn() + Send + Sync + 'static,
-    ) -> io::Result<Self> {
-        let waits = |server: &Option<(Server, _)>| {
-            server.as_ref().is_some_and(|(server, _)| !server.works())
-        };
-        let needs_thread = servers.iter().any(waits);
+    ) -> Self {
+        let lends = servers.iter().flatten().any(|(server, _)| server.works());
         let known = Arc::new(Known {
             servers,
             tasks,
             results: Results {
                 done: Mutex::default(),
                 wake: Box::new(wake),
-                waiting_ns: AtomicU64::new(0),
                 working_ns: AtomicU64::new(0),
             },
         });
-        let waiting = needs_thread
-            .then(|| WaitingThread::start(Arc::clone(&known)))
-            .transpose()?;
-        Ok(Self {
-            lending: Lending::new(Arc::clone(&known)),
+        Self {
+            sessions: Sessions::new(Arc::clone(&known), watch),
+            lending: lends.then(|| Lending::new(Arc::clone(&known))),
             known,
-            waiting,
-        })
-    }
-
-    /// Hands orders for the session of a place over. A place belongs to one target for ever; its orders are carried out
-    /// in turn.
-    pub fn order(&self, target: usize, place: u32, orders: Orders) {
-        let works =
-            matches!(self.known.servers.get(target), Some(Some((server, _))) if server.works());
-        match &self.waiting {
-            Some(thread) if !works => thread.order(target, place, orders),
-            _ => self.lending.order(target, place, orders),
+            at_once: Vec::new(),
         }
     }
 
-    /// Takes the results there are, behind what is in `out`.
-    pub fn take(&self, out: &mut Vec<Done>) {
-        let all = &self.known.results.done;
-        out.append(&mut all.lock().unwrap_or_else(PoisonError::into_inner));
+    /// Gives orders for the session of a place. A place belongs to one target for ever; its orders are carried out in turn.
+    pub fn order(&mut self, target: usize, place: u32, orders: Orders) {
+        let works = self.works(target);
+        let Some(lending) = self.lending.as_ref().filter(|_| works) else {
+            self.sessions.order(target, place, orders);
+            return;
+        };
+        if let Orders::Call(call) = &orders
+            && let Some(done) = lending.at_once(target, place, call)
+        {
+            self.at_once.push(done);
+        } else {
+            lending.order(target, place, orders);
+        }
     }
 
-    /// What its threads have used so far.
+    /// Returns `true` if threads are lent to the sessions of a target: its calls may wait for one.
+    #[must_use]
+    pub fn works(&self, target: usize) -> bool {
+        matches!(self.known.servers.get(target), Some(Some((server, _))) if server.works())
+    }
+
+    /// Passes an edge on that was reported under data with [`crate::SESSION`].
+    pub fn on_edge(&mut self, edge: Edge) {
+        self.sessions.on_edge(edge);
+    }
+
+    /// Lets sessions go on that used up their last turn.
+    pub fn go_on(&mut self) {
+        self.sessions.go_on();
+    }
+
+    /// Returns `true` if there are sessions to let go on, or results to take, before the next edge.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.sessions.is_busy() || !self.at_once.is_empty()
+    }
+
+    /// Returns `true` if the session of a place is being opened by the call under way.
+    #[must_use]
+    pub fn is_opening(&self, place: u32) -> bool {
+        self.sessions.is_opening(place)
+    }
+
+    /// Amounts that the call under way at a place has moved so far; none of sessions that work.
+    #[must_use]
+    pub fn meter(&self, place: u32) -> Meter {
+        self.sessions.meter(place)
+    }
+
+    /// Takes the results there are, behind those in `out`.
+    pub fn take(&mut self, out: &mut Vec<Done>) {
+        self.sessions.take(out);
+        out.append(&mut self.at_once);
+        if self.lending.is_some() {
+            let all = &self.known.results.done;
+            out.append(&mut all.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// CPU time that its threads have used so far.
     #[must_use]
     pub fn costs(&self) -> Costs {
         let results = &self.known.results;
         Costs {
-            waiting_ns: results.waiting_ns.load(Ordering::Relaxed),
             working_ns: results.working_ns.load(Ordering::Relaxed),
         }
     }

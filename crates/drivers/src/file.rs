@@ -1,11 +1,12 @@
 //! Files below a folder, as the applications of a host use them.
 //!
-//! A session keeps the files that were opened and not closed. Nothing outside of the folder is ever reached: paths are
-//! resolved by the kernel, beneath the folder and without links (`openat2`, Linux 5.6).
+//! A session keeps the files that were opened and not closed. Paths never lead out of the folder: the kernel resolves
+//! them beneath it and without links (`openat2`, Linux 5.6).
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
@@ -13,7 +14,13 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, renameat};
 use nix::sys::stat::{Mode, mkdirat};
+use nix::sys::statfs::{
+    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC,
+    XFS_SUPER_MAGIC, fstatfs,
+};
 use nix::unistd::{UnlinkatFlags, unlinkat};
+use rustix::fs::{OFlags, ResolveFlags};
+use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::answer::{Answer, Content, Failed, FailureKind, Meter};
 use crate::clock::monotonic_ns;
@@ -23,27 +30,51 @@ use crate::fresh::{Noise, beside};
 use crate::operation::{FileAction, Operation, Task};
 use crate::session::{Value, Working};
 
-/// Space to read into and write from at once. [B]
+/// Size of the buffer for reads and writes. [B]
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Alignment that direct input and output ask for; that of the largest sectors and of pages. [B]
+/// Alignment for direct input and output: that of the largest sectors and of pages. [B]
 const ALIGNMENT_BYTES: usize = 4096;
 
 /// Larger files are not read or written by one operation. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
+/// Most that a read at once moves: the load thread does nothing else meanwhile. [B]
+const AT_ONCE_BYTES: u64 = 64 * 1024;
+
+thread_local! {
+    /// Room for a block at an aligned place.
+    static SPACE: RefCell<Vec<u8>> = RefCell::new(vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES]);
+}
+
+/// File systems of a disk or of memory: what is cached of them is opened without a wait (`statfs(2)`).
+const LOCAL: [FsType; 5] = [
+    EXT4_SUPER_MAGIC,
+    XFS_SUPER_MAGIC,
+    BTRFS_SUPER_MAGIC,
+    TMPFS_MAGIC,
+    OVERLAYFS_SUPER_MAGIC,
+];
+
 struct Session {
     root: OwnedFd,
     direct: bool,
+    is_local: bool,
     open: HashMap<Vec<u8>, File>,
-    /// Room for a block at an aligned place.
-    space: Vec<u8>,
+}
+
+/// Passes a block of this thread's room on.
+fn with_block<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
+    SPACE.with_borrow_mut(|space| {
+        let start = space.as_ptr().align_offset(ALIGNMENT_BYTES);
+        act(&mut space[start..start + BLOCK_BYTES])
+    })
 }
 
 /// Opens a session.
 ///
 /// # Errors
-/// Kind `connect`: there is no such folder.
+/// Kind `connect`: the folder does not exist.
 pub(crate) fn open(root: &Path, direct: bool) -> Result<Box<dyn Working>, Failed> {
     let folder = File::open(root).and_then(|file| {
         if file.metadata()?.is_dir() {
@@ -53,11 +84,12 @@ pub(crate) fn open(root: &Path, direct: bool) -> Result<Box<dyn Working>, Failed
         }
     });
     let folder = folder.map_err(|error| Failed::new(FailureKind::Connect, error.to_string()))?;
+    let about = fstatfs(&folder);
     Ok(Box::new(Session {
         root: folder.into(),
         direct,
+        is_local: about.is_ok_and(|about| LOCAL.contains(&about.filesystem_type())),
         open: HashMap::new(),
-        space: Vec::new(),
     }))
 }
 
@@ -77,11 +109,11 @@ struct Values<'a> {
     to: Option<&'a [u8]>,
 }
 
-/// How an action failed.
+/// Failure of an action.
 enum Trouble {
-    /// The system said no, and nothing was changed.
+    /// The system refused, and nothing was changed.
     Refused(io::Error),
-    /// A file is in its place, and nobody knows whether it will be there after a crash.
+    /// A file is in its place, but may be lost in a crash.
     Unsure(io::Error),
 }
 
@@ -107,10 +139,10 @@ impl From<Trouble> for Failed {
 }
 
 fn invalid() -> Failed {
-    Failed::new(FailureKind::Internal, "a path, size or offset that is none")
+    Failed::new(FailureKind::Internal, "an invalid path, size or offset")
 }
 
-/// Whether a path can be asked for at all; where it leads is the kernel's to say.
+/// Returns `true` if the path can be passed to the kernel, which decides where it leads.
 fn is_path(path: &[u8]) -> bool {
     let parts = path.split(|byte| *byte == b'/');
     !path.is_empty()
@@ -159,7 +191,7 @@ impl Session {
         openat2(&self.root, path, how)
     }
 
-    /// Does something with the name of a path in its folder.
+    /// Performs an action with the name of a path in its folder.
     fn in_folder<T>(
         &self,
         path: &[u8],
@@ -186,37 +218,71 @@ impl Session {
         Ok(())
     }
 
-    /// Does something with a file: the one that is open, else one that is opened for this.
+    /// Performs an action with a file: the open one, or else one that is opened for this.
     fn with<T>(
         &mut self,
         path: &[u8],
         flags: OFlag,
         act: impl FnOnce(&File, &mut [u8]) -> io::Result<T>,
     ) -> io::Result<T> {
-        if self.space.is_empty() {
-            self.space = vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES];
+        if let Some(file) = self.open.get(path) {
+            return with_block(|block| act(file, block));
         }
-        let mut space = std::mem::take(&mut self.space);
-        let start = space.as_ptr().align_offset(ALIGNMENT_BYTES);
-        let block = &mut space[start..start + BLOCK_BYTES];
-        let result = if let Some(file) = self.open.get(path) {
-            act(file, block)
+        let direct = if self.direct {
+            OFlag::O_DIRECT
         } else {
-            let direct = if self.direct {
-                OFlag::O_DIRECT
-            } else {
-                OFlag::empty()
-            };
-            let opened = self.beneath(path, flags | direct);
-            opened
-                .map_err(io::Error::from)
-                .and_then(|file| act(&File::from(file), block))
+            OFlag::empty()
         };
-        self.space = space;
-        result
+        let file = File::from(self.beneath(path, flags | direct)?);
+        with_block(|block| act(&file, block))
     }
 
-    /// Writes a new file, whole, and waits until it is on the disk.
+    /// Reads from the page cache; `None` if any of it must come from the disk.
+    fn read_cached(&self, values: &Values<'_>, meter: &mut Meter) -> Option<Answer> {
+        let size = values.size.unwrap_or(AT_ONCE_BYTES + 1);
+        if self.direct || size > AT_ONCE_BYTES + u64::from(values.size.is_none()) {
+            return None;
+        }
+        let opened;
+        let file = if let Some(file) = self.open.get(values.path) {
+            file.as_fd()
+        } else {
+            opened = self.open_cached(values.path)?;
+            opened.as_fd()
+        };
+        let from = values.offset.unwrap_or(0);
+        let done = with_block(|block| {
+            let mut done = 0;
+            while done < size {
+                let room = &mut [IoSliceMut::new(&mut block[..(size - done) as usize])];
+                match preadv2(file, room, from + done, ReadWriteFlags::NOWAIT) {
+                    Ok(0) => break,
+                    Ok(count) => done += count as u64,
+                    Err(_) => return None,
+                }
+            }
+            // Of a file whose size is not given, one byte more shows that it is too long.
+            (done <= AT_ONCE_BYTES).then_some(done)
+        })?;
+        if done > 0 {
+            meter.first_byte_ns = Some(monotonic_ns());
+            meter.bytes_in = done;
+        }
+        Some(Answer::default())
+    }
+
+    /// Opens a file whose name and inode are in the caches of the kernel.
+    fn open_cached(&self, path: &[u8]) -> Option<OwnedFd> {
+        if !self.is_local {
+            return None;
+        }
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::CACHED;
+        // Without `NONBLOCK` the caches do not keep a pipe, or a file that another process leased, from waiting.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        rustix::fs::openat2(&self.root, path, flags, rustix::fs::Mode::empty(), resolve).ok()
+    }
+
+    /// Writes a complete new file, and waits until it is on the disk.
     fn write_new(
         &mut self,
         path: &[u8],
@@ -243,7 +309,7 @@ impl Session {
         })
     }
 
-    /// Gives a path to what is under another one, in place of what was there.
+    /// Renames a file, replacing any file of the new name.
     fn replace(&self, path: &[u8], to: &[u8]) -> nix::Result<()> {
         self.in_folder(path, |from, name| {
             self.in_folder(to, |into, new| renameat(from, name, into, new))
@@ -261,7 +327,7 @@ impl Session {
         }
     }
 
-    /// Puts a whole file in its place: whoever looks there sees all of the one before or all of this one.
+    /// Puts a complete file in its place: readers see all of the previous one or all of this one.
     fn put(
         &mut self,
         values: &Values<'_>,
@@ -426,6 +492,26 @@ impl Session {
 }
 
 impl Working for Session {
+    /// A read of the page cache waits for nothing. A fault of the values, or of the file, is left to the other way.
+    fn at_once(
+        &mut self,
+        task: &Task,
+        call: &Call,
+        meter: &mut Meter,
+    ) -> Option<Result<Answer, Failed>> {
+        let Operation::File {
+            action: FileAction::Read,
+        } = task.operation
+        else {
+            return None;
+        };
+        if task.keeps_content {
+            return None;
+        }
+        let values = Values::new(&call.values).ok()?;
+        self.read_cached(&values, meter).map(Ok)
+    }
+
     fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed> {
         let Operation::File { action } = &task.operation else {
             return Err(Failed::new(FailureKind::Internal, "no operation on files"));

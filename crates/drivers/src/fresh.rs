@@ -1,10 +1,10 @@
-//! Files that are there for the first time: names that nothing has yet, contents that no other file has.
+//! New files: names that no file has yet, contents that no other file has.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::monotonic_ns;
 
-/// A path in a folder that nothing else has, and the number in it.
+/// A path in a folder that no file has, and its number.
 pub(crate) fn beside(folder: Option<&[u8]>) -> (Vec<u8>, u64) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -16,12 +16,12 @@ pub(crate) fn beside(folder: Option<&[u8]>) -> (Vec<u8>, u64) {
     (path, number)
 }
 
-/// Bytes by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42(4), 2016), begun anew for each file: with
-/// equal contents a block of another file would go unseen.
+/// Bytes by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42(4), 2016), with a new seed for each file:
+/// with equal contents a block of another file would go unseen.
 pub(crate) struct Noise(u64);
 
 impl Noise {
-    /// That of a file with a number of its own in this process.
+    /// Creates the content of a file with a number of its own in this process.
     pub(crate) fn new(number: u64) -> Self {
         // The golden ratio spreads numbers in a row over all bits; the state must not be zero.
         Self((monotonic_ns() ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
@@ -45,14 +45,14 @@ mod tests {
 
     #[test]
     fn names_differ_and_are_in_their_folder() {
-        let (one, number) = beside(Some(b"a/b"));
+        let (first, number) = beside(Some(b"a/b"));
         let (other, next) = beside(None);
-        assert!(one.starts_with(b"a/b/.put-"));
+        assert!(first.starts_with(b"a/b/.put-"));
         assert!(other.starts_with(b".put-"));
         assert!(next > number);
     }
 
-    /// Worked out by hand: 1 becomes 1, then 1 + 2^25, then the same, as nothing is left after 27 places.
+    /// Computed by hand: 1 becomes 1, then 1 + 2^25, then the same, as nothing is left after 27 places.
     #[test]
     fn bytes_are_those_of_xorshift64_star() {
         let mut noise = Noise(1);

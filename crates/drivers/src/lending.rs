@@ -1,4 +1,4 @@
-//! Threads that are lent to sessions that work: one for each call that is under way, kept for the next ones.
+//! Threads that are lent to working sessions: one for each call in progress, kept for the next ones.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -6,10 +6,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::answer::{Answer, Failed};
 use crate::clock::thread_cpu_ns;
-use crate::executor::{Attempt, Call, Known, Orders, no_such_task};
+use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Working;
 
-/// Calls of one load thread that are worked on at once; more of them wait for a thread, and their start lag shows it.
+/// Limit on concurrent calls of one load thread; further calls wait for a thread, which shows in their start lag.
 const THREADS_AT_MOST: usize = 1024;
 
 #[derive(Default)]
@@ -17,7 +17,7 @@ struct State {
     /// Places with orders that nobody works on.
     queue: VecDeque<(u32, u64)>,
     places: HashMap<u32, Place>,
-    /// Number of the last place begun: one that was given up must not be taken for the next in its place.
+    /// Number of the last place begun: a place that was given up must not be taken for its successor.
     serial: u64,
     idle: usize,
     threads: usize,
@@ -53,7 +53,7 @@ impl Lending {
     pub(crate) fn order(&self, target: usize, place: u32, orders: Orders) {
         let mut state = self.0.lock();
         if matches!(orders, Orders::Abandon) {
-            // Who works on it finds that it is no longer wanted.
+            // The thread that works on the place finds that it is gone.
             state.places.remove(&place);
             return;
         }
@@ -75,13 +75,37 @@ impl Lending {
         entry.is_busy = true;
         let waiting = (place, entry.serial);
         state.queue.push_back(waiting);
-        // One that was woken is idle until it has the lock, and takes one of those that wait: each needs a thread of its
-        // own, since a call may wait for what another one is about to do.
+        // A thread that was woken counts as idle until it has the lock, and then takes one of the waiting calls. Each
+        // call needs its own thread, since a call may wait for the effect of another.
         if state.queue.len() <= state.idle {
             self.0.work.notify_one();
         } else if state.threads < THREADS_AT_MOST {
             self.lend(&mut state);
         }
+    }
+
+    /// Makes a call in the calling thread, if its session is idle and has nothing to wait for.
+    pub(crate) fn at_once(&self, target: usize, place: u32, call: &Call) -> Option<Done> {
+        let (_, _, task) = self.0.known.find(target, call)?;
+        let mut state = self.0.lock();
+        let entry = state.places.get_mut(&place)?;
+        if entry.is_busy {
+            return None;
+        }
+        let session = entry.session.as_mut()?;
+        let mut attempt = Attempt::begin(place, call);
+        let Some(result) = session.at_once(task, call, &mut attempt.meter) else {
+            // It leaves once a thread is lent to it.
+            call.left_ns.store(0, Ordering::Relaxed);
+            return None;
+        };
+        let is_held = session.is_held();
+        let fails = result.as_ref().is_err_and(|failed| !failed.keeps_session());
+        let ends = fails || (call.is_single && !is_held);
+        if ends {
+            entry.session = None;
+        }
+        Some(attempt.end(result, !ends, is_held))
     }
 
     /// One thread more. Where the system gives none, those there are come to it, later.
@@ -111,7 +135,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a thread does until the run is over.
+    /// Loop of a thread until the run is over.
     fn serve(&self) {
         let mut state = self.lock();
         loop {
@@ -139,7 +163,7 @@ impl Shared {
     ) -> MutexGuard<'a, State> {
         let mut session = match state.places.get_mut(&number) {
             Some(place) if place.serial == serial => place.session.take(),
-            // Given up before anybody came to it.
+            // The call was given up before a thread took it.
             _ => return state,
         };
         let target = state.places.get(&number).map_or(0, |place| place.target);

@@ -1,20 +1,18 @@
-//! Drivers: how users talk to what does not speak HTTP.
+//! Drivers: how users talk to servers that do not speak HTTP.
 //!
 //! A user's exchange with such a server is a *call*: one operation of a driver, over a session that is opened when it is
-//! needed and kept as connections are. Calls are made beside the load thread, by an [`Executor`] of its own, so that the
-//! thread that knows when never waits for what is done. It hands over a [`Call`] and gets a [`Done`] back, with the
-//! instants at which the call really left and ended.
+//! needed and kept as connections are. Each load thread has an [`Executor`]: it takes a [`Call`] and gives a [`Done`] back,
+//! with the instants at which the call really left and ended. It never makes the load thread wait.
 //!
-//! There are two kinds of drivers. Some wait for a socket ([`Waiting`]): all their sessions share one thread. Others work
-//! in the calling thread until they are done ([`Working`]), as an embedded database does: a thread is lent to each call.
+//! There are two kinds of drivers. Some wait for a socket: the load thread itself runs their sessions, as the kernel
+//! reports edges of their sockets. Others work until they are done (`Working`), as an embedded database does: a
+//! thread is lent to each call.
 //!
-//! What a call gives is the same for all of them: an [`Answer`], a table of texts and a count.
+//! All calls have the same result: an [`Answer`], a table of texts and a count.
 #![forbid(unsafe_code)]
 
 mod answer;
 mod clock;
-#[cfg(test)]
-mod damaging;
 mod digest;
 mod executor;
 mod file;
@@ -24,9 +22,12 @@ mod lending;
 mod operation;
 mod server;
 mod session;
+mod sessions;
 mod sql;
 mod tcp;
-mod waiting;
+#[cfg(test)]
+mod testing;
+mod turns;
 mod wire;
 
 pub use answer::{Answer, Content, Failed, FailureKind, Meter, Row};
@@ -38,4 +39,5 @@ pub use ldap::{
 };
 pub use operation::{FileAction, Operation, Task};
 pub use server::{Location, Server, Synchronous};
-pub use session::{Opening, Step, Value, Waiting, Working};
+pub use session::Value;
+pub use turns::{Edge, SESSION, Watch};

@@ -1,4 +1,4 @@
-//! What can be asked of servers.
+//! Operations of servers.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::ldap::DirectoryRequest;
 use crate::server::Server;
 
-/// One operation of a driver. Values that vary come with each call.
+/// One operation of a driver. Varying values come with each call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
@@ -18,19 +18,19 @@ pub enum Operation {
     },
     /// Something with a file; its values are a path, an offset, a size and another path.
     File {
-        /// What.
+        /// Action to perform.
         action: FileAction,
     },
     /// Something asked of a directory.
     Ldap {
-        /// What; it tells its values.
+        /// Request, which refers to its values.
         request: DirectoryRequest,
     },
     /// Bytes over a connection; its values are how many to send, a text to send before them, and how many to receive.
     Tcp {},
 }
 
-/// What can be done with files.
+/// Operations on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAction {
@@ -44,7 +44,7 @@ pub enum FileAction {
     Read,
     /// Write `size` bytes at `offset`.
     Write,
-    /// Write `size` bytes behind its end.
+    /// Write `size` bytes at its end.
     Append,
     /// Write it whole, `size` bytes beside its place, wait until they are on the disk, and put it in its place.
     Put,
@@ -62,23 +62,23 @@ pub enum FileAction {
     Delete,
 }
 
-/// An operation as it is done by users.
+/// An operation as users perform it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Its number among all of the plan, under which a session keeps what it prepared.
+    /// Its number among all of the plan, under which a session keeps its prepared statement.
     pub number: u32,
-    /// What is done.
+    /// Operation to perform.
     pub operation: Operation,
-    /// Whether rows are looked at, and so kept.
+    /// `true` if rows are inspected, and so kept.
     pub keeps_rows: bool,
     /// Bytes of rows that are kept at most.
     pub rows_bytes_at_most: usize,
-    /// Whether length and digest are told of what is put, or read whole.
+    /// `true` if length and digest are reported of content that is put, or read whole.
     pub keeps_content: bool,
 }
 
 impl Operation {
-    /// What is wrong with asking this of a server, if anything.
+    /// Returns the fault of this operation for a server, if any.
     #[must_use]
     pub fn fault(&self, server: &Server, values: usize) -> Option<String> {
         match self {
@@ -117,7 +117,7 @@ fn wrong_count(wanted: usize, values: usize) -> Option<String> {
     (wanted != values).then(|| format!("must have {wanted} values, null included, got {values}"))
 }
 
-/// Parameters `$n` of a statement, outside of quotes and comments: where each stands, and its `n`.
+/// Parameters `$n` of a statement, outside of quotes and comments: the position of each, and its `n`.
 pub(crate) fn parameters(text: &str) -> Vec<(Range<usize>, usize)> {
     let bytes = text.as_bytes();
     let (mut at, mut found) = (0, Vec::new());

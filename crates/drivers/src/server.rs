@@ -1,44 +1,44 @@
-//! Where calls go, and what speaks with it.
+//! Servers that calls go to, and their drivers.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use crate::answer::Failed;
-use crate::session::{Opening, Working};
-use crate::sql::{mysql, postgresql, sqlite};
-use crate::{file, ldap, tcp};
+use crate::file;
+use crate::session::Working;
+use crate::sql::sqlite;
 
-/// What a driver needs to know of a server, beside its address.
+/// Settings of a server, beside its address.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Server {
     /// A PostgreSQL server.
     Postgresql {
-        /// Who asks.
+        /// Name of the user.
         user: String,
-        /// Its password, where the server wants one.
+        /// Its password, if the server requires one.
         #[serde(default)]
         password: Option<String>,
-        /// Which database.
+        /// Name of the database.
         database: String,
     },
     /// A MySQL server, or MariaDB.
     Mysql {
-        /// Who asks.
+        /// Name of the user.
         user: String,
-        /// Its password, where the server wants one.
+        /// Its password, if the server requires one.
         #[serde(default)]
         password: Option<String>,
-        /// Which database, where one is chosen.
+        /// Name of the database, if one is chosen.
         #[serde(default)]
         database: Option<String>,
     },
     /// A SQLite database in a file.
     Sqlite {
-        /// The file, which is there.
+        /// The file, which must exist.
         path: PathBuf,
-        /// What a commit waits for.
+        /// Condition of a commit.
         #[serde(default)]
         synchronous: Synchronous,
         /// Memory for pages of each session. [B]
@@ -47,9 +47,9 @@ pub enum Server {
     },
     /// Files below a folder.
     File {
-        /// The folder, which is there.
+        /// The folder, which must exist.
         root: PathBuf,
-        /// Whether input and output pass by the page cache.
+        /// `true` if input and output bypass the page cache.
         #[serde(default)]
         direct: bool,
     },
@@ -66,13 +66,13 @@ pub enum Server {
     Tcp {},
 }
 
-/// What a commit of SQLite waits for.
+/// Conditions of a commit of SQLite.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Synchronous {
-    /// For nothing.
+    /// A commit waits for nothing.
     Off,
-    /// For nothing, with a write-ahead log; checkpoints wait for the disk.
+    /// A commit waits for nothing, with a write-ahead log; checkpoints wait for the disk.
     Normal,
     /// For the disk.
     #[default]
@@ -89,7 +89,7 @@ pub enum Location {
 }
 
 impl Server {
-    /// Whether it is reached over an address.
+    /// Returns `true` if the server is reached over an address.
     #[must_use]
     pub fn needs_address(&self) -> bool {
         matches!(
@@ -98,7 +98,7 @@ impl Server {
         )
     }
 
-    /// Whether statements of SQL can be asked of it.
+    /// Returns `true` if the server executes statements of SQL.
     #[must_use]
     pub fn speaks_sql(&self) -> bool {
         matches!(
@@ -107,53 +107,16 @@ impl Server {
         )
     }
 
-    /// Whether its sessions work in the thread that calls them.
+    /// Returns `true` if its sessions work in the thread that calls them.
     #[must_use]
     pub fn works(&self) -> bool {
         matches!(self, Self::Sqlite { .. } | Self::File { .. })
     }
 
-    /// Opens a session that waits.
-    pub(crate) fn open<'a>(&'a self, location: Option<&'a Location>) -> Opening<'a> {
-        match (self, location) {
-            (
-                Self::Postgresql {
-                    user,
-                    password,
-                    database,
-                },
-                Some(location),
-            ) => Box::pin(postgresql::open(
-                location,
-                user,
-                password.as_deref(),
-                database,
-            )),
-            (
-                Self::Mysql {
-                    user,
-                    password,
-                    database,
-                },
-                Some(location),
-            ) => Box::pin(mysql::open(
-                location,
-                user,
-                password.as_deref(),
-                database.as_deref(),
-            )),
-            (Self::Ldap { user, password }, Some(location)) => {
-                Box::pin(ldap::open(location, user.as_deref(), password.as_deref()))
-            }
-            (Self::Tcp {}, Some(location)) => Box::pin(tcp::open(location)),
-            _ => Box::pin(std::future::ready(Err(no_session()))),
-        }
-    }
-
     /// Opens a session that works.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the session cannot be opened.
     pub(crate) fn open_working(&self) -> Result<Box<dyn Working>, Failed> {
         match self {
             Self::Sqlite {

@@ -1,70 +1,184 @@
-//! What a driver is: a way to open sessions, and what they can do.
+//! Sessions of the drivers: what can be asked of them.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::rc::Rc;
 
-use crate::answer::{Answer, Failed, Meter};
+use crate::answer::{Answer, Failed, FailureKind, Meter};
 use crate::executor::Call;
 use crate::operation::Task;
+use crate::server::{Location, Server};
+use crate::sql::{mysql, postgresql};
+use crate::turns::Turn;
+use crate::{ldap, tcp};
 
 /// A value handed to an operation; `None` is the server's "no value".
 pub type Value = Option<Vec<u8>>;
 
-/// Something that goes on while its thread does other things.
-pub type Step<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
-
-/// The opening of a session.
-pub type Opening<'a> = Step<'a, Result<Box<dyn Waiting>, Failed>>;
-
-/// A session that waits for its server. It never sleeps, retries or records; a server that fails is an outcome.
-pub trait Waiting {
-    /// Does one operation.
-    fn perform<'a>(
-        &'a mut self,
-        task: &'a Task,
-        call: &'a Call,
-        meter: &'a mut Meter,
-    ) -> Step<'a, Result<Answer, Failed>>;
-
-    /// Whether the server has closed it while nothing was asked.
-    fn is_closed(&mut self) -> bool;
-
-    /// Whether it has something open that belongs to its user: a transaction.
-    fn is_held(&self) -> bool {
-        false
-    }
-
-    /// Whether what was done last has ended it.
-    fn is_over(&self) -> bool {
-        false
-    }
-
-    /// Undoes what is open.
-    fn reset(&mut self) -> Step<'_, Result<(), Failed>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    /// Says farewell.
-    fn close(self: Box<Self>) -> Step<'static, ()>;
+/// A session that waits for its server over a socket. It never sleeps, retries or records; a server that fails is an
+/// outcome.
+pub(crate) enum Session {
+    Postgresql(postgresql::Session),
+    Mysql(mysql::Session),
+    Ldap(ldap::Session),
+    Tcp(tcp::Session),
 }
 
-/// A session that works in the thread that calls it.
-pub trait Working: Send {
+impl Session {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// Kind `connect`: no connection, or the server does not let the user in.
+    pub(crate) async fn open(
+        server: &Server,
+        location: Option<&Location>,
+        turn: &Rc<Turn>,
+    ) -> Result<Self, Failed> {
+        let Some(location) = location else {
+            return Err(no_session());
+        };
+        match server {
+            Server::Postgresql {
+                user,
+                password,
+                database,
+            } => {
+                let opened =
+                    postgresql::open(location, turn, user, password.as_deref(), database).await;
+                opened.map(Self::Postgresql)
+            }
+            Server::Mysql {
+                user,
+                password,
+                database,
+            } => {
+                let database = database.as_deref();
+                let opened = mysql::open(location, turn, user, password.as_deref(), database).await;
+                opened.map(Self::Mysql)
+            }
+            Server::Ldap { user, password } => {
+                let opened = ldap::open(location, turn, user.as_deref(), password.as_deref()).await;
+                opened.map(Self::Ldap)
+            }
+            Server::Tcp {} => tcp::open(location, turn).await.map(Self::Tcp),
+            Server::Sqlite { .. } | Server::File { .. } => Err(no_session()),
+        }
+    }
+
     /// Does one operation.
     ///
     /// # Errors
     /// How it failed.
-    fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed>;
+    pub(crate) async fn perform(
+        &mut self,
+        task: &Task,
+        call: &Call,
+        meter: &mut Meter,
+    ) -> Result<Answer, Failed> {
+        match self {
+            Self::Postgresql(session) => session.perform(task, call, meter).await,
+            Self::Mysql(session) => session.perform(task, call, meter).await,
+            Self::Ldap(session) => session.perform(task, call, meter).await,
+            Self::Tcp(session) => session.perform(task, call, meter).await,
+        }
+    }
 
-    /// Whether it has something open that belongs to its user: a transaction.
-    fn is_held(&self) -> bool {
-        false
+    /// Returns `true` if the server has closed it while nothing was asked.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        match self {
+            Self::Postgresql(session) => session.wire.is_closed(),
+            Self::Mysql(session) => session.is_closed(),
+            Self::Ldap(session) => session.wire.is_closed(),
+            Self::Tcp(session) => session.wire.is_closed(),
+        }
+    }
+
+    /// Returns `true` if the server has sent something while nothing was asked, and it is neither a notice nor a farewell:
+    /// it would be taken for the answer to the next call. Bytes of a plain connection may come at any time.
+    pub(crate) fn has_unasked(&self) -> bool {
+        match self {
+            Self::Postgresql(session) => postgresql::has_unasked(&session.wire.received),
+            Self::Mysql(session) => session.has_unasked(),
+            Self::Ldap(_) | Self::Tcp(_) => false,
+        }
+    }
+
+    /// Returns `true` if it has something open that belongs to its user: a transaction.
+    pub(crate) fn is_held(&self) -> bool {
+        match self {
+            Self::Postgresql(session) => session.is_held(),
+            Self::Mysql(session) => session.is_held(),
+            Self::Ldap(_) | Self::Tcp(_) => false,
+        }
+    }
+
+    /// Returns `true` if the last operation has ended it.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self, Self::Ldap(session) if session.is_over())
     }
 
     /// Undoes what is open.
     ///
     /// # Errors
     /// When that fails; the session is then given up.
+    pub(crate) async fn reset(&mut self) -> Result<(), Failed> {
+        match self {
+            Self::Postgresql(session) => session.reset().await,
+            Self::Mysql(session) => session.reset().await,
+            Self::Ldap(_) | Self::Tcp(_) => Ok(()),
+        }
+    }
+
+    /// Gives memory back that an idle session does not need.
+    pub(crate) fn rest(&mut self) {
+        match self {
+            Self::Postgresql(session) => session.wire.rest(),
+            Self::Mysql(session) => session.wire.rest(),
+            Self::Ldap(session) => session.wire.rest(),
+            Self::Tcp(session) => session.wire.rest(),
+        }
+    }
+
+    /// Says farewell.
+    pub(crate) async fn close(self) {
+        match self {
+            Self::Postgresql(session) => session.close().await,
+            Self::Mysql(session) => session.close().await,
+            Self::Ldap(session) => session.close().await,
+            Self::Tcp(_) => {}
+        }
+    }
+}
+
+fn no_session() -> Failed {
+    Failed::new(FailureKind::Internal, "no such session of this server")
+}
+
+/// A session that works in the thread that calls it.
+pub(crate) trait Working: Send {
+    /// Does one operation.
+    ///
+    /// # Errors
+    /// The failure of the operation.
+    fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed>;
+
+    /// Does an operation that needs nothing to be waited for; `None` if it would have to wait, or might.
+    fn at_once(
+        &mut self,
+        _task: &Task,
+        _call: &Call,
+        _meter: &mut Meter,
+    ) -> Option<Result<Answer, Failed>> {
+        None
+    }
+
+    /// Returns `true` if it has something open that belongs to its user: a transaction.
+    fn is_held(&self) -> bool {
+        false
+    }
+
+    /// Undoes an open transaction.
+    ///
+    /// # Errors
+    /// If that fails; the session is then given up.
     fn reset(&mut self) -> Result<(), Failed> {
         Ok(())
     }

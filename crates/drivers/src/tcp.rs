@@ -1,30 +1,35 @@
-//! Bytes over a connection, whatever they mean: so many there, so many back.
+//! Bytes over a connection: a number of bytes there, a number of bytes back.
+
+use std::rc::Rc;
 
 use crate::answer::{Answer, Failed, FailureKind, Meter};
 use crate::executor::Call;
 use crate::operation::{Operation, Task};
 use crate::server::Location;
-use crate::session::{Step, Value, Waiting};
+use crate::session::Value;
+use crate::turns::Turn;
 use crate::wire::Wire;
 
-/// What is sent at once. [B]
+/// Size of one write. [B]
 const BLOCK_BYTES: u64 = 64 * 1024;
 
 /// More than any exchange moves. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
-struct Session {
-    wire: Wire,
+/// A session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) wire: Wire,
 }
 
 /// Opens a session: the connection.
 ///
 /// # Errors
 /// Kind `connect`.
-pub(crate) async fn open(location: &Location) -> Result<Box<dyn Waiting>, Failed> {
-    Ok(Box::new(Session {
-        wire: Wire::connect(location).await?,
-    }))
+pub(crate) async fn open(location: &Location, turn: &Rc<Turn>) -> Result<Session, Failed> {
+    Ok(Session {
+        wire: Wire::connect(location, turn).await?,
+    })
 }
 
 fn size(value: &Value) -> Result<u64, Failed> {
@@ -33,7 +38,7 @@ fn size(value: &Value) -> Result<u64, Failed> {
     let number = text.and_then(|text| text.parse().ok());
     number
         .filter(|number| *number <= SIZE_CEILING)
-        .ok_or_else(|| Failed::new(FailureKind::Internal, "a size that is none"))
+        .ok_or_else(|| Failed::new(FailureKind::Internal, "an invalid size"))
 }
 
 impl Session {
@@ -54,7 +59,7 @@ impl Session {
                 self.wire.receive(meter).await?;
             }
             let now = left.min(self.wire.received.len() as u64);
-            // Clearing keeps the room; splitting off would give a part of it away.
+            // Clearing keeps the capacity; splitting off would give a part of it away.
             if now == self.wire.received.len() as u64 {
                 self.wire.received.clear();
             } else {
@@ -66,35 +71,29 @@ impl Session {
     }
 }
 
-impl Waiting for Session {
-    fn perform<'a>(
-        &'a mut self,
-        task: &'a Task,
-        call: &'a Call,
-        meter: &'a mut Meter,
-    ) -> Step<'a, Result<Answer, Failed>> {
-        Box::pin(async move {
-            let (Operation::Tcp {}, [sent, text, received]) = (&task.operation, &call.values[..])
-            else {
-                return Err(Failed::new(FailureKind::Internal, "no exchange of bytes"));
-            };
-            let (sent, received) = (size(sent)?, size(received)?);
-            let closed = |error: std::io::Error| Failed::closed(&error);
-            if let Some(text) = text {
-                self.wire.out.extend_from_slice(text);
-                self.wire.flush(meter).await.map_err(closed)?;
-            }
-            self.send(sent, meter).await.map_err(closed)?;
-            self.receive(received, meter).await.map_err(closed)?;
-            Ok(Answer::default())
-        })
-    }
-
-    fn is_closed(&mut self) -> bool {
-        self.wire.is_closed()
-    }
-
-    fn close(self: Box<Self>) -> Step<'static, ()> {
-        Box::pin(std::future::ready(()))
+impl Session {
+    /// Does one operation.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn perform(
+        &mut self,
+        task: &Task,
+        call: &Call,
+        meter: &mut Meter,
+    ) -> Result<Answer, Failed> {
+        let (Operation::Tcp {}, [sent, text, received]) = (&task.operation, &call.values[..])
+        else {
+            return Err(Failed::new(FailureKind::Internal, "no exchange of bytes"));
+        };
+        let (sent, received) = (size(sent)?, size(received)?);
+        let closed = |error: std::io::Error| Failed::closed(&error);
+        if let Some(text) = text {
+            self.wire.out.extend_from_slice(text);
+            self.wire.flush(meter).await.map_err(closed)?;
+        }
+        self.send(sent, meter).await.map_err(closed)?;
+        self.receive(received, meter).await.map_err(closed)?;
+        Ok(Answer::default())
     }
 }

@@ -1,20 +1,27 @@
-//! A socket with what came over it, for drivers that speak a protocol.
+//! A socket with the bytes that came over it, for drivers that speak a protocol.
+//!
+//! The load thread polls the session that owns a wire after each event of its socket. Reads and writes never block: they
+//! go on when the kernel reports the next edge, or in the next turn of the loop once they have moved [`TURN_BYTES`].
 
-use std::io;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrLike, SockaddrStorage, UnixAddr, connect, socket,
+};
 
 use crate::answer::{Failed, FailureKind, Meter};
 use crate::clock::monotonic_ns;
 use crate::server::Location;
+use crate::turns::{TURN_BYTES, Turn, UNASKED_BYTES};
 
-/// Space to read into at once. [B]
-const READ_BYTES: usize = 16 * 1024;
-
-/// What is taken in while nothing was asked; the rest waits in the socket until somebody reads. [B]
-const UNASKED_BYTES: usize = 64 * 1024;
+/// Capacity that an idle session keeps for each direction. [B]
+const IDLE_BYTES: usize = 512;
 
 #[derive(Debug)]
 enum Socket {
@@ -22,13 +29,93 @@ enum Socket {
     Unix(UnixStream),
 }
 
+impl Socket {
+    /// Starts to connect, without waiting.
+    fn start(location: &Location) -> io::Result<Self> {
+        let open = |family| {
+            let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+            socket(family, SockType::Stream, flags, None)
+        };
+        Ok(match location {
+            Location::Tcp(address) => {
+                let family = if address.is_ipv4() {
+                    AddressFamily::Inet
+                } else {
+                    AddressFamily::Inet6
+                };
+                let file = open(family)?;
+                begin(&file, &SockaddrStorage::from(*address))?;
+                let stream = TcpStream::from(file);
+                // Requests are written whole; waiting for more bytes would only delay them. A refusal costs time, not truth.
+                let _ = stream.set_nodelay(true);
+                Self::Tcp(stream)
+            }
+            Location::Unix(path) => {
+                let file = open(AddressFamily::Unix)?;
+                begin(&file, &UnixAddr::new(path)?)?;
+                Self::Unix(UnixStream::from(file))
+            }
+        })
+    }
+
+    /// Returns `true` if the connection is established.
+    ///
+    /// # Errors
+    /// The reason why it failed.
+    fn is_connected(&self) -> io::Result<bool> {
+        let (error, peer) = match self {
+            Self::Tcp(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
+            Self::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
+        };
+        if let Some(error) = error {
+            return Err(error);
+        }
+        match peer {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => (&mut &*stream).read(bytes),
+            Self::Unix(stream) => (&mut &*stream).read(bytes),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => (&mut &*stream).write(bytes),
+            Self::Unix(stream) => (&mut &*stream).write(bytes),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+fn begin(file: &OwnedFd, address: &dyn SockaddrLike) -> io::Result<()> {
+    match connect(file.as_raw_fd(), address) {
+        Ok(()) | Err(Errno::EINPROGRESS | Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Wire {
     socket: Socket,
-    /// What came and was not taken yet.
+    turn: Rc<Turn>,
+    /// Bytes received and not taken yet.
     pub(crate) received: BytesMut,
-    /// What is to be sent.
+    /// Bytes to send.
     pub(crate) out: BytesMut,
 }
 
@@ -36,122 +123,209 @@ impl Wire {
     /// Connects.
     ///
     /// # Errors
-    /// Kind `connect` with what the system said.
-    pub(crate) async fn connect(location: &Location) -> Result<Self, Failed> {
-        let connected = match location {
-            Location::Tcp(address) => TcpStream::connect(address).await.map(|socket| {
-                // What is sent is whole; waiting for more of it would only delay it. A refusal costs time, not truth.
-                let _ = socket.set_nodelay(true);
-                Socket::Tcp(socket)
-            }),
-            Location::Unix(path) => UnixStream::connect(path).await.map(Socket::Unix),
-        };
-        let socket =
-            connected.map_err(|error| Failed::new(FailureKind::Connect, error.to_string()))?;
+    /// Kind `connect` with the system's message.
+    pub(crate) async fn connect(location: &Location, turn: &Rc<Turn>) -> Result<Self, Failed> {
+        let connected = Self::establish(location, turn).await;
+        connected.map_err(|error| Failed::new(FailureKind::Connect, error.to_string()))
+    }
+
+    async fn establish(location: &Location, turn: &Rc<Turn>) -> io::Result<Self> {
+        let socket = Socket::start(location)?;
+        // Edges of an earlier socket of this session say nothing of the new one.
+        turn.forget_edges();
+        turn.watch(socket.as_fd())?;
+        while !socket.is_connected()? {
+            turn.blocked_write();
+            turn.until_writable().await;
+        }
+        turn.allow_write();
         Ok(Self {
             socket,
+            turn: Rc::clone(turn),
             received: BytesMut::new(),
             out: BytesMut::new(),
         })
     }
 
-    /// Sends what is to be sent.
+    /// Sends the bytes of `out`.
+    ///
+    /// # Errors
+    /// The system's.
     pub(crate) async fn flush(&mut self, meter: &mut Meter) -> io::Result<()> {
-        match &mut self.socket {
-            Socket::Tcp(socket) => socket.write_all(&self.out).await,
-            Socket::Unix(socket) => socket.write_all(&self.out).await,
-        }?;
+        let mut sent = 0;
+        while sent < self.out.len() {
+            self.turn.until_writable().await;
+            let end = self.out.len().min(sent + TURN_BYTES);
+            match self.socket.write(&self.out[sent..end]) {
+                Ok(count) => {
+                    sent += count;
+                    self.turn.wrote(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.turn.blocked_write();
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
         meter.bytes_out += self.out.len() as u64;
         self.out.clear();
         Ok(())
     }
 
-    /// Sends what is to be sent as far as that goes at once, as the last thing.
-    pub(crate) fn say_now(&mut self) {
-        // Nobody is left to be told of a failure.
-        let _ = match &self.socket {
-            Socket::Tcp(socket) => socket.try_write(&self.out),
-            Socket::Unix(socket) => socket.try_write(&self.out),
-        };
+    /// Sends as much of `out` as the kernel takes at once, as the last bytes of a session that is given up.
+    pub(crate) fn send_now(&mut self) {
+        // The session is over; a failure changes nothing.
+        let _ = self.socket.write(&self.out);
     }
 
-    /// Waits for more of the answer.
+    /// Counts a message that was read; other sessions run in between if there are many.
+    pub(crate) async fn pace(&self) {
+        self.turn.pace().await;
+    }
+
+    /// Waits for more bytes of the answer.
     ///
     /// # Errors
-    /// The end of the connection among them.
+    /// The system's, and the end of the connection.
     pub(crate) async fn receive(&mut self, meter: &mut Meter) -> io::Result<()> {
-        self.received.reserve(READ_BYTES);
-        let count = match &mut self.socket {
-            Socket::Tcp(socket) => socket.read_buf(&mut self.received).await,
-            Socket::Unix(socket) => socket.read_buf(&mut self.received).await,
-        }?;
-        if count == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "closed by the server",
-            ));
+        loop {
+            self.turn.until_readable().await;
+            if let Some(count) = self.read()? {
+                if count == 0 {
+                    return Err(io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "closed by the server",
+                    ));
+                }
+                meter.first_byte_ns.get_or_insert_with(monotonic_ns);
+                meter.bytes_in += count as u64;
+                self.turn.arrived(count, meter.first_byte_ns);
+                return Ok(());
+            }
         }
-        meter.first_byte_ns.get_or_insert_with(monotonic_ns);
-        meter.bytes_in += count as u64;
-        Ok(())
     }
 
-    /// Whether the other side has closed. Bytes that it has sent are kept. The read stops after some of them, so that a server
-    /// cannot fill the memory of a session that asks for nothing.
+    /// Reads once; `None` if there is nothing to read yet.
+    fn read(&mut self) -> io::Result<Option<usize>> {
+        let mut buffer = self.turn.buffer();
+        match self.socket.read(&mut buffer) {
+            Ok(count) => {
+                self.received.extend_from_slice(&buffer[..count]);
+                self.turn.read(count, buffer.len());
+                Ok(Some(count))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.turn.blocked_read();
+                Ok(None)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns `true` if the other side has closed. Bytes that it has sent are kept. The read stops after some of them, so that a
+    /// server cannot fill the memory of a session that asks for nothing.
     pub(crate) fn is_closed(&mut self) -> bool {
-        while self.received.len() < UNASKED_BYTES {
-            self.received.reserve(READ_BYTES);
-            let read = match &self.socket {
-                Socket::Tcp(socket) => socket.try_read_buf(&mut self.received),
-                Socket::Unix(socket) => socket.try_read_buf(&mut self.received),
-            };
-            match read {
-                Ok(0) => return true,
+        while self.turn.is_readable() && self.received.len() < UNASKED_BYTES {
+            match self.read() {
+                Ok(Some(0)) | Err(_) => return true,
                 Ok(_) => {}
-                Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
             }
         }
         false
+    }
+
+    /// Gives memory back that only a large request or answer needed.
+    pub(crate) fn rest(&mut self) {
+        for buffer in [&mut self.received, &mut self.out] {
+            if buffer.is_empty() && buffer.capacity() > IDLE_BYTES {
+                *buffer = BytesMut::new();
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
     use std::net::TcpListener;
-    use std::time::Duration;
-
-    use tokio::runtime::Builder;
 
     use super::*;
+    use crate::testing::Loop;
 
-    #[test]
-    fn what_comes_unasked_fills_no_memory_and_is_there_to_be_read() {
+    fn connected() -> (Loop, Wire, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let location = Location::Tcp(listener.local_addr().expect("an address"));
-        let runtime = Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(async {
-            let mut wire = Wire::connect(&location).await.expect("a connection");
-            let (mut server, _) = listener.accept().expect("a client");
-            server.set_nonblocking(true).expect("a socket");
-            let mut said = 0;
-            for _ in 0..16 {
-                while let Ok(count) = server.write(&[b'x'; READ_BYTES]) {
-                    said += count;
-                }
-                // Lets the runtime hear of it.
-                tokio::time::sleep(Duration::from_millis(1)).await;
-                assert!(!wire.is_closed());
+        let around = Loop::new();
+        let (wire, _) = around.run(Wire::connect(&location, &around.turn));
+        let (server, _) = listener.accept().expect("a client");
+        (around, wire.expect("a connection"), server)
+    }
+
+    #[test]
+    fn what_comes_unasked_fills_no_memory_and_can_be_read_later() {
+        let (around, mut wire, mut server) = connected();
+        server.set_nonblocking(true).expect("a socket");
+        let mut said = 0;
+        for _ in 0..16 {
+            while let Ok(count) = server.write(&[b'x'; 16 * 1024]) {
+                said += count;
             }
-            assert!(said > 4 * UNASKED_BYTES, "{said}");
-            let kept = wire.received.len();
-            assert!((1..4 * UNASKED_BYTES).contains(&kept), "{kept}");
-            drop(server);
-            let meter = &mut Meter::default();
-            while wire.receive(meter).await.is_ok() {}
-            assert_eq!(wire.received.len(), said);
-            wire.received.clear();
-            assert!(wire.is_closed());
+            around.edges(1);
+            assert!(!wire.is_closed());
+        }
+        assert!(said > 4 * UNASKED_BYTES, "{said}");
+        let kept = wire.received.len();
+        assert!((1..4 * UNASKED_BYTES).contains(&kept), "{kept}");
+        drop(server);
+        let meter = &mut Meter::default();
+        while around.run(wire.receive(meter)).0.is_ok() {}
+        assert_eq!(wire.received.len(), said);
+        wire.received.clear();
+        assert!(wire.is_closed());
+    }
+
+    #[test]
+    fn a_large_answer_and_a_large_request_take_several_turns() {
+        let (around, mut wire, mut server) = connected();
+        let size = 8 * TURN_BYTES;
+        let peer = std::thread::spawn(move || {
+            let mut bytes = vec![0; size];
+            server.read_exact(&mut bytes).expect("a request");
+            server.write_all(&bytes).expect("a client");
+            bytes.iter().all(|byte| *byte == b'q')
         });
+        let meter = &mut Meter::default();
+        wire.out.resize(size, b'q');
+        let (sent, turns) = around.run(wire.flush(meter));
+        sent.expect("a request");
+        assert!(turns >= 8, "{turns}");
+        let answer = async {
+            while wire.received.len() < size {
+                wire.receive(meter).await.expect("an answer");
+            }
+        };
+        let ((), turns) = around.run(answer);
+        assert!(turns >= 8, "{turns}");
+        assert!(peer.join().expect("the server"));
+        assert_eq!(
+            (meter.bytes_out, meter.bytes_in),
+            (size as u64, size as u64)
+        );
+        wire.received.clear();
+        wire.rest();
+        assert_eq!(wire.received.capacity(), 0);
+    }
+
+    #[test]
+    fn a_port_without_a_server_refuses() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let location = Location::Tcp(listener.local_addr().expect("an address"));
+        drop(listener);
+        let around = Loop::new();
+        let (refused, _) = around.run(Wire::connect(&location, &around.turn));
+        let failed = refused.expect_err("no server");
+        assert_eq!(failed.kind, FailureKind::Connect);
+        assert!(failed.reason.contains("refused"), "{failed:?}");
     }
 }

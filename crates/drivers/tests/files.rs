@@ -3,10 +3,12 @@
 mod common;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use common::Folder;
+use common::{Folder, NoSockets};
 use towtank_drivers::{
     Answer, Call, Content, Digest, Done, Executor, FailureKind, FileAction, Operation, Orders,
     Server, Task,
@@ -16,6 +18,8 @@ use towtank_drivers::{
 struct Bench {
     executor: Executor,
     rung: Mutex<std::sync::mpsc::Receiver<()>>,
+    /// `true` if the calling thread made the last call.
+    was_at_once: bool,
 }
 
 const ACTIONS: [FileAction; 13] = [
@@ -36,6 +40,10 @@ const ACTIONS: [FileAction; 13] = [
 
 impl Bench {
     fn new(root: &Path, direct: bool) -> Self {
+        Self::keeping(root, direct, true)
+    }
+
+    fn keeping(root: &Path, direct: bool, keeps_content: bool) -> Self {
         let tasks: Vec<Task> = (0..)
             .zip(ACTIONS)
             .map(|(number, action)| Task {
@@ -43,7 +51,7 @@ impl Bench {
                 operation: Operation::File { action },
                 keeps_rows: true,
                 rows_bytes_at_most: 4096,
-                keeps_content: true,
+                keeps_content,
             })
             .collect();
         let server = Server::File {
@@ -52,25 +60,43 @@ impl Bench {
         };
         let (bell, rung) = channel();
         let wake = move || bell.send(()).expect("somebody who waits");
-        let executor = Executor::start(vec![Some((server, Vec::new()))], tasks.into(), wake);
+        let executor = Executor::new(
+            vec![Some((server, Vec::new()))],
+            tasks.into(),
+            NoSockets,
+            wake,
+        );
         Self {
-            executor: executor.expect("threads"),
+            executor,
             rung: Mutex::new(rung),
+            was_at_once: false,
         }
     }
 
     fn done(
-        &self,
+        &mut self,
         action: FileAction,
         path: &str,
         numbers: (Option<u64>, Option<u64>),
         to: Option<&str>,
     ) -> Done {
+        self.order(action, path, numbers, to);
+        self.take()
+    }
+
+    /// Orders a call, which may be made at once.
+    fn order(
+        &mut self,
+        action: FileAction,
+        path: &str,
+        numbers: (Option<u64>, Option<u64>),
+        to: Option<&str>,
+    ) {
         let bytes = |text: &str| Some(text.as_bytes().to_vec());
         let number = |number: Option<u64>| number.map(|number| number.to_string().into_bytes());
         let task = ACTIONS
             .iter()
-            .position(|one| *one == action)
+            .position(|known| *known == action)
             .expect("an action");
         let call = Call {
             generation: 1,
@@ -83,28 +109,36 @@ impl Bench {
                 to.and_then(bytes),
             ],
             left_ns: Arc::default(),
-            connect_timeout_ns: 1_000_000_000,
             timeout_ns: 1_000_000_000,
             is_single: false,
         };
         self.executor.order(0, 0, Orders::Call(call));
-        self.rung
-            .lock()
-            .expect("the bell")
-            .recv()
-            .expect("a result");
+        self.was_at_once = self.executor.is_busy();
+    }
+
+    /// Waits for the result of the call.
+    fn take(&mut self) -> Done {
+        if !self.was_at_once {
+            let rung = self.rung.lock().expect("the bell");
+            rung.recv().expect("a result");
+        }
         let mut all = Vec::new();
         self.executor.take(&mut all);
         all.pop().expect("one result")
     }
 
-    fn answer(&self, action: FileAction, path: &str, size: Option<u64>) -> Answer {
+    fn answer(&mut self, action: FileAction, path: &str, size: Option<u64>) -> Answer {
         let done = self.done(action, path, (None, size), None);
         done.result
             .unwrap_or_else(|failed| panic!("{action:?} {path}: {failed:?}"))
     }
 
-    fn refusal(&self, action: FileAction, path: &str, to: Option<&str>) -> (FailureKind, String) {
+    fn refusal(
+        &mut self,
+        action: FileAction,
+        path: &str,
+        to: Option<&str>,
+    ) -> (FailureKind, String) {
         let failed = self
             .done(action, path, (None, Some(1)), to)
             .result
@@ -116,7 +150,7 @@ impl Bench {
 #[test]
 fn files_are_made_written_read_renamed_and_taken_away() {
     let folder = Folder::new();
-    let bench = Bench::new(&folder.0, false);
+    let mut bench = Bench::new(&folder.0, false);
     bench.answer(FileAction::MakeFolder, "a", None);
     bench.answer(FileAction::Create, "a/one", None);
     assert_eq!(
@@ -164,7 +198,7 @@ fn nothing_outside_of_the_folder_is_reached() {
     std::fs::write(outside.0.join("secret"), "x").expect("a file");
     std::os::unix::fs::symlink(&outside.0, folder.0.join("link")).expect("a link");
     std::os::unix::fs::symlink(outside.0.join("secret"), folder.0.join("file")).expect("a link");
-    let bench = Bench::new(&folder.0, false);
+    let mut bench = Bench::new(&folder.0, false);
     let absolute = outside.0.join("secret");
     let absolute = absolute.to_str().expect("a path");
     for path in ["../x", "a/../../x", absolute] {
@@ -207,7 +241,7 @@ fn nothing_outside_of_the_folder_is_reached() {
 
 #[test]
 fn a_folder_that_is_not_there_is_a_failure_to_connect() {
-    let bench = Bench::new(Path::new("/no/such/folder"), false);
+    let mut bench = Bench::new(Path::new("/no/such/folder"), false);
     assert_eq!(
         bench.refusal(FileAction::Stat, "x", None).0,
         FailureKind::Connect
@@ -215,9 +249,84 @@ fn a_folder_that_is_not_there_is_a_failure_to_connect() {
 }
 
 #[test]
+fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
+    let folder = Folder::new();
+    let mut bench = Bench::keeping(&folder.0, false, false);
+    bench.answer(FileAction::Create, "one", None);
+    bench.answer(FileAction::Append, "one", Some(70_000));
+    // The thread that was lent for it returns the session a little after its answer.
+    let is_back = (0..1000).any(|_| {
+        bench.done(FileAction::Read, "one", (None, Some(1)), None);
+        bench.was_at_once
+    });
+    assert!(is_back);
+    // From and how much; how much there is then, and whether that is little enough.
+    for (from, size, found, is_little) in [
+        (Some(100), Some(4096), 4096, true),
+        (None, Some(65_536), 65_536, true),
+        (Some(69_000), Some(4096), 1000, true),
+        (Some(80_000), Some(1), 0, true),
+        (Some(69_000), None, 1000, true),
+        (None, Some(65_537), 65_537, false),
+        (None, None, 70_000, false),
+    ] {
+        let read = bench.done(FileAction::Read, "one", (from, size), None);
+        let case = format!("{from:?} {size:?}");
+        assert_eq!(read.result.expect(&case), Answer::default(), "{case}");
+        assert_eq!(read.meter.bytes_in, found, "{case}");
+        assert_eq!(read.meter.first_byte_ns.is_some(), found > 0, "{case}");
+        assert!(read.is_open && !read.is_held);
+        assert_eq!(bench.was_at_once, is_little, "{case}");
+    }
+    let refused = bench.refusal(FileAction::Read, "none", None);
+    assert_eq!(refused, (FailureKind::Refused, "ENOENT".to_owned()));
+    let refused = bench.refusal(FileAction::Read, "../one", None);
+    assert_eq!(refused.0, FailureKind::Internal);
+    // A file that is not open is opened below the folder, links left out.
+    bench.answer(FileAction::Close, "one", None);
+    std::os::unix::fs::symlink("one", folder.0.join("link")).expect("a link");
+    let read = bench.done(FileAction::Read, "one", (None, Some(10)), None);
+    assert_eq!(read.meter.bytes_in, 10);
+    let refused = bench.refusal(FileAction::Read, "link", None);
+    assert_eq!(refused, (FailureKind::Refused, "ELOOP".to_owned()));
+}
+
+/// A pipe waits for a writer when it is opened: in a lent thread, never in the one that orders the read.
+#[test]
+fn a_read_of_a_pipe_keeps_nobody_waiting_but_its_own_session() {
+    let folder = Folder::new();
+    let mut bench = Bench::keeping(&folder.0, false, false);
+    bench.answer(FileAction::Create, "one", None);
+    let pipe = folder.0.join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let has_ordered = Arc::new(AtomicBool::new(false));
+    let ordered = Arc::clone(&has_ordered);
+    let writer = std::thread::spawn(move || {
+        let waiting = (0..6_000).find(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            ordered.load(Ordering::SeqCst)
+        });
+        // Opened and closed: a pipe cannot be read at an offset, so its reader ends soon.
+        std::fs::File::options()
+            .write(true)
+            .open(pipe)
+            .expect("a reader");
+        waiting.is_some()
+    });
+    bench.order(FileAction::Read, "pipe", (None, Some(10)), None);
+    has_ordered.store(true, Ordering::SeqCst);
+    assert!(!bench.was_at_once);
+    bench.take();
+    assert!(
+        writer.join().expect("the writer"),
+        "the order returned before there was a writer"
+    );
+}
+
+#[test]
 fn direct_output_is_aligned() {
     let folder = Folder::new();
-    let bench = Bench::new(&folder.0, true);
+    let mut bench = Bench::new(&folder.0, true);
     let made = bench.done(FileAction::Create, "one", (None, None), None);
     if made.result.is_err() {
         // A file system without direct input and output, as tmpfs was.
@@ -234,23 +343,23 @@ fn direct_output_is_aligned() {
 #[test]
 fn what_is_put_is_there_whole_and_read_back_with_the_same_digest() {
     let folder = Folder::new();
-    let bench = Bench::new(&folder.0, false);
+    let mut bench = Bench::new(&folder.0, false);
     bench.answer(FileAction::MakeFolder, "a", None);
     let mut contents = Vec::new();
     // More than one block, no whole number of words, nothing.
     for (path, size) in [("a/one", 2_500_003), ("two", 13), ("a/one", 0)] {
         let put = bench.answer(FileAction::Put, path, Some(size));
         assert_eq!(put.affected, size);
-        let told = put.content.expect("a content");
+        let reported = put.content.expect("a content");
         let mut digest = Digest::default();
         digest.update(&std::fs::read(folder.0.join(path)).expect("a file"));
-        assert_eq!(told, Content::from(&digest));
-        assert_eq!(told.bytes, size);
+        assert_eq!(reported, Content::from(&digest));
+        assert_eq!(reported.bytes, size);
         assert_eq!(
             bench.answer(FileAction::Read, path, None).content,
-            Some(told.clone())
+            Some(reported.clone())
         );
-        contents.push(told.sha256);
+        contents.push(reported.sha256);
     }
     contents.sort();
     contents.dedup();
@@ -260,7 +369,7 @@ fn what_is_put_is_there_whole_and_read_back_with_the_same_digest() {
     for place in [folder.0.clone(), folder.0.join("a")] {
         let names = std::fs::read_dir(place).expect("a folder").flatten();
         let left: Vec<_> = names
-            .filter(|one| one.file_name().as_encoded_bytes().starts_with(b".put"))
+            .filter(|file| file.file_name().as_encoded_bytes().starts_with(b".put"))
             .collect();
         assert!(left.is_empty(), "{left:?}");
     }
@@ -269,14 +378,14 @@ fn what_is_put_is_there_whole_and_read_back_with_the_same_digest() {
 #[test]
 fn what_cannot_be_put_leaves_what_was_there_and_nothing_beside() {
     let folder = Folder::new();
-    let bench = Bench::new(&folder.0, false);
+    let mut bench = Bench::new(&folder.0, false);
     std::fs::create_dir_all(folder.0.join("full/inside")).expect("a folder");
     let refused = bench.refusal(FileAction::Put, "full", None);
     assert_eq!(refused, (FailureKind::Refused, "EISDIR".to_owned()));
     let names: Vec<_> = std::fs::read_dir(&folder.0).expect("a folder").collect();
     assert_eq!(names.len(), 1);
     let absent = bench.done(FileAction::Read, "none", (None, None), None);
-    assert!(absent.result.expect_err("no").tells_absence());
+    assert!(absent.result.expect_err("no").states_absence());
     let nowhere = bench.done(FileAction::Put, "none/one", (None, Some(1)), None);
     assert!(nowhere.result.is_err());
 }

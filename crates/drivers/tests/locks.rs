@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use common::Folder;
+use common::{Folder, NoSockets};
 use towtank_drivers::{Call, Done, Executor, Operation, Orders, Server, Task};
 
 const STATEMENTS: [&str; 2] = ["begin immediate", "commit"];
@@ -47,22 +47,26 @@ impl Bench {
         let wake = move || {
             let _ = bell.send(());
         };
-        let executor = Executor::start(vec![Some((server, Vec::new()))], tasks.into(), wake);
+        let executor = Executor::new(
+            vec![Some((server, Vec::new()))],
+            tasks.into(),
+            NoSockets,
+            wake,
+        );
         Self {
-            executor: executor.expect("threads"),
+            executor,
             rung,
             done: Vec::new(),
         }
     }
 
-    fn ask(&self, place: u32, task: u32) {
+    fn ask(&mut self, place: u32, task: u32) {
         let call = Call {
             generation: 1,
             task,
             location: 0,
             values: Vec::new(),
             left_ns: Arc::default(),
-            connect_timeout_ns: TIMEOUT_NS,
             timeout_ns: TIMEOUT_NS,
             is_single: false,
         };

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use towtank_caches::analysis::{Wish, analyse};
+use towtank_caches::analysis::{Settings, analyse};
 use towtank_caches::popularity::Popularity;
 use towtank_caches::sampling::Sampling;
 
@@ -21,12 +21,12 @@ const USAGE: &str = "usage: towtank-engine caches [FILE] [--entries N,N,...] [--
 const LIMITS_AT_MOST: usize = 10_000;
 /// Most keys of Zipf's law, as whole numbers are exact.
 const KEYS_AT_MOST: u64 = 1 << 53;
-/// Memory for exact distances where the system does not tell what is free. [byte]
+/// Memory for exact distances if the system does not report its free memory. [B]
 const MEMORY_UNKNOWN: usize = 1 << 30;
 
 #[derive(Default)]
 struct Arguments {
-    wish: Wish,
+    settings: Settings,
     rate: Option<f64>,
     samples: Option<usize>,
     zipf: Option<(u64, f64)>,
@@ -51,7 +51,7 @@ fn answer(arguments: &Arguments) -> Result<(Value, bool), String> {
     if let Some((keys, skew)) = arguments.zipf {
         let law = Popularity::zipf(keys, skew);
         let rows: Vec<Value> = arguments
-            .wish
+            .settings
             .entries
             .iter()
             .map(|&entries| json!({"entries": entries, "hit_ratio": law.hit_ratio(entries)}))
@@ -65,7 +65,7 @@ fn answer(arguments: &Arguments) -> Result<(Value, bool), String> {
         }
         None => Box::new(BufReader::with_capacity(1 << 18, io::stdin())),
     };
-    Ok(match analyse(source, &arguments.wish) {
+    Ok(match analyse(source, &arguments.settings) {
         Ok(answer) => (json!({ "answer": answer }), true),
         Err(faults) => (json!(faults), false),
     })
@@ -73,7 +73,7 @@ fn answer(arguments: &Arguments) -> Result<(Value, bool), String> {
 
 fn parse(arguments: &[String]) -> Result<Arguments, String> {
     let mut parsed = Arguments::default();
-    parsed.wish.memory_bytes = half_of_what_is_free();
+    parsed.settings.memory_bytes = half_of_what_is_free();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         if argument.starts_with("--") {
@@ -86,12 +86,12 @@ fn parse(arguments: &[String]) -> Result<Arguments, String> {
         }
     }
     if parsed.rate.is_some() || parsed.samples.is_some() {
-        parsed.wish.sampling = Some(Sampling {
+        parsed.settings.sampling = Some(Sampling {
             rate: parsed.rate.unwrap_or(1.0),
             keys_at_most: parsed.samples,
         });
     }
-    let (entries, bytes) = (parsed.wish.entries.len(), parsed.wish.bytes.len());
+    let (entries, bytes) = (parsed.settings.entries.len(), parsed.settings.bytes.len());
     if entries.max(1) * bytes.max(1) > LIMITS_AT_MOST {
         return Err(format!(
             "--entries and --bytes must make at most {LIMITS_AT_MOST} pairs, got {entries} times {bytes}"
@@ -108,7 +108,7 @@ fn set(parsed: &mut Arguments, option: &str, value: &str) -> Result<(), String> 
     let whole = |text: &str, least: u64| {
         text.parse::<u64>()
             .ok()
-            .filter(|&one| one >= least && one <= KEYS_AT_MOST)
+            .filter(|&count| count >= least && count <= KEYS_AT_MOST)
     };
     let count = |least: u64| {
         whole(value, least).ok_or_else(|| wrong(&format!("a whole number from {least} to 2^53")))
@@ -118,11 +118,11 @@ fn set(parsed: &mut Arguments, option: &str, value: &str) -> Result<(), String> 
         parts.ok_or_else(|| wrong("whole numbers, separated by commas"))
     };
     match option {
-        "--entries" => parsed.wish.entries = list(1)?,
-        "--bytes" => parsed.wish.bytes = list(0)?,
-        "--metadata-bytes" => parsed.wish.metadata_bytes = count(0)?,
-        "--warm-up" => parsed.wish.warm_up = count(0)?,
-        "--memory" => parsed.wish.memory_bytes = count(1)? as usize,
+        "--entries" => parsed.settings.entries = list(1)?,
+        "--bytes" => parsed.settings.bytes = list(0)?,
+        "--metadata-bytes" => parsed.settings.metadata_bytes = count(0)?,
+        "--warm-up" => parsed.settings.warm_up = count(0)?,
+        "--memory" => parsed.settings.memory_bytes = count(1)? as usize,
         "--samples" => parsed.samples = Some(count(8)? as usize),
         "--shards" => {
             let rate = value

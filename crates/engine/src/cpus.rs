@@ -7,7 +7,7 @@ use nix::unistd::Pid;
 /// Reads a list of CPU numbers and ranges.
 ///
 /// # Errors
-/// A text that says what the list must be.
+/// A text that states the form of the list.
 pub fn parse(text: &str) -> Result<Vec<usize>, String> {
     let fault = || format!("must be CPU numbers and ranges like 0,2-3. Got {text:?} instead.");
     let number = |digits: &str| {
@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// Pins the calling thread, and what it starts from now on, to some CPUs.
+/// Pins the calling thread, and all threads and processes that it starts later, to some CPUs.
 ///
 /// # Errors
 /// A text with the reason, when the machine has none of them or does not allow it.

@@ -1,8 +1,8 @@
-//! `towtank-engine guard`: runs a command and makes sure that nothing of it stays behind.
+//! `towtank-engine guard`: runs a command and leaves nothing of it behind.
 //!
 //! The guard is the reaper of all descendants of the command, also of those that detached themselves. It ends all of
-//! them when its standard input ends or its parent dies (the conductor is gone), and when the command itself exits.
-//! It runs in a session of its own: Ctrl-C is for the conductor, which then closes things in order.
+//! them when its standard input ends or its parent dies (the conductor is gone), and when the command itself exits. It
+//! runs in a session of its own: Ctrl-C is for the conductor, which then closes things in order.
 
 mod descendants;
 mod options;
@@ -33,11 +33,11 @@ const FORWARDED: [Signal; 6] = [
     Signal::SIGUSR1,
     Signal::SIGUSR2,
 ];
-/// How often the descendants are looked for while they end.
+/// Interval between looks for descendants while they end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// A process that the kernel does not let go for so long after `SIGKILL` (a dead disk, say) is left to it, and named.
 const KILLED_AT_LATEST: Duration = Duration::from_secs(30);
-/// How often the parent is looked at where the kernel cannot tell of its death.
+/// Interval between checks of the parent if the kernel cannot report its death. [ms]
 const LOOK_AT_PARENT_EVERY: u16 = 500;
 
 /// Runs the subcommand; the exit status is that of the command, 128 + n if signal n ended it.
@@ -81,7 +81,7 @@ impl From<Errno> for Fault {
     }
 }
 
-/// What woke the guard.
+/// Event that woke the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     /// The conductor is gone or lets go: end everything.
@@ -104,7 +104,7 @@ struct Guard {
 
 impl Guard {
     fn start(options: &Options) -> Result<Self, Fault> {
-        // Before anything else: a parent that dies from here on is noticed.
+        // First of all: from here on the death of the parent is noticed.
         let parent = getppid();
         let parent_death = processes::death_of(parent);
         // Fails for the leader of a process group, as when a shell starts the guard; see `forward`.
@@ -133,7 +133,7 @@ impl Guard {
         })
     }
 
-    /// Waits for the end of the command or of the conductor, ends what is left, and says the exit status.
+    /// Waits for the end of the command or of the conductor, ends the remaining processes, and returns the exit status.
     fn watch(&mut self) -> u8 {
         loop {
             match self.wait(None) {
@@ -217,7 +217,7 @@ impl Guard {
         status
     }
 
-    /// Ends all descendants: `SIGTERM`, and `SIGKILL` to what is left after the grace time.
+    /// Ends all descendants: `SIGTERM`, and `SIGKILL` to the remaining ones after the grace time.
     fn end_all(&mut self) {
         let started = Instant::now();
         let mut asked = Descendants::default();
@@ -229,13 +229,13 @@ impl Guard {
             let left = Descendants::of_this_process();
             let waited = started.elapsed();
             if waited >= self.grace + KILLED_AT_LATEST {
-                eprintln!("guard: the kernel does not let go of {left}");
+                eprintln!("guard: the kernel does not end {left}");
                 return;
             }
             if waited >= self.grace {
                 left.kill();
             } else {
-                // Each is asked once, also those that came while others were ending.
+                // Each process is asked once, also those that appear while others end.
                 left.ask_to_end(&asked);
                 asked = left;
             }

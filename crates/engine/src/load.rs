@@ -1,5 +1,5 @@
-//! `towtank-engine load PLAN [--live] [--until-stdin-closes | --control]`: drives what a plan says.
-//! `towtank-engine load --check`: checks plans from standard input without driving them.
+//! `towtank-engine load PLAN [--live] [--until-stdin-closes | --control]`: drives the load of a plan. `towtank-engine
+//! load --check`: checks plans from standard input without driving them.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
 /// Reads a plan from each line, and writes a line with its faults for each: `{"faults": [{"place", "message"}]}`.
 fn check(plans: impl BufRead, mut out: impl Write) -> ExitCode {
     for line in plans.lines() {
-        let told = line.and_then(|text| {
+        let written = line.and_then(|text| {
             let faults = plan::read_text(&text).and_then(Prepared::new).err();
             let faults: Vec<_> = faults
                 .unwrap_or_default()
@@ -67,7 +67,7 @@ fn check(plans: impl BufRead, mut out: impl Write) -> ExitCode {
                 .collect();
             writeln!(out, "{}", json!({"faults": faults}))
         });
-        if let Err(error) = told {
+        if let Err(error) = written {
             eprintln!("towtank-engine load: {error}");
             return ExitCode::from(DISK);
         }

@@ -1,4 +1,4 @@
-//! What `solve` and `simulate` have in common: options and one file on the command line, models as JSON.
+//! Common parts of `solve` and `simulate`: options and one file on the command line, models as JSON.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use serde_json::Value;
 use towtank_queueing::model::{Fault, Model};
 
-/// Exit status where the model or the command line is wrong.
+/// Exit status if the model or the command line is wrong.
 pub const WRONG: u8 = 2;
 
-/// Takes options from a command line: those of `flags` have no value, and `set` is given the empty text for them.
+/// Takes options from a command line: those of `flags` have no value, and `set` gets the empty text for them.
 ///
 /// # Errors
 ///
-/// With what is wrong with the first option that is: it lacks its value, or `set` refuses it; or with a second file.
+/// The fault of the first wrong option: it lacks its value, or `set` refuses it; or a second file.
 pub fn options(
     arguments: &[String],
     flags: &[&str],
@@ -41,7 +41,7 @@ pub fn options(
 ///
 /// # Errors
 ///
-/// Where it cannot be read or is no JSON.
+/// If it cannot be read or is not JSON.
 pub fn read(path: Option<&str>) -> Result<Value, String> {
     let text = if let Some(path) = path {
         std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?
@@ -55,17 +55,17 @@ pub fn read(path: Option<&str>) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("the model must be JSON, got: {error}"))
 }
 
-/// One model.
+/// Reads one model.
 ///
 /// # Errors
 ///
-/// Where the JSON is no model.
+/// If the JSON is no model.
 pub fn model(input: Value) -> Result<Model, Vec<Fault>> {
     serde_json::from_value(input)
         .map_err(|error| vec![Fault::new(&[], format!("must be a model, got: {error}"))])
 }
 
-/// Says what is wrong with a command line, and how it is used.
+/// Prints the fault of a command line, and its usage.
 pub fn refuse(command: &str, message: &str, usage: &str) -> ExitCode {
     eprintln!("towtank-engine {command}: {message}\nusage: towtank-engine {command} {usage}");
     ExitCode::from(WRONG)
@@ -76,9 +76,9 @@ mod tests {
     use super::*;
 
     /// The file, and options with their values.
-    type Given = (Option<String>, Vec<(String, String)>);
+    type ParsedOptions = (Option<String>, Vec<(String, String)>);
 
-    fn given(words: &[&str]) -> Result<Given, String> {
+    fn given(words: &[&str]) -> Result<ParsedOptions, String> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         let mut seen = Vec::new();
         let path = options(&words, &["--flag"], |option, value| {

@@ -1,8 +1,9 @@
 //! `towtank-engine null-server`: answers every request at once with the same bytes.
 //!
-//! It is what a generator is calibrated against, since nothing is faster than doing nothing; and, by its options, a
-//! server with a known delay, one that stalls, and one that breaks the protocol in every way a client must survive. With
-//! several threads and ports it holds a million connections: each thread has open files of its own.
+//! It calibrates generators, since no real server is faster than one that does nothing; and, by its options, it is a
+//! server with a known delay or a known demand for CPU time, one that stalls, and one that breaks the protocol in every
+//! way that a client must survive. With several threads and ports it holds a million connections: each thread has open
+//! files of its own.
 
 mod answering;
 mod bomb;
@@ -13,6 +14,7 @@ mod misbehaving;
 mod options;
 mod requests;
 mod schedule;
+mod work;
 
 use std::io;
 use std::net::TcpListener;
@@ -33,7 +35,7 @@ use answering::{Answer, Worker};
 use log::Log;
 use options::{Kind, Options};
 
-/// Runs the subcommand until `SIGTERM`, `SIGINT` or, if so asked, the end of standard input.
+/// Runs the subcommand until `SIGTERM`, `SIGINT` or, with that option, the end of standard input.
 pub fn run(arguments: &[String]) -> ExitCode {
     let options = match Options::parse(arguments) {
         Ok(options) => options,
@@ -112,11 +114,13 @@ fn start_workers(
     (0..options.threads)
         .map(|number| {
             let schedule = options.schedule(started_ns);
+            let work = options.work(number);
             let stop = Arc::clone(stop);
             let mut worker = Worker::new(
                 listening::of_thread(listeners, number, options.threads)?,
                 Arc::clone(&answer),
                 schedule,
+                work,
                 log.cloned(),
                 options.http2,
                 stop,
@@ -151,7 +155,7 @@ fn wait_for_the_end(signals: &SignalFd, until_stdin_closes: bool) -> io::Result<
         if has_news(&watched[0]) {
             return Ok(());
         }
-        // What is written to us says nothing; a stream that cannot be read is at its end.
+        // Bytes written to the null server are ignored; a stream that cannot be read is at its end.
         if watched.get(1).is_some_and(has_news)
             && !matches!(read(stdin.as_fd(), &mut [0; 4096]), Ok(1..))
         {

@@ -1,7 +1,8 @@
-//! `towtank-engine peer --listen ADDRESS [--take BYTES] [--give BYTES]`: the other end of calls over TCP or a Unix socket.
+//! `towtank-engine peer --listen ADDRESS [--take BYTES] [--give BYTES]`: the other end of calls over TCP or a Unix
+//! socket.
 //!
-//! Of every `take` bytes that came it says that they were an exchange and answers with `give` bytes; each connection has a
-//! thread of its own. It does nothing else, so that what it costs is what the kernel costs.
+//! It takes every `take` bytes as an exchange and answers with `give` bytes; each connection has a thread of its own.
+//! It does nothing else, so that its cost is that of the kernel.
 
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
@@ -86,7 +87,7 @@ fn listen(options: &Options) -> io::Result<()> {
     let listener = TcpListener::bind(&options.listen)?;
     println!("listening on {}", listener.local_addr()?);
     for stream in listener.incoming() {
-        // One that is gone before it was taken is no reason to end.
+        // A client that left before it was accepted is no reason to end.
         let Ok(stream) = stream else { continue };
         // Answers are whole; waiting for more of them would only delay them.
         let _ = stream.set_nodelay(true);
@@ -98,7 +99,7 @@ fn listen(options: &Options) -> io::Result<()> {
 fn attend(mut stream: impl Read + Write + Send + 'static, options: &Options) {
     let (take, give) = (options.take, options.give);
     let thread = std::thread::Builder::new().stack_size(256 * 1024);
-    // Where the system gives no thread the connection is closed, which its other end sees.
+    // If the system gives no thread, the connection is closed, which its other end sees.
     let _ = thread.spawn(move || exchange(&mut stream, take, give));
 }
 

@@ -15,7 +15,7 @@ Lines on standard input change what is watched: `group NAME PID`, `drop NAME`.";
 const SHORTEST_INTERVAL_S: f64 = 0.01;
 const LONGEST_S: f64 = 1e9;
 
-/// Runs the subcommand: 0 when it has ended as asked, 1 when the stream cannot be written, 2 for a wrong command line.
+/// Runs the subcommand: 0 if it ended by an order, 1 if the stream cannot be written, 2 for a wrong command line.
 #[must_use]
 pub fn main(arguments: &[String]) -> ExitCode {
     if arguments
@@ -49,7 +49,7 @@ fn open(out: &str) -> io::Result<Box<dyn Write>> {
     if out == "-" {
         return Ok(Box::new(io::stdout()));
     }
-    // A stream that is there already is gone on with: what was recorded is never lost.
+    // An existing stream is continued: recorded samples are never lost.
     Ok(Box::new(
         OpenOptions::new().create(true).append(true).open(out)?,
     ))

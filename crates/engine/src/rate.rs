@@ -39,7 +39,8 @@ pub fn main(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Whoever started this process has the folder and removes it, so that leaving at once leaves nothing behind.
+/// Exits at the end of input. The parent of this process owns the folder and removes it, so that leaving at once leaves
+/// nothing behind.
 fn leave_when_input_ends() {
     std::thread::spawn(|| {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
@@ -83,11 +84,14 @@ fn set(settings: &mut Settings, option: &str, value: Option<&String>) -> Result<
     match option {
         "--folder" => settings.folder = PathBuf::from(value),
         "--rounds" => {
-            let number = value.parse().ok().filter(|one| ROUNDS.contains(one));
+            let number = value.parse().ok().filter(|rounds| ROUNDS.contains(rounds));
             settings.rounds = number.ok_or_else(|| wrong(format!("from {ROUNDS:?}")))?;
         }
         "--turn" => {
-            let seconds = value.parse().ok().filter(|one| TURN_S.contains(one));
+            let seconds = value
+                .parse()
+                .ok()
+                .filter(|seconds| TURN_S.contains(seconds));
             settings.turn_s = seconds.ok_or_else(|| wrong(format!("from {TURN_S:?} seconds")))?;
         }
         "--kernels" => {
@@ -115,7 +119,10 @@ mod tests {
     use super::*;
 
     fn faults(arguments: &[&str]) -> Vec<String> {
-        let arguments: Vec<String> = arguments.iter().map(|&one| one.to_owned()).collect();
+        let arguments: Vec<String> = arguments
+            .iter()
+            .map(|&argument| argument.to_owned())
+            .collect();
         parse(&arguments).expect_err("faults")
     }
 

@@ -68,7 +68,7 @@ fn all(input: Value) -> Result<Vec<Model>, Vec<Refused>> {
             .collect()
     };
     let read = list.into_iter().enumerate();
-    read.map(|(place, one)| models::model(one).map_err(|faults| of(place, faults)))
+    read.map(|(place, document)| models::model(document).map_err(|faults| of(place, faults)))
         .collect()
 }
 
@@ -78,7 +78,7 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
         value
             .parse()
             .ok()
-            .filter(|&one| right(one))
+            .filter(|&value| right(value))
             .ok_or_else(|| wrong(what))
     };
     let count = |least: u64| {
@@ -86,20 +86,22 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
         value
             .parse::<u64>()
             .ok()
-            .filter(|&one| one >= least)
+            .filter(|&count| count >= least)
             .ok_or_else(|| wrong(&what))
     };
     match option {
         "--precision" => {
-            settings.precision = number("a number above 0", |one| one > 0.0 && one.is_finite())?;
+            settings.precision =
+                number("a number above 0", |value| value > 0.0 && value.is_finite())?;
         }
         "--confidence" => {
-            settings.confidence =
-                number("a number above 0 and below 1", |one| one > 0.0 && one < 1.0)?;
+            settings.confidence = number("a number above 0 and below 1", |value| {
+                value > 0.0 && value < 1.0
+            })?;
         }
         "--time" => {
-            let seconds = number("a number above 0, at most a million", |one| {
-                one > 0.0 && one <= 1e6
+            let seconds = number("a number above 0, at most a million", |value| {
+                value > 0.0 && value <= 1e6
             })?;
             settings.time_at_most = Some(Duration::from_secs_f64(seconds));
         }

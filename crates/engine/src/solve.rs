@@ -16,10 +16,10 @@ use crate::models::{self, WRONG};
 
 const USAGE: &str = "[FILE] [--method auto|exact|bard-schweitzer|linearizer | --check]";
 
-/// What to do with each model.
+/// Task for each model.
 #[derive(Clone, Copy)]
 enum Task {
-    /// Only tell its faults.
+    /// Only report its faults.
     Check,
     Solve(Method),
 }
@@ -56,7 +56,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     ExitCode::from(if right { 0 } else { WRONG })
 }
 
-/// What came of one model.
+/// Result of one model.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {

@@ -15,7 +15,7 @@ fn run(arguments: &[&str], input: &str) -> Output {
         .spawn()
         .expect("the engine starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // Who is refused for its options does not read.
+    // A process that is refused for its options does not read.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     child.wait_with_output().expect("it ends")
@@ -62,16 +62,16 @@ fn a_stream_and_a_file_have_the_same_answer() {
 fn faults_are_told_with_status_2() {
     let output = run(&[], "key,bytes\na,x\n,1\n");
     assert_eq!(output.status.code(), Some(2));
-    let told = document(&output);
-    assert_eq!(told["more"], 0);
-    let places: Vec<(u64, u64)> = told["faults"]
+    let report = document(&output);
+    assert_eq!(report["more"], 0);
+    let places: Vec<(u64, u64)> = report["faults"]
         .as_array()
         .expect("a list")
         .iter()
-        .map(|one| {
+        .map(|point| {
             (
-                one["line"].as_u64().unwrap(),
-                one["column"].as_u64().unwrap(),
+                point["line"].as_u64().unwrap(),
+                point["column"].as_u64().unwrap(),
             )
         })
         .collect();
@@ -94,12 +94,12 @@ fn options_that_are_wrong_are_told() {
         (&["a.csv", "b.csv"], "only one trace"),
         (&["/nonexistent.csv"], "/nonexistent.csv"),
     ];
-    for (arguments, told) in cases {
+    for (arguments, expected) in cases {
         let output = run(arguments, "");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty());
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(errors.contains(told), "{arguments:?}: {errors}");
+        assert!(errors.contains(expected), "{arguments:?}: {errors}");
     }
     let many: Vec<String> = (1..=200).map(|size| size.to_string()).collect();
     let many = many.join(",");

@@ -239,7 +239,7 @@ fn children_that_come_during_the_grace_time_are_ended_too() {
 fn nothing_outlives_a_parent_that_is_killed() {
     for (test, option) in [(6, "--stdin-watch"), (7, "--no-stdin-watch")] {
         let mark = Mark::new(test);
-        // The guard's input is a pipe that the test holds open: only the death of the parent tells.
+        // The guard's input is a pipe that the test holds open: only the death of the parent ends it.
         let script = format!(
             "{ENGINE} guard {option} -- sh -c '(setsid sleep {0} &); sleep {0}' <&3 & wait",
             mark.0

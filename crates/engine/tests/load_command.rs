@@ -170,15 +170,15 @@ fn identity_holds(engine: &Value) -> bool {
 #[test]
 fn a_run_ends_with_results_and_status_0() {
     let folder = Folder::new();
-    let path = plan(server(true), &folder, 0.3);
+    let path = plan(server(true), &folder, 2.0);
     let mut engine = start(&[path.to_str().expect("a path")]);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
-    let told = folder.engine_json();
-    assert_eq!(told["reason"], "finished");
-    assert!(identity_holds(&told));
-    assert!(told["totals"]["ok"].as_u64() >= Some(4));
-    assert!(told["generator"]["cpu_s"].as_f64() > Some(0.0));
-    assert!(told["generator"]["peak_rss_bytes"].as_u64() > Some(100_000));
+    let summary = folder.engine_json();
+    assert_eq!(summary["reason"], "finished");
+    assert!(identity_holds(&summary));
+    assert!(summary["totals"]["ok"].as_u64() >= Some(4));
+    assert!(summary["generator"]["cpu_s"].as_f64() > Some(0.0));
+    assert!(summary["generator"]["peak_rss_bytes"].as_u64() > Some(100_000));
 }
 
 #[test]
@@ -192,17 +192,20 @@ fn a_wrong_plan_is_status_2_and_a_line_for_each_fault() {
     std::fs::write(&path, wrong).expect("written");
     let mut engine = start(&[path.to_str().expect("a path")]);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(2));
-    let mut told = String::new();
+    let mut printed = String::new();
     engine
         .0
         .stderr
         .take()
         .expect("faults")
-        .read_to_string(&mut told)
+        .read_to_string(&mut printed)
         .expect("text");
-    let lines: Vec<_> = told.lines().collect();
-    assert_eq!(lines.len(), 2, "{told}");
-    assert!(lines[0].contains("plan.json: threads: must be"), "{told}");
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines.len(), 2, "{printed}");
+    assert!(
+        lines[0].contains("plan.json: threads: must be"),
+        "{printed}"
+    );
     assert!(!folder.0.join("out").exists());
 }
 
@@ -232,10 +235,10 @@ fn a_signal_ends_the_run_with_whole_results() {
         let frames = await_work(&mut engine);
         signal(&engine, name);
         assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
-        let told = folder.engine_json();
-        assert_eq!(told["reason"], "stopped");
-        assert!(identity_holds(&told));
-        assert_eq!(told["totals"]["in_flight"], 0);
+        let summary = folder.engine_json();
+        assert_eq!(summary["reason"], "stopped");
+        assert!(identity_holds(&summary));
+        assert_eq!(summary["totals"]["in_flight"], 0);
         assert_eq!(frames[0]["k"], "stage");
         let keys = [
             "t_s",
@@ -265,9 +268,9 @@ fn a_second_signal_leaves_at_once_with_what_is_there() {
     signal(&engine, "TERM");
     signal(&engine, "INT");
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
-    let told = folder.engine_json();
-    assert_eq!(told["totals"]["in_flight"], 4);
-    assert!(identity_holds(&told));
+    let summary = folder.engine_json();
+    assert_eq!(summary["totals"]["in_flight"], 4);
+    assert!(identity_holds(&summary));
 }
 
 #[test]
@@ -293,15 +296,18 @@ fn a_full_disk_is_status_74_and_a_message() {
     std::fs::write(folder.0.join("out"), "").expect("written");
     let mut engine = start(&[path.to_str().expect("a path")]);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(74));
-    let mut told = String::new();
+    let mut printed = String::new();
     engine
         .0
         .stderr
         .take()
         .expect("a message")
-        .read_to_string(&mut told)
+        .read_to_string(&mut printed)
         .expect("text");
-    assert!(told.contains("the results cannot be written"), "{told}");
+    assert!(
+        printed.contains("the results cannot be written"),
+        "{printed}"
+    );
 }
 
 /// A plan of the small one, with so many users.
@@ -351,27 +357,32 @@ fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, open)
 }
 
+/// Waits for an engine at work until the server has met all users.
+fn await_all(engine: &mut Engine, are_there: impl Fn() -> bool) {
+    while !are_there() {
+        assert!(engine.0.try_wait().expect("a state").is_none(), "ended");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
     let folder = Folder::new();
     let (address, open) = counting_server();
     let path = crowd(address, &folder, 300, 600.0);
     let mut engine = start_limited(200, &path);
-    while open.load(Ordering::SeqCst) < 300 {
-        assert!(engine.0.try_wait().expect("a state").is_none(), "ended");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    await_all(&mut engine, || open.load(Ordering::SeqCst) >= 300);
     signal(&engine, "TERM");
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
-    let told = folder.engine_json();
+    let summary = folder.engine_json();
     // 300 users, 64 files to spare and a bell are more than 200 files, and so are 150, 64 and 2; 100, 64 and 3 are not.
-    assert_eq!(told["threads"], 3);
+    assert_eq!(summary["threads"], 3);
     let files = json!({"limit": 200, "tables": 3, "connections_at_most": 300});
-    assert_eq!(told["open_files"], files);
-    assert!(told["cores"].as_u64() <= Some(3));
-    assert_eq!(told["connect_failures"], json!({}));
-    assert_eq!(told["totals"]["failed"], json!({}));
-    assert!(identity_holds(&told));
+    assert_eq!(summary["open_files"], files);
+    assert!(summary["cores"].as_u64() <= Some(3));
+    assert_eq!(summary["connect_failures"], json!({}));
+    assert_eq!(summary["totals"]["failed"], json!({}));
+    assert!(identity_holds(&summary));
     assert!(folder.0.join("out/worker-02.0000.ndjson").exists());
 }
 
@@ -380,9 +391,9 @@ fn the_same_users_do_the_same_whatever_holds_their_connections() {
     let paths = |open_files: usize| {
         let folder = Folder::new();
         let (address, seen) = recording_server();
-        let path = crowd(address, &folder, 150, 1.0);
+        let path = crowd(address, &folder, 150, 600.0);
         let text = std::fs::read_to_string(&path).expect("the plan");
-        // Each user makes one request of its own and is done.
+        // Each user makes one request of its own and rests until the end.
         let mut plan: Value = serde_json::from_str(&text).expect("JSON");
         plan["groups"][0]["think"]["mean_s"] = json!(600.0);
         plan["transactions"][0]["ops"][0]["path"] = json!([
@@ -390,6 +401,10 @@ fn the_same_users_do_the_same_whatever_holds_their_connections() {
         ]);
         std::fs::write(&path, plan.to_string()).expect("written");
         let mut engine = start_limited(open_files, &path);
+        await_all(&mut engine, || {
+            seen.lock().expect("the requests").len() >= 150
+        });
+        signal(&engine, "TERM");
         assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
         let tables = folder.engine_json()["open_files"]["tables"].as_u64();
         let mut seen = seen.lock().expect("the requests").clone();
@@ -433,15 +448,15 @@ fn more_connections_than_ports_is_told_before_the_run_with_what_to_do() {
     let path = crowd(server(true), &folder, 70_000, 1.0);
     let mut engine = start(&[path.to_str().expect("a path")]);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(2));
-    let mut told = String::new();
+    let mut printed = String::new();
     let mut errors = engine.0.stderr.take().expect("faults");
-    errors.read_to_string(&mut told).expect("text");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    errors.read_to_string(&mut printed).expect("text");
+    assert_eq!(printed.lines().count(), 1, "{printed}");
     assert!(
-        told.contains("load.users_at_most: must leave a port"),
-        "{told}"
+        printed.contains("load.users_at_most: must leave a port"),
+        "{printed}"
     );
-    assert!(told.contains("connections.sources"), "{told}");
+    assert!(printed.contains("connections.sources"), "{printed}");
     assert!(!folder.0.join("out").exists());
 }
 
@@ -451,8 +466,11 @@ fn what_no_number_of_threads_can_hold_is_told_before_the_run() {
     let path = crowd(server(true), &folder, 20_000, 1.0);
     let mut engine = start_limited(80, &path);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(2));
-    let mut told = String::new();
+    let mut printed = String::new();
     let mut errors = engine.0.stderr.take().expect("faults");
-    errors.read_to_string(&mut told).expect("text");
-    assert!(told.contains("80 open files each (ulimit -Hn)"), "{told}");
+    errors.read_to_string(&mut printed).expect("text");
+    assert!(
+        printed.contains("80 open files each (ulimit -Hn)"),
+        "{printed}"
+    );
 }

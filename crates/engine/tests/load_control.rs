@@ -1,4 +1,4 @@
-//! The subcommand `load` told by commands on standard input while it runs.
+//! The subcommand `load`, controlled by commands on standard input while it runs.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -34,8 +34,8 @@ struct Session {
     folder: PathBuf,
     engine: Running,
     input: Option<ChildStdin>,
-    told: Receiver<Value>,
-    _server: (Running, ChildStdin),
+    replies: Receiver<Value>,
+    server: (Running, ChildStdin),
 }
 
 impl Drop for Session {
@@ -64,11 +64,11 @@ impl Session {
         std::fs::write(&path, plan.to_string()).expect("a plan");
         let path = path.to_str().expect("a path");
         let (engine, input, output) = engine(&["load", path, "--live", "--control"]);
-        let (tell, told) = channel();
+        let (send, replies) = channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 let value = serde_json::from_str(&line).expect("JSON");
-                if tell.send(value).is_err() {
+                if send.send(value).is_err() {
                     return;
                 }
             }
@@ -77,20 +77,20 @@ impl Session {
             folder,
             engine,
             input: Some(input),
-            told,
-            _server: (server, server_input),
+            replies,
+            server: (server, server_input),
         }
     }
 
-    fn tell(&mut self, line: &str) {
+    fn send(&mut self, line: &str) {
         let input = self.input.as_mut().expect("an open input");
-        writeln!(input, "{line}").expect("told");
+        writeln!(input, "{line}").expect("a command");
     }
 
     /// The next line that is wanted.
     fn await_line(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let line = self.told.recv_timeout(PATIENCE).expect("a line");
+            let line = self.replies.recv_timeout(PATIENCE).expect("a line");
             if wanted(&line) {
                 return line;
             }
@@ -105,9 +105,9 @@ impl Session {
         self.await_line(|line| line["k"] == "stage" && line["index"] == index)
     }
 
-    /// What `next` or `append` is refused for.
+    /// Returns the reason for which `next` or `append` is refused.
     fn refused(&mut self, line: &str) -> String {
-        self.tell(line);
+        self.send(line);
         let answer = self.await_kind("refused");
         answer["why"].as_str().expect("a reason").to_owned()
     }
@@ -147,8 +147,8 @@ fn seconds(value: &Value) -> f64 {
 }
 
 impl Written {
-    /// What must hold for every run: the identities, intervals without gap or overlap that keep within their stage, and
-    /// segments that all end up with the stages of `engine.json`.
+    /// Checks the invariants of every run: the identities, intervals without gap or overlap that keep within their
+    /// stage, and segments that all end with the stages of `engine.json`.
     fn check(&self) {
         let holds = json!({"offered_holds": true, "started_holds": true});
         assert_eq!(self.engine["identity"], holds);
@@ -175,12 +175,12 @@ impl Written {
     /// Names of the stages with their actual lengths. [s]
     fn lengths(&self) -> Vec<(String, f64)> {
         let stages = self.engine["stages"].as_array().expect("stages").iter();
-        let length = |one: &Value| seconds(&one["end_s"]) - seconds(&one["start_s"]);
+        let length = |stage: &Value| seconds(&stage["end_s"]) - seconds(&stage["start_s"]);
         stages
-            .map(|one| {
+            .map(|stage| {
                 (
-                    one["name"].as_str().expect("a name").to_owned(),
-                    length(one),
+                    stage["name"].as_str().expect("a name").to_owned(),
+                    length(stage),
                 )
             })
             .collect()
@@ -209,7 +209,7 @@ fn closed(stages: &[Value]) -> Value {
     json!({"kind": "closed", "users_at_most": 8, "stages": stages})
 }
 
-/// A settle stage of ten minutes, told to end, before a steady one.
+/// A settle stage of ten minutes, to be ended by a command, before a steady one.
 fn settling() -> Value {
     closed(&[
         stage("up", "ramp_up", 0.0, 4),
@@ -222,17 +222,17 @@ fn settling() -> Value {
 fn a_stage_that_is_told_ends_in_all_threads_at_one_instant() {
     for threads in [1, 3] {
         let mut session = Session::start(&settling(), threads, &[]);
-        let told = session.await_stage(1);
+        let stage = session.await_stage(1);
         assert_eq!(
-            (&told["name"], &told["end_s"]),
+            (&stage["name"], &stage["end_s"]),
             (&json!("settle"), &json!(600.0))
         );
         let frame = session.await_line(|line| line["k"] == "live" && line["users"] == 4);
         assert_eq!(frame["stage_index"], 1);
         assert!(frame["transactions"].as_u64() > Some(0));
         assert!(frame["in_flight"].is_u64() && frame["waiting"] == 0 && frame["errors"] == 0);
-        session.tell(r#"{"do":"next","stage":1}"#);
-        let told = session.await_stage(2);
+        session.send(r#"{"do":"next","stage":1}"#);
+        let stage = session.await_stage(2);
         let written = session.end();
         assert_eq!(written.engine["reason"], "finished");
         let stages = &written.engine["stages"];
@@ -242,7 +242,7 @@ fn a_stage_that_is_told_ends_in_all_threads_at_one_instant() {
             "{cut_s}"
         );
         assert_eq!(stages[2]["start_s"], stages[1]["end_s"]);
-        assert!((seconds(&told["end_s"]) - cut_s - 1.2).abs() < 1e-6);
+        assert!((seconds(&stage["end_s"]) - cut_s - 1.2).abs() < 1e-6);
         assert!((written.lengths()[2].1 - 1.2).abs() < 1e-9);
         let edits = json!([{"t_s": cut_s, "do": "next", "stage": 1}]);
         assert_eq!(written.engine["edits"], edits);
@@ -263,12 +263,12 @@ fn appended_stages_follow_the_last_one() {
         stage("up", "ramp_up", 0.2, 8),
         stage("more", "steady", 0.5, 8),
     ];
-    session.tell(&json!({"do": "append", "stages": more}).to_string());
+    session.send(&json!({"do": "append", "stages": more}).to_string());
     let answer = session.await_kind("appended");
     assert_eq!((&answer["first"], &answer["count"]), (&json!(1), &json!(2)));
     assert!((seconds(&answer["end_s"]) - 600.7).abs() < 1e-6);
     // It is about to be the second stage, and is not yet.
-    session.tell(r#"{"do":"next","stage":0}"#);
+    session.send(r#"{"do":"next","stage":0}"#);
     session.await_stage(2);
     let written = session.end();
     let lengths = written.lengths();
@@ -324,7 +324,7 @@ fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing() {
     ] {
         assert!(!session.refused(line).is_empty());
     }
-    session.tell(r#"{"do":"next","stage":1}"#);
+    session.send(r#"{"do":"next","stage":1}"#);
     let written = session.end();
     assert_eq!(written.engine["edits"].as_array().map(Vec::len), Some(1));
 }
@@ -344,14 +344,14 @@ fn a_stage_that_does_not_wait_to_be_told_goes_on() {
 
 #[test]
 fn commands_after_the_drain_began_are_refused() {
-    // An answer takes a while, so that the drain does.
+    // No answer comes before the server ends, so that the drain goes on.
     let load = closed(&[
         stage("only", "ramp_up", 0.0, 2),
         stage("only", "steady", 600.0, 2),
     ]);
-    let mut session = Session::start(&load, 2, &["--delay", "3000"]);
+    let mut session = Session::start(&load, 2, &["--delay", "600000"]);
     session.await_line(|line| line["k"] == "live" && line["in_flight"] == 2);
-    session.tell(r#"{"do":"next","stage":1}"#);
+    session.send(r#"{"do":"next","stage":1}"#);
     session.await_line(|line| line["k"] == "stage" && line["name"] == "drain");
     for line in [
         r#"{"do":"next","stage":1}"#,
@@ -363,8 +363,10 @@ fn commands_after_the_drain_began_are_refused() {
             "{why}"
         );
     }
+    session.server.0.0.kill().expect("a server");
     let written = session.end();
     assert_eq!(written.engine["reason"], "finished");
+    assert_eq!(written.engine["totals"]["failed"], json!({"closed": 2}));
 }
 
 #[test]
@@ -375,9 +377,9 @@ fn arrivals_that_wait_are_told_and_carried_over_an_edit() {
                       "stages": [stage("one"), stage("two")]});
     let mut session = Session::start(&load, 2, &["--delay", "1000"]);
     session.await_line(|line| line["k"] == "live" && line["waiting"].as_u64() > Some(20));
-    session.tell(r#"{"do":"next","stage":0}"#);
+    session.send(r#"{"do":"next","stage":0}"#);
     session.await_stage(1);
-    session.tell(r#"{"do":"next","stage":1}"#);
+    session.send(r#"{"do":"next","stage":1}"#);
     let written = session.end();
     let totals = &written.engine["totals"];
     assert!(
@@ -396,10 +398,10 @@ fn arrivals_that_wait_are_told_and_carried_over_an_edit() {
 fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
     let mut session = Session::start(&settling(), 3, &[]);
     session.await_stage(1);
-    session.tell(
+    session.send(
         r#"{"do":"append","stages":[{"name":"x","phase":"steady","duration_s":5.0,"users":1}]}"#,
     );
-    session.tell(r#"{"do":"next","stage":1}"#);
+    session.send(r#"{"do":"next","stage":1}"#);
     // The end of the input comes before the instant of the edit, or with it.
     drop(session.input.take());
     let written = session.end();
@@ -408,10 +410,13 @@ fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
 
 #[test]
 fn a_signal_in_the_middle_of_an_edit_leaves_whole_results() {
+    let mut load = settling();
+    // No run is over before the signal comes.
+    load["stages"][2]["duration_s"] = json!(600.0);
     for _ in 0..5 {
-        let mut session = Session::start(&settling(), 3, &[]);
+        let mut session = Session::start(&load, 3, &[]);
         session.await_stage(1);
-        session.tell(r#"{"do":"next","stage":1}"#);
+        session.send(r#"{"do":"next","stage":1}"#);
         let id = session.engine.0.id().to_string();
         let status = Command::new("kill").args(["-s", "TERM", &id]).status();
         assert!(status.expect("kill").success());

@@ -1,4 +1,4 @@
-//! What load engine, probe and null server ask of Linux alike: clocks, and room for open files.
+//! Linux interfaces shared by load engine, probe and null server: clocks, and room for open files.
 //!
 //! ```
 //! let start_ns = towtank_linux::monotonic_ns();
@@ -45,7 +45,7 @@ pub fn process_cpu_ns() -> u64 {
     read_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// Keeps the calling thread, and what it starts from now on, on one CPU.
+/// Pins the calling thread, and all threads and processes that it starts later, to one CPU.
 ///
 /// # Errors
 /// When the machine has no such CPU, or does not let this process use it.
@@ -58,7 +58,7 @@ pub fn pin_thread(cpu: usize) -> io::Result<()> {
 /// Allows as many open files as the system lets this process have.
 ///
 /// # Errors
-/// When the system refuses; what needs the files then tells that it cannot open them.
+/// If the system refuses; opening the files then fails with its own error.
 pub fn raise_open_files() -> io::Result<()> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     Ok(setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?)

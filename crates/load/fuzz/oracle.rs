@@ -12,7 +12,7 @@ use hyper::body::Bytes;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use towtank_load::http::response::{Limits, Progress, ProtocolError, ResponseScanner, Wanted};
 
-/// Bounds of the scanner, so wide that what they refuse is not what is compared.
+/// Bounds of the scanner, so wide that their refusals are not compared.
 pub const LIMITS: Limits = Limits {
     header_bytes: 64 << 10,
     body_bytes: 1 << 20,
@@ -22,7 +22,7 @@ pub const LIMITS: Limits = Limits {
 /// Fields that hyper reads at most.
 const HYPER_FIELDS: usize = 100;
 
-/// A response as both tell it.
+/// A response in the form that both readers report.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
@@ -31,7 +31,7 @@ pub struct Response {
     pub fields: Vec<(String, Vec<u8>)>,
 }
 
-/// What the two said, where they may not differ in that way.
+/// Results of the two readers that may not differ in this way.
 #[derive(Debug)]
 pub struct Disagreement {
     pub ours: Result<Response, ProtocolError>,
@@ -49,7 +49,7 @@ pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
     let hyper = by_hyper(bytes, head);
     let names = hyper.as_ref().map_or_else(
         |_| Vec::new(),
-        |one| one.fields.iter().map(|(name, _)| name.clone()).collect(),
+        |part| part.fields.iter().map(|(name, _)| name.clone()).collect(),
     );
     let ours = by_scanner(bytes, head, &names);
     let fine = match (&ours, &hyper) {
@@ -65,9 +65,9 @@ pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
     }
 }
 
-/// Whether the scanner refuses with a reason what hyper takes; `bytes` in small letters.
+/// Returns `true` if the scanner refuses, with a reason, a response that hyper accepts; `bytes` are in lower case.
 fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
-    // In the head of an informational answer too, whose fields hyper does not tell.
+    // Also in the head of an informational answer, whose fields hyper does not report.
     let has = |name: &[u8]| bytes.windows(name.len()).any(|part| part == name);
     match error {
         // Two ways to say where the answer ends: hyper lets chunks win, and drops the length. Where `chunked` is not the
@@ -96,7 +96,7 @@ fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the scanner takes with a reason what hyper refuses.
+/// Returns `true` if the scanner accepts, with a reason, a response that hyper refuses.
 fn laxer(bytes: &[u8], ours: &Response) -> bool {
     // Hyper has a bound on the number of fields, and one on the length of its buffer; the scanner counts bytes.
     bytes.split(|byte| *byte == b'\n').count() > HYPER_FIELDS
@@ -134,7 +134,8 @@ fn by_scanner(bytes: &[u8], head: bool, names: &[String]) -> Result<Response, Pr
     })
 }
 
-/// What hyper's client makes of them. Nothing here ever waits: the bytes are there, so polling goes on to the end.
+/// Result of hyper's client for the bytes. Nothing here ever waits: all bytes are available, so polling goes on to the
+/// end.
 fn by_hyper(bytes: &[u8], head: bool) -> Result<Response, String> {
     let text = |error: hyper::Error| format!("{error:?}");
     let stream = Stream {

@@ -6,7 +6,7 @@ pub const MOST: usize = 50;
 /// Longest cookie kept. [bytes]
 const LONGEST: usize = 4096;
 
-/// Latest year of a cookie date: a longer number is none (RFC 6265, section 5.1.1).
+/// Latest year of a cookie date: a date with a longer number is invalid (RFC 6265, section 5.1.1).
 const LATEST_YEAR: i64 = 9999;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Jar {
 }
 
 impl Jar {
-    /// Whether there is no cookie.
+    /// Returns `true` if there is no cookie.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cookies.is_empty()
@@ -46,7 +46,7 @@ impl Jar {
         self.replace(cookie, false);
     }
 
-    /// Takes in one Set-Cookie field of the answer to a request of `request_path`; `now_s` is seconds since 1970.
+    /// Stores one Set-Cookie field of the answer to a request of `request_path`; `now_s` is seconds since 1970.
     pub fn store(&mut self, target: u32, request_path: &[u8], field: &[u8], now_s: i64) {
         if field.len() > LONGEST {
             return;
@@ -113,14 +113,13 @@ impl Jar {
         }
     }
 
-    /// Appends the cookies that are for this path to the value that begins at `start` of `out`: a request has one
-    /// Cookie header (RFC 6265, section 5.4). What stands in the value already comes from the step, and wins over
-    /// cookies of the same name.
+    /// Appends the cookies for this path to the value that begins at `start` of `out`: a request has one Cookie header
+    /// (RFC 6265, section 5.4). Cookies already in the value come from the step, and override cookies of the same name.
     pub fn join(&self, target: u32, path: &[u8], start: usize, out: &mut Vec<u8>) {
         let path = path.split(|byte| *byte == b'?').next().unwrap_or(path);
         let given = start..out.len();
         let all = self.cookies.iter();
-        for cookie in all.filter(|one| one.target == target && covers(&one.path, path)) {
+        for cookie in all.filter(|cookie| cookie.target == target && covers(&cookie.path, path)) {
             if names(&out[given.clone()], &cookie.name) {
                 continue;
             }
@@ -134,7 +133,7 @@ impl Jar {
     }
 }
 
-/// Whether the value of a Cookie header has a cookie of this name.
+/// Returns `true` if the value of a Cookie header has a cookie of this name.
 fn names(value: &[u8], name: &[u8]) -> bool {
     let mut pairs = value.split(|byte| *byte == b';');
     pairs.any(|pair| split_once(pair, b'=').is_some_and(|(own, _)| own.trim_ascii() == name))
@@ -163,8 +162,8 @@ fn covers(prefix: &[u8], path: &[u8]) -> bool {
         .is_some_and(|rest| rest.is_empty() || prefix.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
-/// Seconds since 1970 of a cookie date such as `Wed, 21 Oct 2015 07:28:00 GMT`; dashes between day, month and year are
-/// as good as blanks.
+/// Seconds since 1970 of a cookie date such as `Wed, 21 Oct 2015 07:28:00 GMT`; dashes between day, month and year
+/// count as blanks.
 fn parse_date(text: &[u8]) -> Option<i64> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",

@@ -1,11 +1,11 @@
-//! The start of a run: all threads make themselves ready, then time begins for all at once. Millions of users take
-//! seconds to make, which must not be seconds of the run.
+//! The start of a run: all threads prepare, then time begins for all at once. Millions of users take seconds to make,
+//! which must not be seconds of the run.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::sys;
 
-/// When a run started.
+/// Start of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
     /// `CLOCK_MONOTONIC`. [ns]
@@ -21,7 +21,7 @@ struct State {
     start: Option<Start>,
 }
 
-/// Where threads wait for the start.
+/// Gate at which threads wait for the start.
 #[derive(Debug)]
 pub struct Gate {
     state: Mutex<State>,
@@ -29,7 +29,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Closed, until so many tickets have been handed in.
+    /// Creates a gate that is closed until this number of tickets has been handed in.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Gate {
         start
     }
 
-    // A thread that panicked leaves numbers that are still true.
+    // The counters stay correct even if a thread panicked.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,11 +109,12 @@ mod tests {
     fn all_start_at_one_time_and_nobody_waits_for_one_that_is_gone() {
         let gate = Gate::new(3);
         let started = std::thread::scope(|scope| {
-            let waiting = [gate.ticket(), gate.ticket()].map(|one| scope.spawn(|| one.hand_in()));
+            let waiting =
+                [gate.ticket(), gate.ticket()].map(|ticket| scope.spawn(|| ticket.hand_in()));
             drop(gate.ticket());
             let start = gate.open();
             let each = waiting.map(|thread| thread.join().expect("no panic"));
-            assert!(each.iter().all(|one| *one == start));
+            assert!(each.iter().all(|seen| *seen == start));
             start
         });
         assert!(started.monotonic_ns <= sys::monotonic_ns());

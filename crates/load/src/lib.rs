@@ -1,8 +1,8 @@
 //! Virtual users, arrivals, protocol drivers and the recorder of Towtank: pure Rust, testable alone.
 //!
-//! The parts that touch the wire and the disk: [`http::response`] recognises answers, [`outcome`] names how a
-//! request ended, [`histogram`] counts times, [`recorder`] keeps one interval of them per thread and writes
-//! them away, [`wheel`] knows what is due.
+//! Modules at the wire and the disk: [`http::response`] recognises answers, [`outcome`] classifies the ends of
+//! requests, [`histogram`] counts times, [`recorder`] keeps one interval of them per thread and writes it, [`wheel`]
+//! finds the timers that are due.
 
 pub mod cookies;
 pub mod extract;

@@ -1,20 +1,20 @@
-//! Frames for people who watch, one JSON line each.
+//! Frames of the live display, one JSON line each.
 
 use serde_json::{Value, json};
 
 use crate::recorder::writer::Stage;
 use crate::worker::Published;
 
-/// What one frame shows: counts of all threads over `seconds`.
+/// Content of one frame: counts of all threads over `seconds`.
 #[derive(Debug)]
 pub struct Frame<'a> {
     /// Run time. [s]
     pub t_s: f64,
-    /// Index of the stage in hand.
+    /// Index of the current stage.
     pub stage_index: usize,
-    /// The stage in hand.
+    /// The current stage.
     pub stage: &'a Stage,
-    /// What all threads published: gauges, and counts since the frame before.
+    /// Figures that all threads published: gauges, and counts since the frame before.
     pub published: &'a Published,
     /// Time since the frame before. [s]
     pub seconds: f64,
@@ -59,7 +59,7 @@ impl Frame<'_> {
     }
 }
 
-/// The line that tells of a new stage.
+/// The line that announces a new stage.
 #[must_use]
 pub fn stage_line(t_s: f64, index: usize, stage: &Stage) -> String {
     json!({"k": "stage", "t_s": rounded(t_s), "index": index, "name": stage.name, "end_s": rounded(stage.end_s)})

@@ -1,6 +1,6 @@
-//! How a request, a page or a transaction ended: closed sets, counted by index.
+//! Outcomes of a request, a page or a transaction: closed sets, counted by index.
 
-/// Why something that was started did not succeed.
+/// Reason why a started request, page or transaction did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// No connection: refused, unreachable, or not made in time.
@@ -9,7 +9,7 @@ pub enum Failure {
     Timeout,
     /// Closed or reset by the other side before the response was whole.
     Closed,
-    /// What came was not HTTP, or was beyond a limit.
+    /// The bytes received were not HTTP, or exceeded a limit.
     Protocol,
     /// An answer with a status from 400 to 499 that no check allowed.
     Status4xx,
@@ -25,7 +25,7 @@ pub enum Failure {
     DataExhausted,
     /// A fault of the engine itself.
     Internal,
-    /// A server that a driver speaks with said no.
+    /// A server behind a driver refused the operation.
     Refused,
 }
 
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// The kind for an answer whose status is not wanted.
+    /// The kind for an answer with an unaccepted status.
     #[must_use]
     pub const fn of_status(status: u16) -> Self {
         match status {
@@ -84,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// Whether the time until this failure is a response time: there was an answer, or the wait for one was cut.
+    /// Returns `true` if the time until this failure is a response time: an answer came, or the wait for it was cut.
     #[must_use]
     pub const fn has_response_time(self) -> bool {
         matches!(
@@ -100,7 +100,7 @@ impl Failure {
     }
 }
 
-/// Why something that was offered was never started.
+/// Reason why an offered request never started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotStarted {
     /// The backlog of arrivals waiting for a user was full.

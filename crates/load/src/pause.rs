@@ -1,9 +1,9 @@
-//! How long a pause lasts.
+//! Lengths of pauses.
 
 use crate::plan::Pause;
 use crate::rng::Random;
 
-/// One pause of a distribution. [ns]
+/// Draws one pause of a distribution. [ns]
 pub fn draw_ns(pause: &Pause, random: &mut Random) -> u64 {
     nanoseconds(draw_s(pause, random))
 }

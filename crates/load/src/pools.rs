@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::plan::{Fault, Order, Plan, Pool as PoolPlan};
 use crate::rng::{Alias, Random};
 
-/// The rows of one pool and how they are dealt.
+/// Rows of one pool and their order.
 #[derive(Debug)]
 pub struct Pool {
     columns: usize,

@@ -1,14 +1,14 @@
 //! Seeded random numbers: one small generator per user and purpose, so that a user's sequence depends on the seed and
 //! its number alone.
 
-/// What a generator is for. Each purpose of each user has a sequence of its own.
+/// Purposes of generators. Each purpose of each user has a sequence of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Decisions and values of a user.
     User = 1,
     /// Gaps between arrivals.
     Gaps = 2,
-    /// What each arrival is.
+    /// The kind of each arrival.
     Kinds = 3,
 }
 
@@ -121,7 +121,7 @@ impl Alias {
                 large.push(high);
             }
         }
-        // What rounding left over is full. A weight of zero never ends here unless all others do too.
+        // The remaining columns are full up to rounding. A weight of zero never ends here unless all others do too.
         for index in small
             .into_iter()
             .filter(|index| weights[*index] > 0.0)

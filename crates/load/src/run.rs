@@ -1,4 +1,4 @@
-//! One run: threads are started, watched, told to stop, and their sums checked.
+//! One run: starts the threads, watches them, stops them, and checks their sums.
 
 mod commands;
 mod control;
@@ -19,7 +19,7 @@ use crate::plan::{ConnectionMode, Fault, Load, Plan, Target};
 use crate::program::{self, Program};
 use crate::recorder::writer::{Header, Named};
 use crate::recorder::{LiveCounts, Totals};
-use crate::schedule::{Arrivals, Course, Moves, assign_groups};
+use crate::schedule::{Arrivals, Moves, Stages, assign_groups};
 use crate::sys;
 use crate::worker::{
     CallsEnded, Edits, Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed,
@@ -32,10 +32,10 @@ use places::Place;
 
 pub use control::{Control, Switches};
 
-/// Requests at once over a connection of a pool, unless the plan says otherwise; what servers usually take.
+/// Concurrent requests over a connection of a pool, unless the plan sets another number; the usual limit of servers.
 const STREAMS: u32 = 100;
 
-/// How a run ended, as engine.json tells it.
+/// Outcome of a run as written to engine.json.
 #[derive(Debug)]
 pub struct Outcome {
     /// `finished`, `stopped` or `failed`.
@@ -44,7 +44,7 @@ pub struct Outcome {
     pub totals: Totals,
 }
 
-/// Why there is no result, or not a whole one.
+/// Reason why there is no result, or no complete one.
 #[derive(Debug)]
 pub enum RunFailed {
     /// Results cannot be written.
@@ -53,7 +53,7 @@ pub enum RunFailed {
     Internal(String),
 }
 
-/// A plan with everything that it names loaded, compiled and resolved.
+/// A plan with all of its files and addresses loaded, compiled and resolved.
 #[derive(Debug)]
 pub struct Prepared {
     plan: Plan,
@@ -61,7 +61,7 @@ pub struct Prepared {
     targets: Vec<Place>,
     sources: Sources,
     groups: Vec<u16>,
-    course: Course,
+    stages: Stages,
     arrivals: Arrivals,
     spread: Spread,
     folder: PathBuf,
@@ -84,8 +84,8 @@ impl Prepared {
         faults.extend(files::missing_ports(&plan, &targets, &groups));
         match (program, spread) {
             (Ok(program), Ok(spread)) if faults.is_empty() => {
-                let course = Course::new(&plan);
-                let arrivals = Arrivals::new(&plan, &course);
+                let stages = Stages::new(&plan);
+                let arrivals = Arrivals::new(&plan, &stages);
                 let folder = Path::new(&plan.out).to_owned();
                 Ok(Self {
                     plan,
@@ -93,7 +93,7 @@ impl Prepared {
                     targets,
                     sources,
                     groups,
-                    course,
+                    stages,
                     arrivals,
                     spread,
                     folder,
@@ -107,14 +107,14 @@ impl Prepared {
         }
     }
 
-    /// First line of the segments of a thread, but for the start of the run, which is not known yet.
+    /// First line of the segments of a thread, except for the start of the run, which is not known yet.
     fn header(&self, worker: usize) -> Header {
         let plan = &self.plan;
         let named = |names: &[crate::plan::Named]| {
             let each = names.iter();
-            each.map(|one| Named {
-                name: one.name.clone(),
-                transaction: one.transaction.clone().unwrap_or_default(),
+            each.map(|part| Named {
+                name: part.name.clone(),
+                transaction: part.transaction.clone().unwrap_or_default(),
             })
             .collect()
         };
@@ -124,12 +124,12 @@ impl Prepared {
             workers: plan.threads,
             monotonic_ns: 0,
             wall_ns: 0,
-            stages: self.course.stages(),
+            stages: self.stages.listed(),
             edits: 0,
             transactions: plan
                 .transactions
                 .iter()
-                .map(|one| one.name.clone())
+                .map(|part| part.name.clone())
                 .collect(),
             pages: named(&plan.pages),
             steps: named(&plan.steps),
@@ -158,8 +158,8 @@ impl Prepared {
             users_at_most: u64::from(users_at_most),
             backlog_at_most: backlog.div_ceil(plan.threads as u64) as usize,
             groups: &self.groups,
-            course: self.course.clone(),
-            moves: Moves::new(&self.course),
+            stages: self.stages.clone(),
+            moves: Moves::new(&self.stages),
             arrivals: self.arrivals.clone(),
             edits,
             targets: targets.collect(),
@@ -176,14 +176,14 @@ impl Prepared {
             drain_ns: nanoseconds(plan.timeouts.drain_s),
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[worker % plan.cpus.len()]),
             own_files: self.spread.own_tables,
-            parting_at_most: self.spread.parting as usize,
+            lingering_at_most: self.spread.lingering as usize,
             header: self.header(worker),
             folder: self.folder.clone(),
             shared,
         }
     }
 
-    /// What drivers speak with.
+    /// Servers that drivers connect to.
     fn servers(&self) -> Vec<Option<(Server, Vec<Location>)>> {
         let places = self.plan.targets.iter().zip(&self.targets);
         let server =
@@ -191,7 +191,7 @@ impl Prepared {
         places.map(server).collect()
     }
 
-    /// Requests at once over a connection that speaks HTTP/2.
+    /// Limit on concurrent requests over a connection that speaks HTTP/2.
     fn streams(&self) -> u32 {
         match self.plan.connections.mode {
             ConnectionMode::Pool => self.plan.connections.streams.unwrap_or(STREAMS),
@@ -215,12 +215,12 @@ impl Prepared {
     /// Runs the load to its end and writes `engine.json`.
     ///
     /// # Errors
-    /// [`RunFailed`]; what was recorded until then is on disk.
+    /// [`RunFailed`]; everything recorded until then is on disk.
     pub fn run(&self, control: &mut Control) -> Result<Outcome, RunFailed> {
-        // A refusal shows as failed connections.
+        // If the system refuses, connections fail and are counted.
         let _ = sys::raise_open_files();
         if !self.plan.cpus.is_empty() {
-            // This thread works little, but what it does must not be done on a CPU of the system under test.
+            // This thread works little, but must not do so on a CPU of the system under test.
             sys::pin(&self.plan.cpus).map_err(|error| {
                 RunFailed::Internal(format!("cannot run on CPUs {:?}: {error}", self.plan.cpus))
             })?;
@@ -240,8 +240,8 @@ impl Prepared {
             let threads: Vec<_> = shared
                 .iter()
                 .enumerate()
-                .map(|(worker, one)| {
-                    let (setup, ticket) = (self.setup(worker, one, &edits), gate.ticket());
+                .map(|(worker, own)| {
+                    let (setup, ticket) = (self.setup(worker, own, &edits), gate.ticket());
                     let (shared, bell) = (&shared, control.bell());
                     scope.spawn(move || {
                         let result = work(setup, ticket);
@@ -255,7 +255,7 @@ impl Prepared {
                     })
                 })
                 .collect();
-            control.begin(&self.course, gate.open().monotonic_ns);
+            control.begin(&self.stages, gate.open().monotonic_ns);
             control.watch(&shared, &commander, || {
                 threads
                     .iter()
@@ -362,7 +362,7 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
                 .iter()
                 .skip(worker)
                 .step_by(plan.threads)
-                .any(|one| usize::from(*one) == group)
+                .any(|assigned| usize::from(*assigned) == group)
         };
         if !(0..plan.threads).all(|worker| (0..shares.len()).all(|group| has(worker, group))) {
             faults.push(Fault {
@@ -377,7 +377,7 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     groups
 }
 
-/// Group of every user where groups have users of their own: their numbers follow each other, group by group.
+/// Group of every user if groups have their own users: their numbers follow each other, group by group.
 fn groups_in_blocks(users: &[u32], users_at_most: usize) -> Vec<u16> {
     let each = users.iter().zip(0_u16..);
     let mut groups: Vec<u16> = each

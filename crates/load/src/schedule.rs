@@ -1,15 +1,15 @@
-//! When users and arrivals start: pure functions of the plan, its edits and the seed, the same in every thread.
+//! Starts of users and arrivals: pure functions of the plan, its edits and the seed, the same in every thread.
 //!
-//! [`Course`] knows the stages and how edits change them, [`Moves`] when users start and leave, [`Arrivals`] when
-//! transactions of an open load do.
+//! [`Stages`] holds the stages and applies edits to them, [`Moves`] gives the times at which users start and leave,
+//! [`Arrivals`] those at which transactions of an open load start.
 
 mod arrivals;
-mod course;
 mod moves;
+mod stages;
 
 pub use arrivals::{Arrival, Arrivals};
-pub use course::{Change, Course, DRAIN, Edit, Refused};
 pub use moves::{Move, Moves};
+pub use stages::{Change, DRAIN, Edit, Refused, Stages};
 
 /// Group of every user, so that any first n users have the shares as exactly as whole users can: each next user goes to
 /// the group that is furthest behind its share (largest remainder), among those below their upper quota.

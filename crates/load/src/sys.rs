@@ -1,10 +1,12 @@
-//! What the standard library does not offer of Linux: epoll with nanoseconds, pinning, signals. All unsafe code
-//! of the load engine is here; each call hands the kernel pointers to locals that outlive it.
+//! Linux interfaces that the standard library lacks: epoll with nanoseconds, pinning, signals. This module holds all
+//! unsafe code of the load engine; each call passes the kernel pointers to locals that outlive it.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use towtank_drivers::Watch;
 
 mod socket;
 
@@ -19,7 +21,7 @@ fn check(result: i64) -> io::Result<i64> {
     }
 }
 
-/// What the process used so far.
+/// Resources that the process has used so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
     /// CPU time in user mode. [s]
@@ -41,7 +43,7 @@ fn peak_rss_bytes() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// What the process used so far.
+/// Returns the resources that the process has used so far.
 #[must_use]
 pub fn usage() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -58,10 +60,10 @@ pub fn usage() -> Usage {
     }
 }
 
-/// Lets the calling thread run on these CPUs only, and the threads that it makes.
+/// Restricts the calling thread, and the threads that it makes, to these CPUs.
 ///
 /// # Errors
-/// When none of the CPUs is there and allowed.
+/// If none of the CPUs exists and is allowed.
 pub fn pin(cpus: &[usize]) -> io::Result<()> {
     // Safety: zeroes are an empty set; `CPU_SET` stays within it for the CPUs that plans allow.
     let result = unsafe {
@@ -80,16 +82,16 @@ pub fn sharp_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
 }
 
-/// How the scheduler treats load threads: ahead of programs that share their CPU, but not so far ahead that probe and
-/// conductor starve when the load threads are busy all the time.
+/// Priority of load threads: ahead of programs that share their CPU, but not so far ahead that probe and conductor
+/// starve when the load threads are busy all the time.
 const LOAD_THREAD_NICE: i32 = -5;
 
-/// Time slice of load threads, the least that Linux takes (0.1 ms; its default is about 3 ms). Since Linux 6.12 a thread
-/// that wakes goes before one with a longer slice at once, in place of waiting for the end of that slice.
+/// Time slice of load threads, the least that Linux accepts (0.1 ms; its default is about 3 ms). Since Linux 6.12 a
+/// thread that wakes preempts one with a longer slice at once, instead of waiting for the end of that slice.
 const LOAD_THREAD_SLICE_NS: u64 = 100_000;
 
-/// Lets the calling thread run as soon as it wakes, though other programs, the thread that writes the results among them,
-/// are at work on its CPU. Who may not lower the nice value gets the short slice alone.
+/// Lets the calling thread run as soon as it wakes, though other programs, the thread that writes the results among
+/// them, are at work on its CPU. A process that may not lower the nice value gets the short slice alone.
 pub fn come_first() {
     if !schedule_as(LOAD_THREAD_NICE) {
         schedule_as(0);
@@ -119,15 +121,15 @@ pub fn file_limit() -> Option<u64> {
         rlim_max: 0,
     };
     // Safety: `limit` is a valid place.
-    let told = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
-    (told && limit.rlim_max != libc::RLIM_INFINITY).then_some(limit.rlim_max)
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
+    (known && limit.rlim_max != libc::RLIM_INFINITY).then_some(limit.rlim_max)
 }
 
 /// Gives the calling thread a table of open files of its own: a copy of the one that it shared with the process until
 /// now. The limit on open files then holds for this thread and those that it makes, apart from the others.
 ///
 /// # Errors
-/// When the system has no memory for it, or forbids it.
+/// If the system has no memory for it, or forbids it.
 pub fn own_files() -> io::Result<()> {
     // Safety: take numbers only. Containers often forbid `unshare` and not `close_range`, which does the same with this
     // flag before it closes what is in the range: nothing, since no descriptor is that high.
@@ -141,8 +143,8 @@ pub fn own_files() -> io::Result<()> {
     }
 }
 
-/// Ports that outgoing connections of one address of this host can have to one address and port; `None` where the
-/// system does not tell.
+/// Ports that outgoing connections of one address of this host can have to one address and port; `None` if the system
+/// does not state them.
 #[must_use]
 pub fn ports() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
@@ -151,7 +153,7 @@ pub fn ports() -> Option<u64> {
     (last + 1).checked_sub(first)
 }
 
-/// What happened to a descriptor.
+/// Event of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// The number given when it was added.
@@ -160,20 +162,20 @@ pub struct Event {
 }
 
 impl Event {
-    /// There are bytes to read, or the end of them, or an error that reading tells.
+    /// Returns `true` if a read returns bytes, the end of the stream, or an error.
     #[must_use]
     pub fn readable(self) -> bool {
         self.flags & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32
             != 0
     }
 
-    /// There is room to write, or an error that writing tells.
+    /// Returns `true` if a write has room or returns an error.
     #[must_use]
     pub fn writable(self) -> bool {
         self.flags & (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
     }
 
-    /// The other side sends no more.
+    /// Returns `true` if the other side sends no more.
     #[must_use]
     pub fn closed(self) -> bool {
         self.flags & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
@@ -188,10 +190,10 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// A new one that tells of at most `batch` events at once.
+    /// Creates an instance that reports at most `batch` events at once.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// If the system has no descriptor left.
     pub fn new(batch: usize) -> io::Result<Self> {
         // Safety: takes numbers only; the descriptor is owned from here on.
         let fd = unsafe {
@@ -205,33 +207,27 @@ impl Epoll {
         })
     }
 
-    /// Registers a descriptor for everything, once and for all: closing it removes it. With edges, interest in writing
-    /// costs nothing until a write has met a full buffer.
+    /// Registers a descriptor for all events, once: closing it removes it. With edges, interest in writing costs
+    /// nothing until a write has met a full buffer.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn add(&self, file: &impl AsRawFd, data: u64) -> io::Result<()> {
-        let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        let mut event = libc::epoll_event {
-            events: flags as u32,
-            u64: data,
-        };
-        // Safety: `event` is valid for the call.
-        let result = unsafe {
-            libc::epoll_ctl(
-                self.fd.as_raw_fd(),
-                libc::EPOLL_CTL_ADD,
-                file.as_raw_fd(),
-                &raw mut event,
-            )
-        };
-        check(i64::from(result)).map(|_| ())
+        register(&self.fd, file.as_raw_fd(), data)
     }
 
-    /// Waits for events, at most `timeout_ns`; gives their number.
+    /// A handle that others register their descriptors with.
     ///
     /// # Errors
-    /// Anything but an interruption by a signal.
+    /// When the system has no descriptor left.
+    pub fn registry(&self) -> io::Result<Registry> {
+        self.fd.try_clone().map(Registry)
+    }
+
+    /// Waits for events, at most `timeout_ns`; returns their number.
+    ///
+    /// # Errors
+    /// Any error but an interruption by a signal.
     pub fn wait(&mut self, timeout_ns: u64) -> io::Result<usize> {
         let timeout = libc::timespec {
             tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
@@ -259,7 +255,8 @@ impl Epoll {
         }
     }
 
-    /// For kernels before 5.11: whole milliseconds, rounded up, so starts may be that late and the lag shows it.
+    /// Waits in whole milliseconds, rounded up, on kernels before 5.11: starts may be that late, which shows in the
+    /// lag.
     fn wait_coarse(&mut self, timeout_ns: u64) -> io::Result<usize> {
         let millis = timeout_ns.div_ceil(1_000_000).min(60_000) as libc::c_int;
         // Safety: as above.
@@ -284,6 +281,28 @@ impl Epoll {
     }
 }
 
+/// Registers descriptors with an [`Epoll`] that somebody else waits for.
+#[derive(Debug)]
+pub struct Registry(OwnedFd);
+
+impl Watch for Registry {
+    fn watch(&self, file: BorrowedFd<'_>, data: u64) -> io::Result<()> {
+        register(&self.0, file.as_raw_fd(), data)
+    }
+}
+
+fn register(epoll: &OwnedFd, file: RawFd, data: u64) -> io::Result<()> {
+    let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+    let mut event = libc::epoll_event {
+        events: flags as u32,
+        u64: data,
+    };
+    // Safety: `event` is valid for the call.
+    let result =
+        unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, file, &raw mut event) };
+    check(i64::from(result)).map(|_| ())
+}
+
 /// A descriptor that one thread rings to wake another.
 #[derive(Debug)]
 pub struct Bell {
@@ -291,10 +310,10 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// A new one.
+    /// Creates a bell.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// If the system has no descriptor left.
     pub fn new() -> io::Result<Self> {
         // Safety: takes numbers only; the descriptor is owned from here on.
         let fd = unsafe {
@@ -304,7 +323,7 @@ impl Bell {
         Ok(Self { fd })
     }
 
-    /// Wakes whoever waits.
+    /// Wakes the waiting thread.
     pub fn ring(&self) {
         let one = 1_u64;
         // Safety: eight bytes of a valid local. A counter that is full has rung already.
@@ -328,7 +347,7 @@ impl Signals {
     /// Blocks the signals and opens the descriptor.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn block() -> io::Result<Self> {
         // Safety: `set` is a valid place, filled by `sigemptyset`; the descriptor is owned from here on.
         unsafe {
@@ -345,13 +364,14 @@ impl Signals {
         }
     }
 
-    /// How many signals came since the last call. Two of one kind that came together count as one: the kernel says no more.
+    /// Number of signals since the last call. Two of one kind that came together count as one: the kernel reports no
+    /// more.
     #[must_use]
     pub fn take(&self) -> usize {
         let mut count = 0;
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let size = size_of::<libc::signalfd_siginfo>();
-        // Safety: the buffer has the size that is told.
+        // Safety: the buffer has the size passed.
         while unsafe { libc::read(self.fd.as_raw_fd(), info.as_mut_ptr().cast(), size) }
             == size as isize
         {
@@ -367,10 +387,10 @@ impl AsRawFd for Signals {
     }
 }
 
-/// Waits until one of the descriptors can be read or the time is over; tells which can.
+/// Waits until one of the descriptors can be read or the time is over; returns for each whether it can.
 ///
 /// # Errors
-/// Anything but an interruption by a signal.
+/// Any error but an interruption by a signal.
 pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
     let mut waits: Vec<libc::pollfd> = files
         .iter()
@@ -381,7 +401,7 @@ pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
         })
         .collect();
     let timeout = libc::c_int::try_from(timeout_ms).unwrap_or(libc::c_int::MAX);
-    // Safety: the array has the length that is told.
+    // Safety: the array has the length passed.
     let result = unsafe { libc::poll(waits.as_mut_ptr(), waits.len() as libc::nfds_t, timeout) };
     match check(i64::from(result)) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
@@ -389,10 +409,10 @@ pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
     }
 }
 
-/// Takes what can be read from standard input, after `taken`. Whether there may be more, some time.
+/// Appends the readable bytes of standard input to `taken`. Returns `true` if more may come later.
 pub fn read_input(taken: &mut Vec<u8>) -> bool {
     let mut bytes = [0_u8; 8192];
-    // Safety: the buffer has the size that is told.
+    // Safety: the buffer has the size passed.
     let count = unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
     if count > 0 {
         taken.extend_from_slice(&bytes[..count as usize]);

@@ -1,9 +1,9 @@
-//! Templates compiled to literals and slots, and what they are filled from.
+//! Templates compiled to literals and slots, and the values that fill them.
 
 use crate::plan::{Encode, Function, Part};
 use crate::rng::Random;
 
-/// What a user remembers.
+/// Variables of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Variables by index.
@@ -13,7 +13,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Nothing remembered.
+    /// Creates an empty memory.
     #[must_use]
     pub fn new(variables: usize, lists: usize) -> Self {
         Self {
@@ -22,17 +22,17 @@ impl Memory {
         }
     }
 
-    /// Forgets everything, and keeps the space of the variables.
+    /// Clears everything, and keeps the space of the variables.
     pub fn clear(&mut self) {
         self.variables.iter_mut().for_each(Vec::clear);
         self.lists.iter_mut().for_each(Vec::clear);
     }
 }
 
-/// Whose template is filled.
+/// The user whose template is filled.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// What the user remembers.
+    /// Variables of the user.
     pub memory: &'a mut Memory,
     /// The user's generator.
     pub random: &'a mut Random,
@@ -80,7 +80,7 @@ impl Text {
         }
     }
 
-    /// The text, when nothing in it varies.
+    /// The text, if nothing in it varies.
     #[must_use]
     pub fn constant(&self) -> Option<&[u8]> {
         match self.pieces.as_slice() {
@@ -104,7 +104,7 @@ impl Text {
     }
 }
 
-/// Appends `value` as its place needs it.
+/// Appends `value` in the encoding of its place.
 pub fn encode(value: &[u8], how: Encode, out: &mut Vec<u8>) {
     match how {
         Encode::None => out.extend_from_slice(value),
@@ -225,7 +225,7 @@ mod tests {
         String::from_utf8(out).expect("text")
     }
 
-    /// A user that comes again knows nothing of what it read before it left.
+    /// A user that starts again knows nothing of the values that it read before it left.
     #[test]
     fn a_memory_that_is_cleared_is_as_a_new_one() {
         let mut memory = Memory::new(2, 1);

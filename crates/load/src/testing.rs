@@ -1,11 +1,11 @@
-//! What several tests need.
+//! Helpers shared by several tests.
 
 use std::path::{Path, PathBuf};
 
 use crate::recorder::Shape;
 use crate::recorder::writer::{Header, Named, Stage};
 
-/// A small seeded generator (`SplitMix64`, Steele, Lea and Flood 2014), so that a failing case can be made again.
+/// A small seeded generator (`SplitMix64`, Steele, Lea and Flood 2014), so that a failing case can be reproduced.
 pub(crate) struct SplitMix {
     state: u64,
 }
@@ -29,7 +29,7 @@ impl SplitMix {
     }
 }
 
-/// A folder that goes away with the test.
+/// A folder that is removed with the test.
 pub(crate) struct Folder {
     path: PathBuf,
 }
@@ -48,7 +48,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A folder that stays behind must not hide why the test failed.
+        // A folder that remains must not hide why the test failed.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

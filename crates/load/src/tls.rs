@@ -1,4 +1,4 @@
-//! TLS as a client speaks it: from what a plan says to sessions that a load thread drives byte by byte.
+//! TLS clients: from the settings of a plan to sessions that a load thread drives byte by byte.
 
 mod sessions;
 mod trust;
@@ -18,7 +18,7 @@ pub use sessions::Sessions;
 /// HTTP/2 as ALPN names it (RFC 9113, section 3.2).
 pub const HTTP2: &[u8] = b"h2";
 
-/// What TLS needs to know of one target, alike for all threads.
+/// TLS settings of one target, the same for all threads.
 #[derive(Debug, Clone)]
 pub struct Secured {
     config: ClientConfig,
@@ -31,7 +31,7 @@ impl Secured {
     /// Loads certificates and keys.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// All faults of them.
     pub fn new(place: &str, target: &Target) -> Result<Self, Vec<Fault>> {
         let tls = target.tls.clone().unwrap_or_default();
         let mut loading = Loading {
@@ -54,7 +54,7 @@ impl Secured {
         }
     }
 
-    /// A configuration for one thread, with the place where its sessions are kept.
+    /// Configuration for one thread, with the store of its sessions.
     #[must_use]
     pub fn for_thread(&self) -> (Arc<ClientConfig>, Arc<Sessions>) {
         let sessions = Arc::new(Sessions::default());
@@ -68,10 +68,10 @@ impl Secured {
     }
 }
 
-/// A certificate with those between it and its authority, and its key.
+/// A certificate with the chain to its authority, and its key.
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// What is wrong is among the faults.
+/// Marks a fault that is already in the list.
 struct Faulty;
 
 struct Loading<'a> {
@@ -103,7 +103,7 @@ impl Loading<'_> {
     fn config(&mut self, tls: &Tls, protocol: &[u8]) -> Option<ClientConfig> {
         let provider = Arc::new(ring::default_provider());
         let versions: Vec<&SupportedProtocolVersion> =
-            tls.versions.iter().map(|one| version(*one)).collect();
+            tls.versions.iter().map(|name| version(*name)).collect();
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&versions);
         let identity = self.identity(tls);

@@ -95,7 +95,7 @@ impl Wheel {
         self.place(key);
     }
 
-    /// Takes a deadline back; whether there was one.
+    /// Cancels a deadline. Returns `true` if there was one.
     pub fn cancel(&mut self, key: u32) -> bool {
         if !self.is_scheduled(key) {
             return false;
@@ -105,7 +105,7 @@ impl Wheel {
         true
     }
 
-    /// Whether the key has a deadline that did not fire yet.
+    /// Returns `true` if the key has a deadline that has not fired yet.
     #[must_use]
     pub fn is_scheduled(&self, key: u32) -> bool {
         self.nodes
@@ -119,7 +119,7 @@ impl Wheel {
         self.scheduled
     }
 
-    /// Whether no key has a deadline.
+    /// Returns `true` if no key has a deadline.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.scheduled == 0
@@ -146,7 +146,7 @@ impl Wheel {
         Some(key)
     }
 
-    /// When to call [`Wheel::expire`] next; no deadline fires before it. While deadlines are far, this may be
+    /// Time of the next call of [`Wheel::expire`]; no deadline fires before it. While deadlines are far, this may be
     /// the instant at which they only move to a finer level: once for each of its slots, not for each key. [ns]
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
@@ -168,7 +168,7 @@ impl Wheel {
                 return;
             }
         }
-        // An earlier instant than one before is no time at all.
+        // An instant before the last one changes nothing.
         self.now = self.now.max(tick.min(LAST_TICK));
     }
 

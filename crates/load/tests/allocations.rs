@@ -96,7 +96,7 @@ fn plain(address: SocketAddr) -> Value {
     plan["groups"][0]["think"] = Value::Null;
     plan["groups"][0]["mix"] =
         json!([{"transaction": 0, "weight": 70.0}, {"transaction": 1, "weight": 30.0}]);
-    plan["load"] = closed(1, 1.5);
+    plan["load"] = closed(1, 2.5);
     plan
 }
 
@@ -148,9 +148,9 @@ fn note(requests: u64, looks: &Mutex<Vec<u64>>) {
 
 /// Requests before the server stands still.
 const BEFORE_STALL: u64 = 500;
-/// What a thread of the server takes: its handle, its name, its part of the list of threads. [B]
+/// Memory of a thread of the server: its handle, its name, its part of the list of threads. [B]
 const SERVER_THREAD_BYTES: u64 = 1_000;
-/// What the stalled requests themselves may take besides: lines and lists that grow to their size. [B]
+/// Memory of the stalled requests beside that: lines and lists that grow to their size. [B]
 const STALL_BYTES: u64 = 100_000;
 
 /// Memory taken before the stall and after it, and connections that there were by then.
@@ -234,7 +234,7 @@ fn check(looks: &[u64], http: &str) {
         .collect();
     assert!(
         stretches.len() >= 5,
-        "too few requests by HTTP/{http} to tell: {} stretches",
+        "too few requests by HTTP/{http} to judge: {} stretches",
         stretches.len()
     );
     let quiet = stretches.iter().filter(|count| **count == 0).count();

@@ -6,7 +6,7 @@ mod support;
 use serde_json::{Value, json};
 use towtank_load::plan::{Plan, read_stages, read_text};
 use towtank_load::rng::{Random, Stream};
-use towtank_load::schedule::{Arrival, Arrivals, Change, Course, Edit, Move, Moves};
+use towtank_load::schedule::{Arrival, Arrivals, Change, Edit, Move, Moves, Stages};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -48,7 +48,7 @@ fn append(at_ns: u64, plan: &Plan, stages: &[Value]) -> Edit {
     Edit { at_ns, change }
 }
 
-/// What a thread may have done of what is before an edit when it makes it.
+/// Work before an edit that a thread may have done when it makes the edit.
 #[derive(Clone, Copy)]
 enum Pace {
     /// Everything; it also has looked at what comes next.
@@ -59,14 +59,17 @@ enum Pace {
 
 /// Own moves of one of several threads, taken as a load thread takes them.
 fn moves_of(plan: &Plan, edits: &[Edit], (worker, workers): (u32, u32), pace: Pace) -> Vec<Move> {
-    let mut course = Course::new(plan);
-    let mut moves = Moves::new(&course);
+    let mut stages = Stages::new(plan);
+    let mut moves = Moves::new(&stages);
     let mut taken = Vec::new();
     let mut take = |moves: &mut Moves, until_ns: u64| {
         loop {
-            while moves.next_if(|one| one.user % workers != worker).is_some() {}
-            match moves.next_if(|one| one.at_ns < until_ns) {
-                Some(one) => taken.push(one),
+            while moves
+                .next_if(|change| change.user % workers != worker)
+                .is_some()
+            {}
+            match moves.next_if(|change| change.at_ns < until_ns) {
+                Some(change) => taken.push(change),
                 None => return,
             }
         }
@@ -75,8 +78,8 @@ fn moves_of(plan: &Plan, edits: &[Edit], (worker, workers): (u32, u32), pace: Pa
         if matches!(pace, Pace::Eager) {
             take(&mut moves, edit.at_ns);
         }
-        course.apply(edit);
-        moves.follow(&course, edit.at_ns);
+        stages.apply(edit);
+        moves.follow(&stages, edit.at_ns);
     }
     take(&mut moves, u64::MAX);
     taken
@@ -89,17 +92,17 @@ fn arrivals_of(
     (worker, workers): (u64, u64),
     pace: Pace,
 ) -> Vec<Arrival> {
-    let mut course = Course::new(plan);
-    let mut arrivals = Arrivals::new(plan, &course);
+    let mut stages = Stages::new(plan);
+    let mut arrivals = Arrivals::new(plan, &stages);
     let mut taken = Vec::new();
     let mut take = |arrivals: &mut Arrivals, until_ns: u64| {
         loop {
             while arrivals
-                .next_if(|one| one.index % workers != worker)
+                .next_if(|arrival| arrival.index % workers != worker)
                 .is_some()
             {}
-            match arrivals.next_if(|one| one.at_ns < until_ns) {
-                Some(one) => taken.push(one),
+            match arrivals.next_if(|arrival| arrival.at_ns < until_ns) {
+                Some(arrival) => taken.push(arrival),
                 None => return,
             }
         }
@@ -108,8 +111,8 @@ fn arrivals_of(
         if matches!(pace, Pace::Eager) {
             take(&mut arrivals, edit.at_ns);
         }
-        course.apply(edit);
-        arrivals.follow(&course);
+        stages.apply(edit);
+        arrivals.follow(&stages);
     }
     take(&mut arrivals, u64::MAX);
     taken
@@ -123,10 +126,10 @@ fn moves(plan: &Plan, edits: &[Edit]) -> Vec<Move> {
         let mut all: Vec<Move> = (0..3)
             .flat_map(|worker| moves_of(plan, edits, (worker, 3), pace))
             .collect();
-        all.sort_by_key(|one| one.at_ns);
+        all.sort_by_key(|change| change.at_ns);
         let mut expected = alone.clone();
         // Users that move at the same instant may belong to different threads.
-        let key = |one: &Move| (one.at_ns, one.user, one.starts);
+        let key = |change: &Move| (change.at_ns, change.user, change.starts);
         all.sort_by_key(key);
         expected.sort_by_key(key);
         assert_eq!(all, expected);
@@ -142,15 +145,18 @@ fn arrivals(plan: &Plan, edits: &[Edit]) -> Vec<Arrival> {
         let mut all: Vec<Arrival> = (0..3)
             .flat_map(|worker| arrivals_of(plan, edits, (worker, 3), pace))
             .collect();
-        all.sort_by_key(|one| one.index);
+        all.sort_by_key(|arrival| arrival.index);
         assert_eq!(all, alone);
     }
     alone
 }
 
-fn times(course: &Course) -> Vec<(f64, f64)> {
-    let stages = course.stages();
-    stages.iter().map(|one| (one.start_s, one.end_s)).collect()
+fn times(stages: &Stages) -> Vec<(f64, f64)> {
+    let stages = stages.listed();
+    stages
+        .iter()
+        .map(|stage| (stage.start_s, stage.end_s))
+        .collect()
 }
 
 #[test]
@@ -164,7 +170,7 @@ fn a_ramp_that_is_cut_short_leaves_the_users_it_reached() {
     // Users 0 to 3 at 0 to 3 s. The settle stage asks for 4, which are there; nobody moves in it.
     let found: Vec<_> = moves(&plan, &edits)
         .iter()
-        .map(|one| (one.at_ns, one.user, one.starts))
+        .map(|change| (change.at_ns, change.user, change.starts))
         .collect();
     let expected = [
         (0, 0, true),
@@ -175,15 +181,15 @@ fn a_ramp_that_is_cut_short_leaves_the_users_it_reached() {
         (6 * SECOND, 2, false),
     ];
     assert_eq!(found, expected);
-    let mut course = Course::new(&plan);
+    let mut stages = Stages::new(&plan);
     for edit in &edits {
-        course.apply(edit);
+        stages.apply(edit);
     }
     assert_eq!(
-        times(&course),
+        times(&stages),
         [(0.0, 3.5), (3.5, 5.0), (5.0, 7.0), (7.0, 7.0)]
     );
-    assert_eq!(course.stages()[0].users, Some(4));
+    assert_eq!(stages.listed()[0].users, Some(4));
 }
 
 #[test]
@@ -207,7 +213,7 @@ fn a_ramp_down_that_is_cut_short_keeps_the_others() {
     // Users 9, 8 and 7 leave at 0, 1 and 2 s, then 7 and 8 come back.
     let tail: Vec<_> = found[10..]
         .iter()
-        .map(|one| (one.at_ns, one.user, one.starts))
+        .map(|change| (change.at_ns, change.user, change.starts))
         .collect();
     let expected = [
         (0, 9, false),
@@ -228,7 +234,7 @@ fn appended_stages_go_on_from_the_last_one() {
     ];
     let found: Vec<_> = moves(&plan, &[append(SECOND, &plan, &more)])
         .iter()
-        .map(|one| (one.at_ns / SECOND, one.user))
+        .map(|change| (change.at_ns / SECOND, change.user))
         .collect();
     assert_eq!(found, [(0, 0), (1, 1), (2, 2), (3, 3)]);
 }
@@ -246,17 +252,20 @@ fn the_unit_process_goes_on_over_an_edit() {
             arrivals(&plan, &[next(30 * SECOND, 0)]),
         );
         assert_eq!(before[0], after[0]);
-        for (one, other) in before.iter().zip(&after) {
+        for (unedited, edited) in before.iter().zip(&after) {
             assert_eq!(
-                (one.index, one.group, one.transaction),
-                (other.index, other.group, other.transaction)
+                (unedited.index, unedited.group, unedited.transaction),
+                (edited.index, edited.group, edited.transaction)
             );
-            if one.at_ns < 30 * SECOND {
-                assert_eq!(one, other);
-            } else if one.at_ns < 60 * SECOND {
+            if unedited.at_ns < 30 * SECOND {
+                assert_eq!(unedited, edited);
+            } else if unedited.at_ns < 60 * SECOND {
                 // 20 /s have become 5 /s: what was t after the edit is 4 t after it now, up to rounding.
-                let expected = 30 * SECOND + 4 * (one.at_ns - 30 * SECOND);
-                assert!(other.at_ns.abs_diff(expected) <= 4, "{one:?} {other:?}");
+                let expected = 30 * SECOND + 4 * (unedited.at_ns - 30 * SECOND);
+                assert!(
+                    edited.at_ns.abs_diff(expected) <= 4,
+                    "{unedited:?} {edited:?}"
+                );
             }
         }
         for pair in after.windows(2) {
@@ -279,20 +288,20 @@ fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
     let found = arrivals(&plan, &[next(4 * SECOND, 0)]);
     assert_eq!(found.len(), 160);
     assert_eq!(found[80].at_ns, 4 * SECOND);
-    let mut course = Course::new(&plan);
-    course.apply(&next(4 * SECOND, 0));
-    assert_eq!(course.stages()[0].rate, Some(40.0));
+    let mut stages = Stages::new(&plan);
+    stages.apply(&next(4 * SECOND, 0));
+    assert_eq!(stages.listed()[0].rate, Some(40.0));
 }
 
 #[test]
 fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
-    let mut untold = stage("steady", 1.0, "users", 4.0);
-    untold.as_object_mut().expect("a stage").remove("until");
-    let plan = closed(&[stage("ramp_up", 1.0, "users", 4.0), untold]);
-    let course = Course::new(&plan);
+    let mut fixed = stage("steady", 1.0, "users", 4.0);
+    fixed.as_object_mut().expect("a stage").remove("until");
+    let plan = closed(&[stage("ramp_up", 1.0, "users", 4.0), fixed]);
+    let stages = Stages::new(&plan);
     let half = SECOND / 2;
-    let why = |edit: &Edit, now_ns| course.check(edit, now_ns).expect_err("refused").0;
-    assert_eq!(course.check(&next(half, 0), 0), Ok(()));
+    let why = |edit: &Edit, now_ns| stages.check(edit, now_ns).expect_err("refused").0;
+    assert_eq!(stages.check(&next(half, 0), 0), Ok(()));
     assert_eq!(why(&next(half, 2), 0), "there is no stage 2 of 2");
     assert_eq!(
         why(&next(half, 1), 0),
@@ -308,7 +317,7 @@ fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
     );
     let more = [stage("steady", 1.0, "users", 4.0)];
     assert_eq!(
-        course.check(&append(2 * SECOND - 1, &plan, &more), SECOND),
+        stages.check(&append(2 * SECOND - 1, &plan, &more), SECOND),
         Ok(())
     );
     assert_eq!(
@@ -340,18 +349,18 @@ fn any_edits_leave_the_past_as_it_was_in_every_thread() {
         } else {
             open("poisson", &stages)
         };
-        let mut course = Course::new(&plan);
+        let mut stages = Stages::new(&plan);
         let mut edits: Vec<Edit> = Vec::new();
         let mut now_ns = 0;
         for _ in 0..4 {
             now_ns += number(2_500) * 1_000_000;
-            let edit = match course.stage_at(now_ns) {
+            let edit = match stages.stage_at(now_ns) {
                 Some(stage) if number(2) == 0 => next(now_ns + 50_000_000, stage),
                 Some(_) => append(now_ns + 50_000_000, &plan, &more),
                 None => break,
             };
-            if course.check(&edit, now_ns).is_ok() {
-                course.apply(&edit);
+            if stages.check(&edit, now_ns).is_ok() {
+                stages.apply(&edit);
                 edits.push(edit);
             }
         }
@@ -362,11 +371,20 @@ fn any_edits_leave_the_past_as_it_was_in_every_thread() {
                 all.into_iter().filter(|time| *time < at_ns).collect()
             };
             if is_closed {
-                let at = |edits: &[Edit]| moves(&plan, edits).iter().map(|one| one.at_ns).collect();
+                let at = |edits: &[Edit]| {
+                    moves(&plan, edits)
+                        .iter()
+                        .map(|change| change.at_ns)
+                        .collect()
+                };
                 assert_eq!(past(at(before)), past(at(after)));
             } else {
-                let at =
-                    |edits: &[Edit]| arrivals(&plan, edits).iter().map(|one| one.at_ns).collect();
+                let at = |edits: &[Edit]| {
+                    arrivals(&plan, edits)
+                        .iter()
+                        .map(|arrival| arrival.at_ns)
+                        .collect()
+                };
                 assert_eq!(past(at(before)), past(at(after)));
             }
         }

@@ -1,4 +1,4 @@
-//! Notes of calls: what is told of files that are put, put again, read and deleted.
+//! Notes of calls that put, overwrite, read and delete files.
 
 mod support;
 

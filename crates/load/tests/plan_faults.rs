@@ -1,4 +1,4 @@
-//! Faults of plans: each is found, all are told at once, each with its place.
+//! Faults of plans: each is found, and all are reported at once, each with its place.
 
 mod support;
 
@@ -98,7 +98,7 @@ fn connections_that_cannot_be_are_told() {
         (
             "/connections",
             json!({"mode": "per_user", "sources": ["192.0.2.1"]}),
-            "connections.sources[0]: 192.0.2.1 cannot be sent from",
+            "connections.sources[0]: connections cannot leave from 192.0.2.1",
         ),
         (
             "/targets/0/addresses",

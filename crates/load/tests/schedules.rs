@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use towtank_load::plan::{Plan, read_text};
-use towtank_load::schedule::{Arrivals, Course, Move, Moves, assign_groups};
+use towtank_load::schedule::{Arrivals, Move, Moves, Stages, assign_groups};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -21,7 +21,7 @@ fn closed_stage(phase: &str, duration_s: f64, users: u32) -> Value {
 
 fn moves(stages: &[Value]) -> Vec<Move> {
     let load = json!({"kind": "closed", "users_at_most": 100, "stages": stages});
-    Moves::new(&Course::new(&plan(&load))).collect()
+    Moves::new(&Stages::new(&plan(&load))).collect()
 }
 
 fn rated(phase: &str, duration_s: f64, rate: f64) -> Value {
@@ -31,7 +31,7 @@ fn rated(phase: &str, duration_s: f64, rate: f64) -> Value {
 fn arrivals(kind: &str, stages: &[Value]) -> Vec<u64> {
     let load = json!({"kind": "open", "arrivals": kind, "users_at_most": 10, "backlog_at_most": 10, "stages": stages});
     let plan = plan(&load);
-    Arrivals::new(&plan, &Course::new(&plan))
+    Arrivals::new(&plan, &Stages::new(&plan))
         .map(|arrival| arrival.at_ns)
         .collect()
 }
@@ -78,14 +78,19 @@ fn a_ramp_without_length_moves_all_users_at_once() {
         closed_stage("ramp_up", 0.0, 3),
         closed_stage("steady", 1.0, 3),
     ]);
-    assert!(moves.len() == 3 && moves.iter().all(|one| one.at_ns == 0 && one.starts));
+    assert!(
+        moves.len() == 3
+            && moves
+                .iter()
+                .all(|change| change.at_ns == 0 && change.starts)
+    );
 }
 
 #[test]
 fn the_drain_stands_behind_the_stages() {
     let load =
         json!({"kind": "closed", "users_at_most": 5, "stages": [closed_stage("steady", 2.5, 5)]});
-    let stages = Course::new(&plan(&load)).stages();
+    let stages = Stages::new(&plan(&load)).listed();
     let names: Vec<_> = stages
         .iter()
         .map(|stage| (stage.name.as_str(), stage.start_s, stage.end_s))
@@ -118,7 +123,7 @@ fn gaps_are_those_between_intended_starts() {
     let mut before_ns = 0;
     let mut seen = 0;
     let plan = plan(&load);
-    for arrival in Arrivals::new(&plan, &Course::new(&plan)) {
+    for arrival in Arrivals::new(&plan, &Stages::new(&plan)) {
         assert_eq!(arrival.gap_ns, arrival.at_ns - before_ns);
         before_ns = arrival.at_ns;
         seen += 1;

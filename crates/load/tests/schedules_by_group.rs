@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use towtank_load::plan::{Fault, Plan, read_stages, read_text};
-use towtank_load::schedule::{Arrival, Arrivals, Change, Course, Edit, Moves};
+use towtank_load::schedule::{Arrival, Arrivals, Change, Edit, Moves, Stages};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -33,14 +33,14 @@ fn stage(phase: &str, duration_s: f64, key: &str, amount: &Value) -> Value {
 }
 
 fn arrivals(plan: &Plan) -> Vec<Arrival> {
-    Arrivals::new(plan, &Course::new(plan)).collect()
+    Arrivals::new(plan, &Stages::new(plan)).collect()
 }
 
 /// Arrivals of a load with these rates over ten seconds, constant.
 fn traced(knots: &Value) -> Vec<u64> {
     let load = open("constant", &json!([stage("steady", 10.0, "rates", knots)]));
     let found = arrivals(&plan(&load));
-    found.iter().map(|one| one.at_ns).collect()
+    found.iter().map(|arrival| arrival.at_ns).collect()
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn a_trace_that_is_constant_is_a_constant_rate() {
     let moving = open("poisson", &json!([stage("steady", 50.0, "rates", &knots)]));
     let (plain, moving) = (arrivals(&plan(&plain)), arrivals(&plan(&moving)));
     assert_eq!(plain.len(), moving.len());
-    for (one, other) in plain.iter().zip(&moving) {
-        assert!(one.at_ns.abs_diff(other.at_ns) <= 1_000);
-        assert_eq!((one.index, one.group), (other.index, other.group));
+    for (arrival, moved) in plain.iter().zip(&moving) {
+        assert!(arrival.at_ns.abs_diff(moved.at_ns) <= 1_000);
+        assert_eq!((arrival.index, arrival.group), (moved.index, moved.group));
     }
 }
 
@@ -91,16 +91,16 @@ fn a_trace_that_is_cut_short_leaves_the_rate_that_it_reached() {
         stage("ramp_down", 4.0, "rate", &json!(0.0)),
     ]);
     let plan = plan(&open("constant", &stages));
-    let mut course = Course::new(&plan);
-    let mut arrivals = Arrivals::new(&plan, &course);
+    let mut stages = Stages::new(&plan);
+    let mut arrivals = Arrivals::new(&plan, &stages);
     let edit = Edit {
         at_ns: 4 * SECOND,
         change: Change::Next(0),
     };
-    course.apply(&edit);
-    arrivals.follow(&course);
-    assert_eq!(course.stages()[0].rate, Some(8.0));
-    let at: Vec<u64> = arrivals.map(|one| one.at_ns).collect();
+    stages.apply(&edit);
+    arrivals.follow(&stages);
+    assert_eq!(stages.listed()[0].rate, Some(8.0));
+    let at: Vec<u64> = arrivals.map(|arrival| arrival.at_ns).collect();
     assert_eq!(at.len(), 32);
     assert_eq!(at[16], 4 * SECOND);
 }
@@ -123,11 +123,11 @@ fn every_group_has_a_sequence_of_its_own() {
     assert!(both.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns));
     let of = |all: &[Arrival], group| -> Vec<Arrival> {
         all.iter()
-            .filter(|one| one.group == group)
+            .filter(|arrival| arrival.group == group)
             .copied()
             .collect()
     };
-    // What one group does changes nothing in the other.
+    // The actions of one group change nothing in the other.
     let mut others = two_groups();
     others[0]["rates_by_group"][0] = json!(5.0);
     let changed = arrivals(&plan(&open("poisson", &others)));
@@ -138,13 +138,13 @@ fn every_group_has_a_sequence_of_its_own() {
         let first = group as u64;
         assert!(
             own.iter()
-                .map(|one| one.index)
+                .map(|arrival| arrival.index)
                 .eq(first..first + own.len() as u64)
         );
         let mut before_ns = 0;
-        for one in own {
-            assert_eq!(one.gap_ns, one.at_ns - before_ns);
-            before_ns = one.at_ns;
+        for arrival in own {
+            assert_eq!(arrival.gap_ns, arrival.at_ns - before_ns);
+            before_ns = arrival.at_ns;
         }
     }
     // 400 and 20 + 20 are expected: five standard deviations are 100 and 32.
@@ -163,28 +163,28 @@ fn threads_share_the_arrivals_of_groups_also_over_an_edit() {
         change: Change::Next(0),
     };
     let of_thread = |worker: u64, workers: u64| {
-        let mut course = Course::new(&plan);
-        let mut arrivals = Arrivals::new(&plan, &course);
+        let mut stages = Stages::new(&plan);
+        let mut arrivals = Arrivals::new(&plan, &stages);
         let mut taken = Vec::new();
         let mut take = |arrivals: &mut Arrivals, until_ns| {
             loop {
                 while arrivals
-                    .next_if(|one| one.index % workers != worker)
+                    .next_if(|arrival| arrival.index % workers != worker)
                     .is_some()
                 {}
-                match arrivals.next_if(|one| one.at_ns < until_ns) {
-                    Some(one) => taken.push(one),
+                match arrivals.next_if(|arrival| arrival.at_ns < until_ns) {
+                    Some(arrival) => taken.push(arrival),
                     None => return,
                 }
             }
         };
         take(&mut arrivals, edit.at_ns);
-        course.apply(&edit);
-        arrivals.follow(&course);
+        stages.apply(&edit);
+        arrivals.follow(&stages);
         take(&mut arrivals, u64::MAX);
         taken
     };
-    let key = |one: &Arrival| (one.at_ns, one.group, one.index);
+    let key = |arrival: &Arrival| (arrival.at_ns, arrival.group, arrival.index);
     let mut alone = of_thread(0, 1);
     let mut shared: Vec<Arrival> = (0..3).flat_map(|worker| of_thread(worker, 3)).collect();
     alone.sort_by_key(key);
@@ -204,9 +204,9 @@ fn every_group_moves_by_itself_with_users_of_its_own() {
         stage("ramp_down", 2.0, "users_by_group", &json!([2, 3])),
     ]);
     let plan = plan(&closed(&stages));
-    let course = Course::new(&plan);
-    let found: Vec<_> = Moves::new(&course)
-        .map(|one| (one.at_ns / SECOND, one.user, one.starts))
+    let stages = Stages::new(&plan);
+    let found: Vec<_> = Moves::new(&stages)
+        .map(|change| (change.at_ns / SECOND, change.user, change.starts))
         .collect();
     // Readers are users 0 to 3, the batch users 4 to 6.
     let expected = [
@@ -221,9 +221,9 @@ fn every_group_moves_by_itself_with_users_of_its_own() {
         (5, 6, true),
     ];
     assert_eq!(found, expected);
-    let told = course.stages();
-    assert_eq!((told[0].users, told[1].users), (Some(5), Some(5)));
-    assert_eq!(told[1].users_by_group, Some(vec![2, 3]));
+    let listed = stages.listed();
+    assert_eq!((listed[0].users, listed[1].users), (Some(5), Some(5)));
+    assert_eq!(listed[1].users_by_group, Some(vec![2, 3]));
 }
 
 #[test]
@@ -233,18 +233,18 @@ fn a_ramp_of_groups_that_is_cut_short_leaves_what_each_reached() {
         stage("ramp_up", 1.0, "users_by_group", &json!([8, 2])),
     ]);
     let plan = plan(&closed(&stages));
-    let mut course = Course::new(&plan);
-    let mut moves = Moves::new(&course);
+    let mut stages = Stages::new(&plan);
+    let mut moves = Moves::new(&stages);
     // Another thread's moves were passed over.
-    while moves.next_if(|one| one.user != 7).is_some() {}
+    while moves.next_if(|change| change.user != 7).is_some() {}
     let edit = Edit {
         at_ns: 4 * SECOND,
         change: Change::Next(0),
     };
-    course.apply(&edit);
-    moves.follow(&course, edit.at_ns);
-    assert_eq!(course.stages()[0].users_by_group, Some(vec![4, 1]));
-    let found: Vec<_> = moves.map(|one| (one.at_ns, one.user)).collect();
+    stages.apply(&edit);
+    moves.follow(&stages, edit.at_ns);
+    assert_eq!(stages.listed()[0].users_by_group, Some(vec![4, 1]));
+    let found: Vec<_> = moves.map(|change| (change.at_ns, change.user)).collect();
     let quarter = SECOND / 4;
     let start = 4 * SECOND;
     let expected = [
@@ -264,42 +264,47 @@ fn faults(load: &Value) -> Vec<String> {
 
 #[test]
 fn stages_that_are_wrong_are_told_with_their_place() {
-    let one = |stage: Value| json!([stage]);
+    let only = |stage: Value| json!([stage]);
     let cases = [
         (
             open(
                 "poisson",
-                &one(stage("steady", 1.0, "rates", &json!([[1, 2]]))),
+                &only(stage("steady", 1.0, "rates", &json!([[1, 2]]))),
             ),
             "load.stages[0].rates: must begin at time 0",
         ),
         (
             open(
                 "poisson",
-                &one(stage("steady", 1.0, "rates", &json!([[0, 2], [0, 3]]))),
+                &only(stage("steady", 1.0, "rates", &json!([[0, 2], [0, 3]]))),
             ),
             "load.stages[0].rates: must have increasing times",
         ),
         (
             open(
                 "poisson",
-                &one(stage("steady", 1.0, "rates", &json!([[0, -2]]))),
+                &only(stage("steady", 1.0, "rates", &json!([[0, -2]]))),
             ),
             "load.stages[0].rates: must be in [0, 1e8] 1/s, got -2",
         ),
         (
             open(
                 "poisson",
-                &one(stage("steady", 1.0, "rates_by_group", &json!([1, 2, 3]))),
+                &only(stage("steady", 1.0, "rates_by_group", &json!([1, 2, 3]))),
             ),
             "load.stages[0].rates_by_group: must have one for each of 2 groups, got 3",
         ),
         (
-            open("poisson", &one(stage("steady", 1.0, "level", &json!(0)))),
+            open("poisson", &only(stage("steady", 1.0, "level", &json!(0)))),
             "load.stages[0]: must have one of `rate`, `rates` and `rates_by_group`, got 0 of them",
         ),
         (
-            closed(&one(stage("steady", 1.0, "users_by_group", &json!([8, 3])))),
+            closed(&only(stage(
+                "steady",
+                1.0,
+                "users_by_group",
+                &json!([8, 3]),
+            ))),
             "load.users_at_most: must be at least the most users of every group together, 11, got 10",
         ),
         (
@@ -324,6 +329,6 @@ fn appended_stages_keep_to_the_users_of_each_group() {
     let faults = read_stages(&plan, more(json!([0, 2]))).expect_err("a fault");
     assert_eq!(
         faults[0].to_string(),
-        "stages[0].users_by_group[1]: must be at most what the plan has for the group, 1, got 2"
+        "stages[0].users_by_group[1]: must be at most the plan's number for the group, 1, got 2"
     );
 }

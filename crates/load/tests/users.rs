@@ -1,4 +1,4 @@
-//! What users do: order, data, memory, and that the seed alone decides.
+//! Behaviour of users: order, data, memory, and reproducibility from the seed alone.
 
 mod support;
 
@@ -33,7 +33,10 @@ fn users_stay_with_one_address_and_each_address_has_its_part_of_each_group() {
         let mut plan = plan_of(servers[0].address, &json!([ask, ask]));
         plan["threads"] = json!(threads);
         plan["connections"] = json!({"mode": "new_each_time"});
-        let addresses: Vec<_> = servers.iter().map(|one| one.address.to_string()).collect();
+        let addresses: Vec<_> = servers
+            .iter()
+            .map(|server| server.address.to_string())
+            .collect();
         plan["targets"][0]["addresses"] = json!(addresses);
         plan["targets"][0]["services"] = json!(["a", "b", "c"]);
         plan["targets"][0]["balance"] = json!("user");
@@ -41,13 +44,13 @@ fn users_stay_with_one_address_and_each_address_has_its_part_of_each_group() {
         (plan["groups"][0]["share"], other["share"]) = (json!(0.5), json!(0.5));
         other["name"] = json!("h");
         plan["groups"].as_array_mut().unwrap().push(other);
-        plan["load"] = closed(12, 0.5);
+        plan["load"] = closed(12, 1.0);
         let results = run(plan);
         results.check_identity();
         let mut ended = vec![0; 3];
         for interval in results
             .intervals()
-            .filter(|one| one.get("places").is_some())
+            .filter(|line| line.get("places").is_some())
         {
             let of = |key: &str| interval["places"][key].as_array().unwrap().clone();
             for (sum, count) in ended.iter_mut().zip(of("ok")) {
@@ -57,10 +60,10 @@ fn users_stay_with_one_address_and_each_address_has_its_part_of_each_group() {
         }
         assert_eq!(ended, [4, 4, 4], "one transaction of each user");
         let mut users: Vec<Vec<String>> = servers.iter().map(Server::paths).collect();
-        for one in &mut users {
-            one.sort();
-            one.dedup();
-            assert_eq!(one.len(), 4);
+        for requests in &mut users {
+            requests.sort();
+            requests.dedup();
+            assert_eq!(requests.len(), 4);
         }
         let met: std::collections::BTreeSet<_> = users.iter().flatten().collect();
         assert_eq!(met.len(), 12, "no user is met at two servers");
@@ -134,12 +137,12 @@ fn a_step_s_cookies_and_the_user_s_are_one_header() {
     let cookies: Vec<Vec<&str>> = seen
         .iter()
         .take(2)
-        .map(|one| one.headers("Cookie").collect())
+        .map(|request| request.headers("Cookie").collect())
         .collect();
     assert_eq!(cookies, [vec!["a=1"], vec!["sid=mine; b=2; theme=dark"]]);
 }
 
-/// What one user sends as cookies: before its rounds, in each request of a round, and when it leaves.
+/// Cookies that one user sends: before its rounds, in each request of a round, and when it leaves.
 fn cookies_sent(kept: &str, open: bool) -> Vec<String> {
     let server = Server::start(|seen| match seen.path() {
         "/login" => answer(200, "Set-Cookie: sid=login; Path=/\r\n", ""),
@@ -157,9 +160,10 @@ fn cookies_sent(kept: &str, open: bool) -> Vec<String> {
     plan["groups"][0]["think"] = json!({"dist": "fixed", "mean_s": 0.02});
     plan["groups"][0]["cookies"] = json!({"kept": kept,
         "given": [{"target": 0, "path": "/", "name": "own", "value": "1"}]});
+    plan["load"] = closed(1, 1.0);
     if open {
         plan["load"] = json!({"kind": "open", "arrivals": "constant", "users_at_most": 1, "backlog_at_most": 100,
-            "stages": [{"name": "hold", "phase": "steady", "level": 0, "duration_s": 0.1, "rate": 30.0}]});
+            "stages": [{"name": "hold", "phase": "steady", "level": 0, "duration_s": 1.0, "rate": 30.0}]});
     }
     let results = run(plan);
     results.check_identity();
@@ -230,6 +234,8 @@ fn rows_of_a_unique_pool_go_to_whoever_asks() {
             {"op": "think", "pause": {"dist": "fixed", "mean_s": 60.0}}]);
         plan["load"] = closed(2, 2.0);
         plan["load"]["users_at_most"] = json!(10);
+        // The pauses are longer than anybody waits.
+        plan["timeouts"]["drain_s"] = json!(5.0);
         let results = run(plan);
         results.check_identity();
         let mut paths = server.paths();
@@ -315,7 +321,7 @@ fn random_plan(server: &Server, threads: usize) -> Value {
     plan["groups"][0]["mix"] =
         json!([{"transaction": 0, "weight": 50.0}, {"transaction": 1, "weight": 50.0}]);
     plan["groups"][0]["think"] = json!({"dist": "exponential", "mean_s": 0.01});
-    plan["load"] = closed(7, 0.6);
+    plan["load"] = closed(7, 2.0);
     plan
 }
 
@@ -378,15 +384,17 @@ fn users_divide_among_groups_by_share() {
     second["share"] = json!(0.3);
     plan["groups"][0]["share"] = json!(0.7);
     plan["groups"] = json!([plan["groups"][0], second]);
-    plan["load"] = closed(10, 0.3);
+    plan["load"] = closed(10, 1.0);
     plan["threads"] = json!(3);
     let results = run(plan);
     results.check_identity();
     let of_group = |group: usize| -> u64 {
         let series = results
             .series("transaction", 0)
-            .filter(|one| one["group"] == group);
-        series.map(|one| one["ok"].as_u64().expect("a count")).sum()
+            .filter(|series| series["group"] == group);
+        series
+            .map(|entry| entry["ok"].as_u64().expect("a count"))
+            .sum()
     };
     assert_eq!((of_group(0), of_group(1)), (7, 3));
 }

@@ -11,7 +11,7 @@ use crate::text;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// Where the CPU accounting of a process is.
+/// Place of the CPU accounting of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// Version 1: the folders of the controllers `cpu` and `cpuacct`, which may be one.
@@ -34,7 +34,7 @@ pub enum Place {
 
 /// Finds the place from the content of `/proc/PID/cgroup` and `/proc/self/mountinfo`.
 ///
-/// Where both versions are mounted, the CPU controller is with version 1 if that has it.
+/// If both versions are mounted, the CPU controller is with version 1 if that has it.
 #[must_use]
 pub fn locate(membership: &str, mounts: &str) -> Option<Place> {
     let v1 = |controller: &str| {
@@ -91,7 +91,7 @@ pub(crate) fn mount<'a>(
     (fits && wanted).then(|| Some((before.next()?, before.next()?)))?
 }
 
-/// The folder of a cgroup below its mount point; `None` for the root cgroup and for one outside of what is mounted.
+/// The folder of a cgroup below its mount point; `None` for the root cgroup and for one outside of the mounts.
 fn folder((root, point): &(&str, &str), path: &str) -> Option<PathBuf> {
     let below = Path::new(path).strip_prefix(root).ok()?;
     let inside = !below
@@ -112,7 +112,7 @@ pub struct CgroupCpu {
 }
 
 impl CgroupCpu {
-    /// Finds the cgroup of a process; `None` where it sits in the root cgroup or nothing is mounted.
+    /// Finds the cgroup of a process; `None` if it sits in the root cgroup or nothing is mounted.
     #[must_use]
     pub fn of_process(proc: &Path, pid: u32) -> Option<Self> {
         let membership = fs::read_to_string(proc.join(pid.to_string()).join("cgroup")).ok()?;

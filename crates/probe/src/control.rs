@@ -14,14 +14,14 @@ pub enum Command {
 /// Longest line that can be a command. [bytes]
 const LONGEST_LINE: usize = 4096;
 
-/// Cuts what arrives into lines.
+/// Splits the input into lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     pending: Vec<u8>,
 }
 
 impl Lines {
-    /// Takes bytes and gives the commands that are complete with them; for a line that is none, why.
+    /// Takes bytes and returns the commands that they complete; for an invalid line, the reason.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Command, String>> {
         self.pending.extend_from_slice(bytes);
         let mut commands = Vec::new();
@@ -57,7 +57,7 @@ fn parse(line: &str) -> Result<Command, String> {
 ///
 /// # Errors
 ///
-/// What is wrong with either, as a sentence.
+/// The fault of either, as a sentence.
 pub fn group(name: &str, pid: &str) -> Result<GroupRoot, String> {
     if name.is_empty() {
         return Err("the name of a group must not be empty".to_owned());

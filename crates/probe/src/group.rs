@@ -17,31 +17,33 @@ use crate::threads::Switches;
 use crate::tree::{Entry, Table};
 use crate::users::Users;
 
-/// What all groups read with.
+/// Input shared by all groups.
 pub struct Reader<'a> {
     /// Shared by all files.
     pub buffer: &'a mut Buffer,
     /// All processes of the host.
     pub table: &'a Table,
-    /// Whether the table has been refreshed since the last sample.
+    /// `true` if the table has been refreshed since the last sample.
     pub refreshed: bool,
     /// Processes by user, counted at most once in a sample.
     pub users: &'a mut Option<Users>,
     /// Sockets by network namespace.
     pub networks: &'a mut Networks,
-    /// How open files are counted.
+    /// Method to count open files.
     pub count: FileCount,
     /// Length of a clock tick. [ns]
     pub tick_ns: u64,
     /// Size of a page. [bytes]
     pub page_bytes: u64,
-    /// When the sample began, on `CLOCK_MONOTONIC`. [ns]
+    /// Start of the sample, on `CLOCK_MONOTONIC`. [ns]
     pub now_ns: u64,
     /// Root processes of all groups.
     pub roots: &'a [u32],
-    /// Whether the kernel offers proportional sets.
+    /// `true` if the kernel offers proportional sets.
     pub has_proportional: bool,
-    /// Whether the kernel draws the image of each program at random.
+    /// CPU time of the last rounds over the memory of all groups. [ns]
+    pub memory_took_ns: u64,
+    /// `true` if the kernel randomizes the image of each program.
     pub images_are_drawn: bool,
 }
 
@@ -58,7 +60,7 @@ struct Member {
     last: Option<Usage>,
 }
 
-/// One group.
+/// State of one group.
 #[derive(Debug)]
 pub struct Group {
     /// Its name in the samples.
@@ -141,6 +143,12 @@ impl Group {
         self.root
     }
 
+    /// CPU time of the last round over its memory. [ns]
+    #[must_use]
+    pub fn memory_took_ns(&self) -> u64 {
+        self.pace.took_ns()
+    }
+
     /// Watches another tree from now on, as when a service has been started again; its totals go on.
     ///
     /// Totals start anew when the new root is older than the old one: as its ancestor it may have been credited with
@@ -200,7 +208,7 @@ impl Group {
     /// Writes the object of this group.
     pub fn write(&mut self, with: &mut Reader<'_>, standing: &Standing, json: &mut Json) {
         json.object(&self.name);
-        // A group whose root was never there has nothing to tell.
+        // A group whose root never existed has nothing to report.
         if self.root_start_ticks.is_some() || !self.members.is_empty() {
             self.write_sums(with, standing, json);
         }
@@ -214,7 +222,7 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// Finds out what shows that a process belongs here, where the roots of groups are others than before.
+    /// Collects the traces that prove membership, if the roots of groups have changed.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);
@@ -229,8 +237,8 @@ impl Group {
         self.kin.refresh(with.table);
     }
 
-    /// Takes in processes that belong here, and lets go of those whose number is another process now. Returns whether
-    /// any was taken in: it may show that further ones belong here.
+    /// Adds processes that belong here, and drops those whose number is another process now. Returns `true` if any was
+    /// added: it may prove that further ones belong here.
     fn discover(&mut self, with: &Reader<'_>, balance: &mut Balance) -> bool {
         let table = with.table;
         let root = self.root_that_is_meant(table);
@@ -250,7 +258,7 @@ impl Group {
         !found.is_empty()
     }
 
-    /// The root, or a number that no process has where its number is another process now.
+    /// The root, or a number that no process has if its number is another process now.
     fn root_that_is_meant(&self, table: &Table) -> u32 {
         let is_another = self.root_start_ticks.is_some_and(|start| {
             table
@@ -295,7 +303,7 @@ impl Group {
         self.members.insert(pid, member);
     }
 
-    /// Lets a member go, keeping what it showed last.
+    /// Drops a member, keeping its last values.
     fn vanish(&mut self, pid: u32, balance: &mut Balance) {
         let Some(last) = self.members.remove(&pid).and_then(|member| member.last) else {
             return;
@@ -387,7 +395,10 @@ impl Group {
         let resident = standing.resident_pages.map(|pages| pages * with.page_bytes);
         json.count("resident_sets_bytes", resident);
         let (resident, processes) = (resident.unwrap_or(0), self.members.len() as u64);
-        if !with.has_proportional || !self.pace.is_due(with.now_ns, resident, processes) {
+        let is_due = self
+            .pace
+            .is_due(with.now_ns, resident, processes, with.memory_took_ns);
+        if !with.has_proportional || !is_due {
             return;
         }
         let pids = self.members.keys().copied();
@@ -398,7 +409,7 @@ impl Group {
 
     /// Writes processes and threads of the user that is closest to its limit, if all of the host are near the limit.
     ///
-    /// Where they are not, no user can be, and nothing has to be counted.
+    /// Otherwise no user can be near it, and nothing has to be counted.
     fn write_user(&self, with: &mut Reader<'_>, json: &mut Json) {
         let limited = |(pid, member): (&u32, &Member)| Some((*pid, member.last?.processes_limit?));
         let lowest = self
@@ -417,7 +428,7 @@ impl Group {
         let users = with
             .users
             .get_or_insert_with(|| Users::count(&self.proc, pids));
-        let told = self
+        let shares = self
             .members
             .iter()
             .filter_map(limited)
@@ -428,7 +439,8 @@ impl Group {
         let share = |(tasks, limit): &(u64, Option<u64>)| {
             limit.map_or(0.0, |limit| *tasks as f64 / limit.max(1) as f64)
         };
-        if let Some((tasks, limit)) = told.max_by(|one, other| share(one).total_cmp(&share(other)))
+        if let Some((tasks, limit)) =
+            shares.max_by(|one, other| share(one).total_cmp(&share(other)))
         {
             json.count("user_tasks", tasks);
             json.count("user_tasks_limit", limit);

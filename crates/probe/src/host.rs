@@ -1,4 +1,4 @@
-//! What the whole host tells: processors, memory, disks, networks, pressure.
+//! Metrics of the whole host: processors, memory, disks, networks, pressure.
 
 pub mod cpu;
 pub mod disks;
@@ -112,6 +112,11 @@ impl HostSampler {
             json.count(
                 "tcp_needless_retransmits_total",
                 extended("TCPDSACKRecvSegs").or_else(|| extended("TCPDSACKRecv")),
+            );
+            json.count("tcp_timeouts_total", extended("TCPTimeouts"));
+            json.count(
+                "tcp_probe_recoveries_total",
+                extended("TCPLossProbeRecovery"),
             );
         }
         if self.sockstat.read(buffer) == Reading::Whole {

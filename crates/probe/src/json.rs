@@ -18,7 +18,7 @@ impl Json {
         self.after_value = false;
     }
 
-    /// What was written so far.
+    /// Returns the text that was written so far.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.buffer

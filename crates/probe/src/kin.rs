@@ -1,7 +1,8 @@
-//! Kinship: what shows that a process belongs to a group although all between it and the group have ended.
+//! Kinship: traces by which a process belongs to a group although all processes between it and the group have ended.
 //!
-//! A server that detaches forks, leads a session of its own and forks again; the one in between ends, and the kernel
-//! gives the worker another parent. Four traces are left, the first two of which prove descent under all conditions:
+//! A server that detaches forks, leads a session of its own and forks again; the process in between ends, and the
+//! kernel gives the worker another parent. Four traces are left, the first two of which prove descent under all
+//! conditions:
 //!
 //! 1. The group's root is a reaper (`PR_SET_CHILD_SUBREAPER`), as the guard is: the worker becomes a child of the root.
 //! 2. The group has a control group of its own: the worker stays in it.
@@ -28,19 +29,19 @@ pub struct Kin {
     learned: bool,
 }
 
-/// What a member shows of itself.
+/// Traces of a member that identify its kin.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace {
     /// The process that leads its session.
     pub session: u32,
-    /// When it started. In clock ticks.
+    /// Start of the process. In clock ticks.
     pub start_ticks: u64,
     /// Its image.
     pub image: Image,
 }
 
 impl Kin {
-    /// Notes the images that prove nothing: of the parent of the root, and of other groups.
+    /// Notes the images that prove nothing: those of the parent of the root, and of other groups.
     pub fn exclude(&mut self, root: u32, others: &[u32], table: &Table) {
         let parent = table.get(root).map(|entry| entry.parent);
         self.shared = parent
@@ -51,7 +52,7 @@ impl Kin {
         self.learned = true;
     }
 
-    /// Learns from a member; its image proves something only where the kernel draws images at random.
+    /// Learns from a member; its image proves something only if the kernel randomizes images.
     pub fn learn(&mut self, pid: u32, trace: Trace, images_are_drawn: bool) {
         if trace.session == pid {
             let before = self.sessions.insert(pid, trace.start_ticks);
@@ -62,13 +63,13 @@ impl Kin {
         }
     }
 
-    /// Whether anything was learned that no process was held against yet.
+    /// Returns `true` if traces were learned that no process was compared with yet.
     #[must_use]
     pub fn is_news(&self) -> bool {
         self.learned
     }
 
-    /// Whether anything was learned since the last call: then processes of any age may belong here.
+    /// Returns `true` if traces were learned since the last call: then processes of any age may belong here.
     pub fn has_learned(&mut self) -> bool {
         std::mem::take(&mut self.learned)
     }
@@ -87,7 +88,8 @@ impl Kin {
         });
     }
 
-    /// Whether a process belongs to the group by one of the traces; `root_start_ticks` is when the root started.
+    /// Returns `true` if a process belongs to the group by one of the traces; `root_start_ticks` is the start of the
+    /// root.
     #[must_use]
     pub fn claims(&self, pid: u32, entry: &Entry, root_start_ticks: u64, table: &Table) -> bool {
         if self.members_of_cgroup.contains(&pid) {
@@ -98,7 +100,8 @@ impl Kin {
             || (entry.start_ticks >= root_start_ticks && self.has_image_of(entry, table))
     }
 
-    /// Whether a process has the image of a member and not by way of a living process that is none.
+    /// Returns `true` if a process has the image of a member and does not descend from a living process outside the
+    /// group.
     fn has_image_of(&self, entry: &Entry, table: &Table) -> bool {
         let image = entry.image;
         let inherited = table

@@ -1,25 +1,25 @@
-//! The account of a group: what its processes used, those that have ended included, nothing counted twice.
+//! The account of a group: the usage of its processes, ended ones included, without double counting.
 //!
-//! A process that ends and is waited for is credited to the process that waited: its user and system time and its page
-//! faults, with those of its own children, go into the `children` fields of that process; its `io` goes into the
-//! parent's `io` without a field of its own. One that nobody waits for (its parent ignores SIGCHLD), or that is waited
-//! for by a process outside of the group, is credited nowhere.
+//! A process that ends and is reaped is credited to the process that waited for it: its user and system time and its
+//! page faults, with those of its own children, go into the `children` fields of that process; its `io` goes into the
+//! parent's `io` without a field of its own. A process that is never waited for (its parent ignores SIGCHLD), or that
+//! is reaped by a process outside of the group, is credited nowhere.
 //!
-//! Let `S` be the sum over living members of own and children's time, `V` what the members that vanished since the last
-//! sample showed last, and `R` what the children's fields of the members present in both samples grew by. The part of
-//! `V` that came back is at most `R`, so `max(0, V − R)` is carried on:
+//! Let `S` be the sum over living members of own and children's time, `V` the last values of the members that vanished
+//! since the last sample, and `R` the growth of the children's fields of the members present in both samples. The part
+//! of `V` that came back is at most `R`, so `max(0, V − R)` is carried on:
 //!
 //! ```text
 //! carried  ←  carried + max(0, V − R)        total = S + carried
 //! ```
 //!
-//! The total never shrinks. It never exceeds the truth either: `R` plus what is carried is `max(R, V)`, and both are
-//! parts of what was really used. It falls short only by what ended processes used after their last sample without
-//! being waited for within the group.
+//! The total never shrinks. It never exceeds the truth either: `R` plus the carried amount is `max(R, V)`, and both are
+//! parts of the real usage. It falls short only by the usage of ended processes after their last sample, if they are
+//! not waited for within the group.
 
 use crate::own_cgroup::CpuTime;
 
-/// What changed between two samples, summed over the members of a group.
+/// Changes between two samples, summed over the members of a group.
 ///
 /// The four places are user time, system time in clock ticks, minor and major page faults.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,7 +42,7 @@ pub struct Balance {
 /// The ledger includes members outside of the control group. The total never shrinks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuTotal {
-    /// What was counted beyond the ledger: user and system time. [ns]
+    /// Time counted beyond the ledger: user and system time. [ns]
     surplus: [u64; 2],
     /// The control group and the total when it was read first; and the control group when it was read last.
     base: Option<(CpuTime, u64)>,
@@ -65,13 +65,13 @@ impl CpuTotal {
         [total[0] + missing - system, total[1] + system]
     }
 
-    /// Starts anew with the next control group; what was counted stays.
+    /// Starts again with the next control group; earlier counts stay.
     pub fn leave_cgroup(&mut self) {
         (self.base, self.last) = (None, None);
     }
 }
 
-/// The part of a time that was system time, as in what the control group used between two samples.
+/// The part of a time that was system time, as in the usage of the control group between two samples.
 fn system_part(time: u64, last: CpuTime, now: CpuTime) -> u64 {
     let whole = now.total_ns.saturating_sub(last.total_ns);
     let Some((before, after)) = last.user_ns.zip(now.user_ns) else {
@@ -91,7 +91,7 @@ pub fn add(left: &mut [u64; 4], right: &[u64; 4]) {
     }
 }
 
-/// What members no longer seen have used, and the totals told last.
+/// Usage of members that are no longer seen, and the last reported totals.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ledger {
     carried: [u64; 4],
@@ -121,8 +121,8 @@ impl Ledger {
         self.settle(&all_vanished);
     }
 
-    /// A process has faults from its first instruction on, so faults that came back tell that somebody was waited
-    /// for, and then the `io` of the vanished may be in that of the living already: it is only kept from shrinking.
+    /// A process has faults from its first instruction on, so faults that came back show that the parent waited for a
+    /// child. Then the `io` of the vanished may be in that of the living already: it is only kept from shrinking.
     fn settle_io(&mut self, balance: &Balance) {
         let nobody_waited_for = balance.reaped[MINOR_FAULTS] == 0;
         for place in 0..self.io_total.len() {
@@ -170,7 +170,7 @@ mod tests {
         io: u64,
         ended: bool,
         gone: bool,
-        /// What the sampler saw last: own, children, io.
+        /// Last values of the sampler: own, children, io.
         seen: Option<(u64, u64, u64)>,
     }
 
@@ -215,7 +215,7 @@ mod tests {
             }
         }
 
-        /// Ends a process; its children go to the root (a reaper), or out of sight where there is none.
+        /// Ends a process; its children go to the root (a reaper), or out of sight without one.
         fn exit(&mut self, process: usize, root_reaps: bool) {
             if process == 0 {
                 return;

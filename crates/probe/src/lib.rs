@@ -1,4 +1,4 @@
-//! Samplers of what a Linux host tells about itself: `/proc`, cgroups, pressure, disks, network.
+//! Samplers of the metrics of a Linux host: `/proc`, cgroups, pressure, disks, network.
 //!
 //! The probe wakes on a fixed grid of `CLOCK_MONOTONIC` (every multiple of the interval, so that anything else on the
 //! host that uses the same grid samples at the same instants), reads counters of the host and of *groups* of

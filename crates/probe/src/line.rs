@@ -21,7 +21,7 @@ impl<'a> LineWriter<'a> {
     ///
     /// # Errors
     ///
-    /// What the stream answers: a full disk, a reader that went away.
+    /// Errors of the stream: a full disk, a reader that went away.
     pub fn write(&mut self, document: &str) -> io::Result<()> {
         self.line.clear();
         writeln!(

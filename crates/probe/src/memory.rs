@@ -6,7 +6,7 @@
 //!
 //! The kernel walks the page tables of the process for `/proc/PID/smaps_rollup`: some 10 µs for a small process, and
 //! milliseconds for each GiB. So the sets are read in rounds, all members of a group at once, and the next round waits
-//! for a multiple of the time that the last one took.
+//! for a multiple of the time that the last ones of all groups took.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,11 +16,11 @@ use crate::sys;
 use crate::text;
 
 const KIB: u64 = 1024;
-/// A round may take this share of one CPU while the group stays as it is: one half of a per cent.
+/// The rounds of all groups may take this share of one CPU while they stay as they are: one half of a per cent.
 const REST_WHEN_STEADY: u64 = 200;
-/// A round may take this share while the group changes: two per cent.
+/// They may take this share while they change: two per cent.
 const REST_WHEN_CHANGED: u64 = 50;
-/// A group has changed if its resident sets or its processes differ by more than one part in so many.
+/// A group has changed if its resident sets or its processes differ by more than one part in this number.
 const CHANGE: u64 = 10;
 
 /// Proportional sets of one process, or of several. [bytes]
@@ -44,7 +44,7 @@ impl Proportional {
     }
 }
 
-/// When a group was measured last, and what it looked like then.
+/// Time of the last measurement of a group, and its size then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Round {
     at_ns: u64,
@@ -60,9 +60,10 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Whether a round is due now, for a group with this sum of resident sets and this many processes.
+    /// Returns `true` if a round is due now, for a group with this sum of resident sets and this many processes, if
+    /// the last rounds of all groups took `all_took_ns`.
     #[must_use]
-    pub fn is_due(&self, now_ns: u64, resident: u64, processes: u64) -> bool {
+    pub fn is_due(&self, now_ns: u64, resident: u64, processes: u64, all_took_ns: u64) -> bool {
         let Some(last) = self.last else { return true };
         let differs = |now: u64, then: u64| now.abs_diff(then) > then / CHANGE;
         let changed = differs(resident, last.resident) || differs(processes, last.processes);
@@ -71,7 +72,13 @@ impl Pace {
         } else {
             REST_WHEN_STEADY
         };
-        now_ns.saturating_sub(last.at_ns) >= last.took_ns.saturating_mul(rest)
+        now_ns.saturating_sub(last.at_ns) >= all_took_ns.saturating_mul(rest)
+    }
+
+    /// The CPU time of the last round; 0 before the first.
+    #[must_use]
+    pub fn took_ns(&self) -> u64 {
+        self.last.map_or(0, |last| last.took_ns)
     }
 
     /// Notes a round.
@@ -85,7 +92,7 @@ impl Pace {
     }
 }
 
-/// Whether the kernel offers proportional sets of a whole process (Linux 4.14 and later).
+/// Returns `true` if the kernel offers proportional sets of a whole process (Linux 4.14 and later).
 #[must_use]
 pub fn is_offered(proc: &Path) -> bool {
     proc.join("self/smaps_rollup").exists()
@@ -102,9 +109,9 @@ pub fn measure(proc: &Path, pids: impl Iterator<Item = u32>) -> Option<Proportio
         content.clear();
         match read(&proc.join(pid.to_string()), &mut content) {
             Ok(()) => {
-                let one = Proportional::parse(&content)?;
-                sum.all += one.all;
-                sum.anonymous += one.anonymous;
+                let process = Proportional::parse(&content)?;
+                sum.all += process.all;
+                sum.anonymous += process.anonymous;
             }
             // It has just ended, or ended before and was not waited for: it has no memory.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => {}
@@ -119,7 +126,7 @@ fn read(folder: &Path, content: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Measures, and notes in the pace what it took.
+/// Measures, and notes the cost in the pace.
 pub fn round(
     pace: &mut Pace,
     proc: &Path,
@@ -155,14 +162,31 @@ mod tests {
     #[test]
     fn a_round_waits_for_a_multiple_of_what_the_last_one_took() {
         let mut pace = Pace::default();
-        assert!(pace.is_due(0, 1000, 5));
+        assert!(pace.is_due(0, 1000, 5, 0));
         // 0.1 s of CPU time: 20 s of rest while nothing changes, 5 s when something did.
         pace.note(0, SECOND_NS / 10, 1000, 5);
-        assert!(!pace.is_due(19 * SECOND_NS, 1100, 5));
-        assert!(pace.is_due(20 * SECOND_NS, 1100, 5));
-        assert!(!pace.is_due(4 * SECOND_NS, 1101, 5));
-        assert!(pace.is_due(5 * SECOND_NS, 1101, 5));
-        assert!(pace.is_due(5 * SECOND_NS, 1000, 6));
+        let all_ns = pace.took_ns();
+        assert!(!pace.is_due(19 * SECOND_NS, 1100, 5, all_ns));
+        assert!(pace.is_due(20 * SECOND_NS, 1100, 5, all_ns));
+        assert!(!pace.is_due(4 * SECOND_NS, 1101, 5, all_ns));
+        assert!(pace.is_due(5 * SECOND_NS, 1101, 5, all_ns));
+        assert!(pace.is_due(5 * SECOND_NS, 1000, 6, all_ns));
+    }
+
+    #[test]
+    fn all_groups_share_the_rest_whatever_each_of_them_takes() {
+        let mut large = Pace::default();
+        let mut small = [Pace::default(); 11];
+        let (large_ns, small_ns) = (SECOND_NS / 50, SECOND_NS / 20_000);
+        large.note(0, large_ns, 1000, 5);
+        for pace in &mut small {
+            pace.note(0, small_ns, 1000, 5);
+        }
+        let all_ns = large.took_ns() + small.iter().map(Pace::took_ns).sum::<u64>();
+        for pace in small.iter().chain([&large]) {
+            assert!(!pace.is_due(4 * SECOND_NS, 1000, 5, all_ns));
+            assert!(pace.is_due(5 * SECOND_NS, 1000, 5, all_ns));
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::text;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// What a control group counts, and where. Version 1 has a tree for each controller.
+/// Counters of a control group, and their files. Version 1 has a tree for each controller.
 #[derive(Debug)]
 pub struct OwnCgroup {
     /// Folder that lists the processes.
@@ -64,7 +64,7 @@ fn lines(membership: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// Whether a control group is `path` or lies below it.
+/// Returns `true` if a control group is `path` or lies below it.
 fn is_within(other: &str, path: &str) -> bool {
     Path::new(other).starts_with(path)
 }
@@ -208,7 +208,8 @@ impl OwnCgroup {
         json.end_object();
     }
 
-    /// Memory without what the kernel could reclaim at once, and that part: page cache and reclaimable slabs. [bytes]
+    /// Memory that the kernel could not reclaim at once, and the reclaimable part: page cache and reclaimable slabs.
+    /// [B]
     fn memory(&mut self, buffer: &mut Buffer) -> Option<(u64, u64)> {
         let memory = self.memory.as_mut()?;
         let current = number(&mut memory.current, buffer)?;
@@ -237,7 +238,10 @@ mod tests {
                           31 25 0:27 / /cg/memory rw - cgroup cgroup rw,memory\n";
 
     fn own(membership: &str, strangers: &[&str]) -> Vec<PathBuf> {
-        let strangers: Vec<String> = strangers.iter().map(|one| (*one).to_owned()).collect();
+        let strangers: Vec<String> = strangers
+            .iter()
+            .map(|stranger| (*stranger).to_owned())
+            .collect();
         own_trees(membership, MOUNTS, &strangers)
             .into_iter()
             .map(|tree| tree.folder)

@@ -1,8 +1,8 @@
-//! How fast the CPUs are just now: the CPU time of a fixed piece of work on each of them.
+//! Current speed of the CPUs: the CPU time of a fixed piece of work on each of them.
 //!
 //! A CPU that another guest shares, or whose clock rate falls, does less in a second without any steal time. Each CPU
-//! has a thread of its own that sleeps, does the work when it is asked, and sleeps again: a saturated CPU keeps its
-//! thread waiting, never the samples.
+//! has a thread of its own that sleeps, does the work on request, and sleeps again: a saturated CPU keeps its thread
+//! waiting, never the samples.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const CPUS_AT_MOST: usize = 64;
 const STEPS: u64 = 20_000;
 /// Entries of the table that the work reads: 32 KiB, as large as a first-level cache. [1]
 const ENTRIES: usize = 4096;
-/// The shortest of so many times counts: the first one fills the cache. [1]
+/// The shortest of this number of times counts: the first one fills the cache. [1]
 const TRIES: usize = 3;
 
 /// Times a fixed piece of work on each CPU.
@@ -30,7 +30,7 @@ pub struct Pace {
 #[derive(Debug)]
 struct Worker {
     thread: Thread,
-    /// What the work took last; 0 until it was done. [ns]
+    /// Time of the last piece of work; 0 until the first is done. [ns]
     took_ns: Arc<AtomicU64>,
 }
 
@@ -45,7 +45,7 @@ impl Pace {
         }
     }
 
-    /// Writes what the work took on each CPU since the last call, and has it done again.
+    /// Writes the time of the work on each CPU since the last call, and starts it again.
     ///
     /// CPUs whose thread did not come to run, or may not run there, are left out.
     pub fn write(&self, json: &mut Json) {
@@ -62,7 +62,7 @@ impl Pace {
 impl Worker {
     fn start(cpu: usize) -> Option<Self> {
         let took_ns = Arc::new(AtomicU64::new(0));
-        let told = Arc::clone(&took_ns);
+        let took = Arc::clone(&took_ns);
         let body = move || {
             // The system does not allow this CPU: the time would be that of another one.
             if sys::pin_thread(cpu).is_err() {
@@ -71,7 +71,7 @@ impl Worker {
             let table: Vec<u64> = (0..ENTRIES as u64).map(mixed).collect();
             loop {
                 thread::park();
-                told.store(time_of_work(&table), Ordering::Relaxed);
+                took.store(time_of_work(&table), Ordering::Relaxed);
             }
         };
         let handle = thread::Builder::new()
@@ -140,15 +140,15 @@ mod tests {
             "nothing was asked before"
         );
         // Bounded by tries, not by time: each of them asks again, and the threads come to run at last.
-        let told = (0..10_000)
+        let found = (0..10_000)
             .map(|_| {
                 std::thread::sleep(Duration::from_millis(1));
                 written(&pace)
             })
             .find(|text| text != r#"{"work_s":{}}"#);
-        // A millisecond would be a hundred times too much; nothing would be no work.
+        // A millisecond would be a hundred times too much; zero would be no work.
         assert!(
-            told.is_some_and(|text| text.contains(r#"":0.0"#)),
+            found.is_some_and(|text| text.contains(r#"":0.0"#)),
             "no CPU was timed"
         );
     }

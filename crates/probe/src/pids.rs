@@ -56,7 +56,7 @@ struct Level {
 }
 
 impl CgroupTasks {
-    /// Finds the control groups of a process; `None` where the controller cannot be seen.
+    /// Finds the control groups of a process; `None` if the controller cannot be seen.
     #[must_use]
     pub fn of_process(proc: &Path, pid: u32) -> Option<Self> {
         let membership = fs::read_to_string(proc.join(pid.to_string()).join("cgroup")).ok()?;
@@ -88,14 +88,15 @@ impl CgroupTasks {
     pub fn write(&mut self, buffer: &mut Buffer, json: &mut Json) {
         json.object("pids");
         json.count("levels", self.levels.len() as u64);
-        let told = self.levels.iter_mut().filter_map(|level| {
+        let shares = self.levels.iter_mut().filter_map(|level| {
             Some((
                 number(&mut level.tasks, buffer)?,
                 number(&mut level.limit, buffer)?,
             ))
         });
         let share = |(tasks, limit): &(u64, u64)| *tasks as f64 / (*limit).max(1) as f64;
-        if let Some((tasks, limit)) = told.max_by(|one, other| share(one).total_cmp(&share(other)))
+        if let Some((tasks, limit)) =
+            shares.max_by(|one, other| share(one).total_cmp(&share(other)))
         {
             json.count("tasks", tasks);
             json.count("limit", limit);

@@ -1,9 +1,9 @@
 //! Local ports in use towards each destination, for each network namespace.
 //!
-//! Connections to one destination need a local port each, and those that were closed keep theirs for a minute. Sockets
-//! of a namespace are counted with every sample; as long as all of them together are few, no destination can be short
-//! of ports. Only then are they listed, which costs about 1 µs of CPU for each socket, and never for more than 1 % of
-//! the time.
+//! Connections to one destination need a local port each, and closed ones keep theirs for a minute. Sockets of a
+//! namespace are counted with every sample; as long as all of them together are few, no destination can be short of
+//! ports. They are listed only if they are many, which costs about 1 µs of CPU for each socket, and never for more than
+//! 1 % of the time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +18,10 @@ use crate::{sys, text};
 const LISTED_FROM: u64 = 90;
 /// The kernel's own range of local ports.
 const USUAL: (u64, u64) = (32_768, 60_999);
-/// One listing, then none for so many times as long as it took.
+/// After one listing, no listing for this multiple of its duration.
 const REST: u64 = 100;
-/// Destinations told.
-const TOLD: usize = 3;
+/// Limit on reported destinations.
+const REPORTED_AT_MOST: usize = 3;
 /// State of a socket that listens, in hexadecimal.
 const LISTENS: &[u8] = b"0A";
 
@@ -63,7 +63,7 @@ impl Networks {
         self.seen.clear();
     }
 
-    /// Writes the object `ports` of a group with this process in it; nothing where its network cannot be seen.
+    /// Writes the object `ports` of a group with this process in it; nothing if its network cannot be seen.
     pub fn write(&mut self, proc: &Path, pid: u32, json: &mut Json) {
         let folder = proc.join(pid.to_string());
         let Some(namespace) = namespace(&folder) else {
@@ -133,7 +133,7 @@ pub fn fullest(lists: &[Vec<u8>], first: u64) -> Vec<(SocketAddr, u64)> {
         .map(|((_, remote), ports)| (remote, ports))
         .collect();
     found.sort_by_key(|(_, ports)| std::cmp::Reverse(*ports));
-    found.truncate(TOLD);
+    found.truncate(REPORTED_AT_MOST);
     found
 }
 
@@ -160,7 +160,7 @@ fn address(field: &[u8]) -> Option<SocketAddr> {
         for (place, part) in bytes.chunks_exact_mut(4).enumerate() {
             part.copy_from_slice(&word(place)?);
         }
-        // Ports are shared with the addresses of version 4 that it stands for.
+        // Ports are shared with the IPv4 addresses that it stands for.
         IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical()
     };
     Some(SocketAddr::new(ip, port))
@@ -200,13 +200,16 @@ mod tests {
                 "01",
             );
         let found = fullest(&[first.into_bytes(), second.into_bytes()], 32_768);
-        let told: Vec<(String, u64)> = found
+        let reported: Vec<(String, u64)> = found
             .into_iter()
             .map(|(destination, ports)| (destination.to_string(), ports))
             .collect();
-        assert_eq!(told[0], ("10.0.0.2:5432".to_owned(), 6));
-        assert_eq!(told.len(), 3);
-        assert!(told.contains(&("[::1]:5432".to_owned(), 1)), "{told:?}");
+        assert_eq!(reported[0], ("10.0.0.2:5432".to_owned(), 6));
+        assert_eq!(reported.len(), 3);
+        assert!(
+            reported.contains(&("[::1]:5432".to_owned(), 1)),
+            "{reported:?}"
+        );
     }
 
     #[test]
@@ -218,10 +221,10 @@ mod tests {
         json.begin();
         networks.write(proc, std::process::id(), &mut json);
         json.end_object();
-        let told = json.as_str();
+        let written = json.as_str();
         assert!(
-            told.contains("\"sockets\":") && !told.contains("towards"),
-            "{told}"
+            written.contains("\"sockets\":") && !written.contains("towards"),
+            "{written}"
         );
     }
 

@@ -9,21 +9,21 @@ use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 use crate::threads::{Switches, Threads};
 
-/// Addresses that the kernel draws anew at each `exec`: start of code, stack, heap and arguments.
+/// Addresses that the kernel randomizes at each `exec`: start of code, stack, heap and arguments.
 ///
 /// `fork` keeps them. Two processes with the same image descend from the same `exec`, whoever their parents are now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Image([u64; 4]);
 
 impl Image {
-    /// Whether the kernel reported all addresses; it reports zeros of processes that are not ours to read.
+    /// Returns `true` if the kernel reported all addresses; it reports zeros of processes that are not ours to read.
     #[must_use]
     pub fn is_known(self) -> bool {
         !self.0.contains(&0)
     }
 }
 
-/// What `/proc/PID/stat` tells, of all threads together, ended ones included. CPU times in clock ticks.
+/// Content of `/proc/PID/stat`, of all threads together, ended ones included. CPU times in clock ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stat {
     /// State letter; `Z` is a process that has ended and was not yet waited for.
@@ -38,15 +38,15 @@ pub struct Stat {
     pub children: [u64; 4],
     /// Threads that live.
     pub threads: u64,
-    /// When it started, after the host came up; together with its number the identity of a process. In clock ticks.
+    /// Start of the process after boot; together with its number the identity of a process. In clock ticks.
     pub start_ticks: u64,
-    /// Where `exec` has put the program.
+    /// Addresses at which `exec` has put the program.
     pub image: Image,
 }
 
 /// Number of the field that a whole line has at least: the start.
 const LAST_NEEDED: usize = 22;
-/// Number of the last field that is read where the line has it.
+/// Number of the last field that is read if the line has it.
 const LAST_READ: usize = 48;
 
 impl Stat {
@@ -88,7 +88,7 @@ impl Stat {
         Some(())
     }
 
-    /// What it shows of where it comes from.
+    /// Returns the traces of its origin.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
@@ -98,14 +98,14 @@ impl Stat {
         }
     }
 
-    /// Whether the process still runs: not ended and waiting to be waited for.
+    /// Returns `true` if the process still runs: it has not ended and does not wait to be reaped.
     #[must_use]
     pub fn alive(&self) -> bool {
         !matches!(self.state, b'Z' | b'X' | b'x')
     }
 }
 
-/// Bytes that came from and went to disks, read and write calls; children that were waited for are in it.
+/// Bytes read from and written to disks, read and write calls; includes children that were reaped.
 #[must_use]
 pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     let value = |name| text::keyed(content, name);
@@ -126,43 +126,43 @@ pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
         .and_then(text::number)
 }
 
-/// What one process used, as far as the kernel tells.
+/// Resources that one process used, as far as the kernel reports them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Of all threads together.
     pub stat: Stat,
-    /// See [`parse_io`]; `None` where it is not ours to read.
+    /// See [`parse_io`]; `None` if we may not read it.
     pub io: Option<[u64; 4]>,
     /// Resident set. [pages]
     pub resident_pages: Option<u64>,
     /// Open files.
     pub open_files: Option<u64>,
-    /// How many it may have open: its soft limit.
+    /// Its soft limit on open files.
     pub open_files_limit: Option<u64>,
-    /// How many processes and threads its user may have: its soft limit, which holds where it is not exempt.
+    /// Soft limit on processes and threads of its user, which holds unless it is exempt.
     pub processes_limit: Option<u64>,
     /// Context switches and waiting for a CPU.
     pub switches: Switches,
 }
 
-/// How the open files of a process are counted.
+/// Method to count the open files of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileCount {
-    /// The kernel tells the count as the size of `/proc/PID/fd` (Linux 6.2 and later): one call.
+    /// The kernel reports the count as the size of `/proc/PID/fd` (Linux 6.2 and later): one call.
     Size,
     /// The entries have to be counted.
     Entries,
 }
 
 impl FileCount {
-    /// Finds out with ourselves, who always have files open.
+    /// Detects the method with this process, which always has files open.
     #[must_use]
     pub fn detect(proc: &Path) -> Self {
-        let told = fs::metadata(proc.join("self/fd")).is_ok_and(|metadata| metadata.len() > 0);
-        if told { Self::Size } else { Self::Entries }
+        let reported = fs::metadata(proc.join("self/fd")).is_ok_and(|metadata| metadata.len() > 0);
+        if reported { Self::Size } else { Self::Entries }
     }
 
-    /// Counts; 0 where the process has just ended, `None` where we may not look.
+    /// Counts; 0 if the process has just ended, `None` if we may not look.
     fn count(self, folder: &Path) -> Option<u64> {
         let counted = match self {
             Self::Size => fs::metadata(folder).map(|metadata| metadata.len()),
@@ -208,7 +208,7 @@ impl ProcessReader {
         }
     }
 
-    /// Reads everything; `None` when the process has ended. `last` is what the same process told before.
+    /// Reads everything; `None` if the process has ended. `last` is the previous reading of the same process.
     pub fn read(
         &mut self,
         buffer: &mut Buffer,
@@ -220,7 +220,7 @@ impl ProcessReader {
         let io = (self.io.read(buffer) == Reading::Whole)
             .then(|| parse_io(buffer.text()))
             .flatten();
-        // One that has ended but was not waited for may hide its account; it does not change any more.
+        // A process that has ended but was not reaped may hide its account, which does not change any more.
         let io = io.or_else(|| {
             if stat.alive() {
                 None
@@ -245,7 +245,7 @@ impl ProcessReader {
         })
     }
 
-    /// The limit of open files. A server that sets its own does so early: the limit is read anew only where more than
+    /// The limit of open files. A server that sets its own does so early: the limit is read again only if more than
     /// half of it is in use.
     fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
         let in_use = open_files.unwrap_or(0);

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 /// First size of the buffer; `/proc/vmstat` and the files of a process fit.
 const BUFFER_BYTES: usize = 8192;
 
-/// What a read told.
+/// Result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// The buffer holds the file.
     Whole,
-    /// The process that the file tells about has ended.
+    /// The process of the file has ended.
     Ended,
     /// The kernel does not offer the file, or not to us.
     Unknown,
@@ -27,7 +27,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// What was read last.
+    /// Returns the content of the last read.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.bytes[..self.length]
@@ -36,8 +36,8 @@ impl Buffer {
 
 /// One file, by name and, after its first use, by descriptor.
 ///
-/// A descriptor of a file of `/proc/PID` stays bound to that process: when the process has ended it gives ESRCH, even
-/// if the number was given to another process since. That is what makes a reused process number harmless.
+/// A descriptor of a file of `/proc/PID` stays bound to that process: after the end of the process it gives ESRCH, even
+/// if another process got the number since. That makes a reused process number harmless.
 #[derive(Debug)]
 pub struct ProcFile {
     path: PathBuf,

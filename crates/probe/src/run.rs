@@ -29,7 +29,7 @@ pub struct GroupRoot {
     pub pid: u32,
 }
 
-/// Where the kernel's file systems are; tests put recorded ones here.
+/// Folders of the kernel's file systems; tests pass recorded ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
     /// Usually `/proc`.
@@ -47,22 +47,22 @@ impl Default for Roots {
     }
 }
 
-/// What the probe is to do.
+/// Options of the probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Groups watched from the start.
     pub groups: Vec<GroupRoot>,
     /// Distance of samples, > 0. [ns]
     pub interval_ns: u64,
-    /// End after this time; never by itself without it. [ns]
+    /// End after this time; without it only by an order. [ns]
     pub duration_ns: Option<u64>,
-    /// End with standard input; SIGINT is ignored then, because it reaches the one who holds the other end too.
+    /// End with standard input; SIGINT is ignored then, because it reaches the holder of the other end too.
     pub until_stdin_closes: bool,
-    /// Process whose own CPU time is that of observing: the conductor.
+    /// Process whose own CPU time counts as cost of observing: the conductor.
     pub observer: Option<u32>,
     /// Times a fixed piece of work on each CPU, some 0.15 ms in each interval.
     pub has_pace: bool,
-    /// Where the kernel's file systems are.
+    /// Folders of the kernel's file systems.
     pub roots: Roots,
 }
 
@@ -80,7 +80,7 @@ impl Default for Options {
     }
 }
 
-/// Why the probe ended.
+/// Reason why the probe ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
     /// Its time was over.
@@ -166,7 +166,7 @@ impl Sampler {
         json.as_str()
     }
 
-    /// One sample, `late_ns` behind its instant.
+    /// Takes one sample, `late_ns` after its instant.
     pub fn sample(&mut self, late_ns: u64) -> &str {
         let (t_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
         self.json.clear();
@@ -212,6 +212,7 @@ impl Sampler {
             now_ns: sys::monotonic_ns(),
             roots: &roots,
             has_proportional: self.has_proportional,
+            memory_took_ns: self.groups.iter().map(Group::memory_took_ns).sum(),
             images_are_drawn: self.images_are_drawn,
         };
         // All are read before any is written: to measure the memory of one may take long.
@@ -258,7 +259,7 @@ impl Sampler {
     }
 }
 
-/// Whether the kernel draws the addresses of each program at random, heap included.
+/// Returns `true` if the kernel randomizes the addresses of each program, heap included.
 fn images_are_drawn(proc: &Path) -> bool {
     std::fs::read_to_string(proc.join("sys/kernel/randomize_va_space"))
         .is_ok_and(|level| level.trim() == "2")
@@ -271,7 +272,7 @@ struct Input {
 }
 
 impl Input {
-    /// Takes what is there: commands, and complaints on standard error for lines that are none.
+    /// Takes the available commands, and complains on standard error about invalid lines.
     fn take(&mut self) -> Vec<Command> {
         let mut input = io::stdin().lock();
         let length = input.fill_buf().map_or(0, <[u8]>::len);
@@ -292,12 +293,12 @@ impl Input {
 
 /// Samples until the end that the options name, and writes header and samples to `stream`.
 ///
-/// The last sample of one that is told to end is taken at once, off the grid: what is measured up to that moment has
+/// A probe that is ordered to end takes its last sample at once, off the grid: a measurement up to that moment has
 /// samples on both sides.
 ///
 /// # Errors
 ///
-/// What the stream answers; what is written before is kept.
+/// Errors of the stream; lines written before are kept.
 pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
     sys::install_signals(options.until_stdin_closes);
     // Files of `/proc` are kept open. A refusal leaves the limit as it is.

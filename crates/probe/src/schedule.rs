@@ -28,9 +28,10 @@ impl Schedule {
         self.next_ns
     }
 
-    /// Takes the instant that has come and tells how late it is. [ns]
+    /// Takes the instant that has come and returns its lateness. [ns]
     ///
-    /// Instants that went by while the host slept or starved us are passed over; samples are never made up in a burst.
+    /// Instants that passed while the host slept or starved the probe are skipped; samples are never made up in a
+    /// burst.
     pub fn take(&mut self, now_ns: u64) -> u64 {
         let late_ns = now_ns.saturating_sub(self.next_ns);
         self.next_ns += (late_ns / self.interval_ns + 1) * self.interval_ns;

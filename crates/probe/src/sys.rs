@@ -10,14 +10,14 @@ pub use towtank_linux::{
     monotonic_ns, pin_thread, process_cpu_ns, raise_open_files, thread_cpu_ns, wall_ns,
 };
 
-/// Why a wait ended.
+/// Reason why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// The deadline has come.
     Deadline,
     /// Standard input has something to say, its end included.
     Input,
-    /// A signal asked us to end.
+    /// A signal asked the probe to end.
     Signal,
 }
 
@@ -71,7 +71,8 @@ pub fn online_cpus() -> u64 {
     configured(libc::_SC_NPROCESSORS_ONLN, 1)
 }
 
-/// Whether a file lies in memory: on a file system of the kind `tmpfs` or `ramfs`. False where it cannot be seen.
+/// Returns `true` if a file lies in memory: on a file system of the kind `tmpfs` or `ramfs`. False if it cannot be
+/// seen.
 #[must_use]
 pub fn is_in_memory(file: &Path) -> bool {
     let Ok(name) = CString::new(file.as_os_str().as_bytes()) else {

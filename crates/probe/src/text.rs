@@ -1,6 +1,6 @@
 //! Reading numbers and fields from the text that the kernel writes, without allocation.
 
-/// Reads a whole field as an unsigned number; `None` where it is anything else or does not fit.
+/// Reads a whole field as an unsigned number; `None` if it is anything else or does not fit.
 #[must_use]
 pub fn number(field: &[u8]) -> Option<u64> {
     if field.is_empty() {
@@ -13,25 +13,25 @@ pub fn number(field: &[u8]) -> Option<u64> {
     })
 }
 
-/// The fields of a line: what stands between blanks and tabs.
+/// The fields of a line, separated by blanks and tabs.
 pub fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace)
         .filter(|field| !field.is_empty())
 }
 
-/// The lines of a text that hold anything.
+/// The lines of a text that are not empty.
 pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
 }
 
-/// The first number behind `key` at the start of a line, as in `MemTotal:  8031764 kB` or `pgfault 12`.
+/// The first number after `key` at the start of a line, as in `MemTotal:  8031764 kB` or `pgfault 12`.
 #[must_use]
 pub fn keyed(text: &[u8], key: &str) -> Option<u64> {
     lines(text).find_map(|line| keyed_line(line, key))
 }
 
-/// The first number of this line where it starts with exactly `key`, a colon being allowed behind it.
+/// The first number of this line if it starts with exactly `key`, optionally followed by a colon.
 #[must_use]
 pub fn keyed_line(line: &[u8], key: &str) -> Option<u64> {
     let rest = line.strip_prefix(key.as_bytes())?;
@@ -41,7 +41,7 @@ pub fn keyed_line(line: &[u8], key: &str) -> Option<u64> {
         .then(|| fields(rest).next().and_then(number))?
 }
 
-/// A field as text; what is not UTF-8 is replaced.
+/// A field as text; bytes that are not UTF-8 are replaced.
 #[must_use]
 pub fn owned(field: &[u8]) -> String {
     String::from_utf8_lossy(field).trim().to_owned()

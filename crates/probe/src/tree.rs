@@ -1,9 +1,9 @@
-//! Which processes there are and who started them.
+//! Processes of the host and their parents.
 //!
-//! Listing `/proc` is the dearest part of watching trees of processes, so it is done only when a process has been
-//! started: the last field of `/proc/loadavg` is the number given out last, and it moves with every new process or
-//! thread. A process is looked at once, when it first appears; when the numbers have begun anew from the bottom, all
-//! are looked at again, because only then can a number mean another process than before.
+//! Listing `/proc` is the most expensive part of watching process trees, so it is done only after a process was
+//! started: the last field of `/proc/loadavg` is the last number assigned, and it moves with every new process or
+//! thread. A process is examined once, when it first appears; when the numbers have begun anew from the bottom, all are
+//! examined again, because only then can a number mean another process than before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,16 +21,16 @@ pub struct Entry {
     pub parent: u32,
     /// The process that leads its session.
     pub session: u32,
-    /// When it started. In clock ticks.
+    /// Start of the process. In clock ticks.
     pub start_ticks: u64,
-    /// Where `exec` had put its program when it was first seen.
+    /// Addresses at which `exec` had put its program when it was first seen.
     pub image: Image,
-    /// Whether the last refresh has found it.
+    /// `true` if the last refresh has found it.
     pub new: bool,
 }
 
 impl Entry {
-    /// What it shows of where it comes from.
+    /// Returns the traces of its origin.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
@@ -68,7 +68,7 @@ impl Table {
         }
     }
 
-    /// Looks for new processes, if there can be any; true where the list was read.
+    /// Looks for new processes, if there can be any; returns `true` if the list was read.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> bool {
         // Read before the list: a process started in between is then in this list or makes for the next one.
         let known = self.loadavg.read(buffer) == Reading::Whole;
@@ -146,7 +146,7 @@ impl Table {
         })
     }
 
-    /// Processes and threads of the whole host, seen from here or not; `None` where the kernel does not tell.
+    /// Processes and threads of the whole host, seen from here or not; `None` if the kernel does not report them.
     #[must_use]
     pub fn tasks(&self) -> Option<u64> {
         self.tasks
@@ -158,7 +158,7 @@ impl Table {
         self.processes.get(&pid)
     }
 
-    /// All processes, or those only that the last refresh has found.
+    /// All processes, or only those that the last refresh has found.
     pub fn processes(&self, only_new: bool) -> impl Iterator<Item = (u32, &Entry)> {
         self.processes
             .iter()
@@ -175,10 +175,10 @@ impl Table {
             .collect()
     }
 
-    /// Whether a process descends from `root` or from any process that is a member already.
+    /// Returns `true` if a process descends from `root` or from any process that is a member already.
     ///
-    /// A process whose parent ended before it was seen has lost the way up. If `root` leads a session, the session
-    /// shows it still: it is inherited, and cannot be joined from outside.
+    /// The chain of parents is broken above a process whose parent ended before it was seen. If `root` leads a session,
+    /// the session still identifies it: it is inherited, and cannot be joined from outside.
     pub fn descends(&self, pid: u32, root: u32, member: impl Fn(u32) -> bool) -> bool {
         let mut current = pid;
         for _ in 0..DEEPEST {
@@ -289,7 +289,10 @@ mod tests {
         table.refresh(&mut buffer);
         let descends = |pid, root| table.descends(pid, root, |_| false);
         assert!(descends(11, 10) && descends(12, 10) && descends(12, 11));
-        assert!(descends(13, 10), "its parent is gone, its session tells");
+        assert!(
+            descends(13, 10),
+            "its parent is gone, its session identifies it"
+        );
         assert!(!descends(13, 11), "11 leads no session");
         assert!(!descends(14, 10) && !descends(1, 10));
         assert!(!descends(20, 10), "a loop of numbers ends the search");

@@ -6,17 +6,17 @@ use std::path::Path;
 
 use crate::text;
 
-/// `CAP_SYS_ADMIN` and `CAP_SYS_RESOURCE`: who has one of them is not bound by the limit.
+/// `CAP_SYS_ADMIN` and `CAP_SYS_RESOURCE`: a process with one of them is exempt from the limit.
 const EXEMPTING: u64 = 1 << 21 | 1 << 24;
 
-/// What `/proc/PID/status` tells of the user of a process.
+/// Fields of `/proc/PID/status` about the user of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// Its real user: whom the kernel counts it for.
+    /// Its real user, to whom the kernel counts it.
     pub user: u64,
     /// Threads that live.
     pub threads: u64,
-    /// Whether the limit does not hold for it.
+    /// `true` if the process is exempt from the limit.
     pub exempt: bool,
 }
 

@@ -10,7 +10,7 @@ use towtank_probe::{GroupRoot, Options, Sampler};
 /// Truncation to ticks in each of user and system time of each process, and what the tree uses after its last sample.
 const FEW_TICKS_S: f64 = 0.06;
 
-/// A shell that does what it is told, line by line, and answers each line.
+/// A shell that executes line by line, and answers each line.
 struct Shell {
     child: Child,
     input: ChildStdin,
@@ -36,7 +36,7 @@ impl Shell {
         }
     }
 
-    fn tell(&mut self, line: &str) {
+    fn execute(&mut self, line: &str) {
         writeln!(self.input, "{line}").expect("the shell listens");
         let mut answer = String::new();
         self.output
@@ -95,28 +95,28 @@ fn children_seen_and_unseen_are_counted_once() {
     let mut sampler = watch(shell.child.id());
     assert_eq!(group(&mut sampler)["processes"], 1);
     // Both the tree's own work and that of a child which comes and goes between two samples.
-    shell.tell("burn 100000; (burn 200000)");
+    shell.execute("burn 100000; (burn 200000)");
     let first = group(&mut sampler);
     assert_eq!(first["processes"], 1);
     // A child that is seen while it lives, and waited for.
-    shell.tell("(burn 200000; exec sleep 1000) & child=$!");
+    shell.execute("(burn 200000; exec sleep 1000) & child=$!");
     let mut living = group(&mut sampler);
     assert_eq!(living["alive"], true);
     while living["processes"] == 1 {
         living = group(&mut sampler);
     }
     assert_eq!(living["processes"], 2);
-    shell.tell("kill $child; wait $child");
+    shell.execute("kill $child; wait $child");
     let last = group(&mut sampler);
     assert_eq!(last["processes"], 1);
     assert!(cpu_s(&first) <= cpu_s(&living) && cpu_s(&living) <= cpu_s(&last));
     assert!(last["page_faults_total"].as_u64() > living["page_faults_total"].as_u64());
-    let told = shell.end();
+    let used = shell.end();
     let seen = cpu_s(&last);
-    assert!(told > 0.1, "the tree must have worked: {told} s");
+    assert!(used > 0.1, "the tree must have worked: {used} s");
     assert!(
-        (seen - told).abs() < FEW_TICKS_S,
-        "sampled {seen} s, wait4 says {told} s"
+        (seen - used).abs() < FEW_TICKS_S,
+        "sampled {seen} s, wait4 reports {used} s"
     );
 }
 
@@ -124,7 +124,7 @@ fn children_seen_and_unseen_are_counted_once() {
 fn a_root_that_ended_is_not_alive_and_keeps_its_totals() {
     let mut shell = Shell::new();
     let mut sampler = watch(shell.child.id());
-    shell.tell("burn 200000");
+    shell.execute("burn 200000");
     let before = group(&mut sampler);
     shell.end();
     let after = group(&mut sampler);
@@ -141,7 +141,7 @@ fn a_root_that_ended_is_not_alive_and_keeps_its_totals() {
 fn totals_go_on_when_a_service_is_started_again() {
     let mut shell = Shell::new();
     let mut sampler = watch(shell.child.id());
-    shell.tell("burn 200000");
+    shell.execute("burn 200000");
     let before = group(&mut sampler);
     shell.end();
     let mut again = Shell::new();
@@ -150,7 +150,7 @@ fn totals_go_on_when_a_service_is_started_again() {
         pid: again.child.id(),
     };
     sampler.follow(&Order::Group(root));
-    again.tell("burn 200000");
+    again.execute("burn 200000");
     let after = group(&mut sampler);
     assert_eq!(after["alive"], true);
     assert!(after["root_start_ticks"].as_u64() >= before["root_start_ticks"].as_u64());
@@ -200,12 +200,12 @@ fn a_worker_that_was_orphaned_before_the_first_sample_counts() {
     let mut shell = Shell::new();
     // The shell in between ends at once. The worker is another's child by then, and in the session of this test: only
     // its image shows where it comes from.
-    shell.tell("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
+    shell.execute("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
     let mut sampler = watch(shell.child.id());
     let first = group(&mut sampler);
-    shell.tell("burn 200000");
+    shell.execute("burn 200000");
     let second = group(&mut sampler);
-    shell.tell("kill $worker");
+    shell.execute("kill $worker");
     shell.end();
     assert_eq!(first["processes"], 2);
     assert!(cpu_s(&second) > cpu_s(&first));
@@ -216,9 +216,9 @@ fn a_group_whose_root_launched_and_left_goes_on() {
     let mut shell = Shell::new();
     let mut sampler = watch(shell.child.id());
     group(&mut sampler);
-    shell.tell("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
+    shell.execute("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
     assert_eq!(group(&mut sampler)["processes"], 2);
-    shell.tell("printf $worker > /proc/$$/comm");
+    shell.execute("printf $worker > /proc/$$/comm");
     let name = std::fs::read_to_string(format!("/proc/{}/comm", shell.child.id()));
     let worker = name.expect("the name that the shell gave itself");
     shell.end();

@@ -27,10 +27,10 @@ fn options(name: &str, pid: u32) -> Options {
 fn body(sample: &str) -> &str {
     let start = sample
         .find("\"host\":")
-        .expect("a sample tells about the host");
+        .expect("a sample describes the host");
     let end = sample
         .rfind(",\"probe\":")
-        .expect("a sample tells about the probe");
+        .expect("a sample describes the probe");
     &sample[start..end]
 }
 

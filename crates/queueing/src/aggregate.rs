@@ -1,10 +1,10 @@
-//! Several closed classes at first come, first served stations of several servers, by one class that stands for all.
+//! Several closed classes at first come, first served stations of several servers, by one class that represents all.
 //!
-//! The service times of the one class are a mixture of those of all, by their throughputs, and so is its think time; it
-//! is solved by phases ([`crate::marie`]). All classes wait as long as it does at stations in order of arrival, and are
-//! held up by the same factor where servers are shared. From their times follow their throughputs, and so on until these
-//! stay. With few servers a class of few users hardly ever meets itself, which this does not know; there approximate
-//! mean value analysis is better.
+//! The service times of that class are a mixture of those of all, by their throughputs, and so is its think time; it is
+//! solved by phases ([`crate::marie`]). All classes wait as long as it does at stations in order of arrival, and are
+//! slowed by the same factor at shared servers. Their times give their throughputs, and so on until these converge.
+//! With few servers a class of few users hardly ever meets itself, which this method ignores; approximate mean value
+//! analysis is better then.
 
 use crate::marie;
 use crate::model::Discipline;
@@ -67,7 +67,7 @@ pub fn solve(network: &Network) -> Option<Means> {
     None
 }
 
-/// Whether all stations are of kinds known here, and one in order of arrival has several servers.
+/// Returns `true` if all stations are of kinds known here, and a first-come-first-served one has several servers.
 fn applies(network: &Network) -> bool {
     let known = |center: &Center| {
         center.capacity.is_none()
@@ -86,7 +86,7 @@ fn applies(network: &Network) -> bool {
     network.centers.iter().all(known) && network.centers.iter().any(several)
 }
 
-/// The network of the one class that stands for all, at given throughputs.
+/// The network of the one class that represents all, at given throughputs.
 fn mixed(network: &Network, throughput: &[f64]) -> Network {
     let total: f64 = throughput.iter().sum();
     let mean = |value: &dyn Fn(usize) -> f64| -> f64 {
@@ -143,7 +143,7 @@ fn visits_square(center: &Center, class: usize) -> f64 {
     center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
 }
 
-/// Residence times of a class, from those of the class that stands for all.
+/// Residence times of a class, from those of the class that represents all.
 fn times(network: &Network, throughput: &[f64], means: &marie::Means, class: usize) -> Vec<f64> {
     let total: f64 = throughput.iter().sum();
     (network.centers.iter().enumerate())

@@ -1,8 +1,8 @@
-//! Approximate mean value analysis, for what has no product form or is too large for exact solution.
+//! Approximate mean value analysis, for networks without product form or too large for exact solution.
 //!
-//! A fixed point: from the mean numbers of jobs an arriving job finds, the time it stays; from the times, by Little's
-//! law, the numbers. What an arriving job of a closed class finds is estimated as Bard and Schweitzer do, or by the
-//! Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982), which corrects for the job's own absence.
+//! A fixed point: the mean numbers of jobs that an arriving job finds give the time that it stays; the times give the
+//! numbers by Little's law. The state that an arriving job of a closed class finds is estimated as Bard and Schweitzer
+//! do, or by the Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982), which corrects for the job's own absence.
 
 use crate::join;
 use crate::limit;
@@ -17,7 +17,7 @@ const ROUNDS_AT_MOST: usize = 50_000;
 /// Rounds of the Linearizer about its core.
 const CORRECTIONS: usize = 12;
 
-/// How the state that an arriving job finds is estimated.
+/// Estimate of the state that an arriving job finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Estimate {
     /// Shares of the queue are those of the full population.
@@ -39,7 +39,7 @@ pub struct Means {
     pub pool_hold: Vec<Vec<f64>>,
     /// Response time by class. [s]
     pub response: Vec<f64>,
-    /// Whether the fixed point was reached.
+    /// `true` if the fixed point was reached.
     pub converged: bool,
 }
 
@@ -52,7 +52,7 @@ struct Problem<'a> {
     outermost_pools: Vec<Vec<usize>>,
 }
 
-/// What is known in one round.
+/// State of one iteration.
 struct Round {
     users: Vec<f64>,
     numbers: Numbers,
@@ -217,7 +217,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// One round; gives the largest relative change of a number of jobs.
+    /// Runs one iteration; returns the largest relative change of a number of jobs.
     fn round(&self, round: &mut Round, changes: &[Numbers], count: usize) -> f64 {
         // Half steps after the first rounds: many servers near saturation swing otherwise.
         let step = if count < 20 { 1.0 } else { 0.5 };
@@ -340,7 +340,7 @@ impl<'a> Problem<'a> {
             .enumerate()
             .find(|(_, hold)| hold.concerns[class] && self.holds(hold, place));
         let among = holder.map_or(round.users[class], |(pool, hold)| {
-            let held = |one: usize| round.throughput[one] * round.means.pool_hold[one][pool];
+            let held = |class: usize| round.throughput[class] * round.means.pool_hold[class][pool];
             let all: f64 = (0..round.users.len()).map(held).sum();
             let share = if all > 0.0 { held(class) / all } else { 1.0 };
             round.users[class].min((hold.size as f64 * share).max(1.0))
@@ -348,7 +348,7 @@ impl<'a> Problem<'a> {
         (among - 1.0).max(0.0) / among
     }
 
-    /// Whether a pool holds a place directly: a station, or the units and the queue of an inner pool.
+    /// Returns `true` if a pool holds a place directly: a station, or the units and the queue of an inner pool.
     fn holds(&self, hold: &crate::network::Hold, place: usize) -> bool {
         match place.checked_sub(self.stations()) {
             None => hold.stations.contains(&place),
@@ -356,7 +356,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Whether a pool holds a station directly or through inner pools.
+    /// Returns `true` if a pool holds a station directly or through inner pools.
     fn reaches(&self, hold: &crate::network::Hold, class: usize, station: usize) -> bool {
         hold.stations.contains(&station)
             || hold.pools.iter().any(|&pool| {
@@ -440,7 +440,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Whether a class never waits: of closed classes alone come those that go before it, with no more users than servers.
+/// Returns `true` if a class never waits: only closed classes go before it, with no more users than servers.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;

@@ -51,9 +51,9 @@ pub struct Answer {
     pub stations: Named<StationAnswer>,
     /// By pool.
     pub pools: Named<PoolAnswer>,
-    /// How it was worked out.
+    /// Name of the method.
     pub method: String,
-    /// Whether the method is exact for this model.
+    /// `true` if the method is exact for this model.
     pub exact: bool,
     /// Largest relative error of a mean response time that was seen in simulated networks of this kind; nothing for exact
     /// answers. [ratio]
@@ -62,11 +62,11 @@ pub struct Answer {
     pub bounds: Named<ClassBounds>,
     /// Laws that any answer must keep.
     pub checks: Checks,
-    /// What the reader must know.
+    /// Warnings about the answer.
     pub warnings: Vec<String>,
 }
 
-/// What a class gets.
+/// Results of a class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassAnswer {
     /// Transactions completed. [1/s]
@@ -79,7 +79,7 @@ pub struct ClassAnswer {
     pub dropped_per_s: f64,
 }
 
-/// What a station does.
+/// Results of a station.
 #[derive(Clone, Debug, Serialize)]
 pub struct StationAnswer {
     /// Share of all servers that is busy, or of the highest speed that is used; 0 for a delay, which has servers without
@@ -99,7 +99,7 @@ pub struct StationAnswer {
     pub utilization_by_class: Named<f64>,
 }
 
-/// What a pool does.
+/// Results of a pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolAnswer {
     /// Share of the units that is held.
@@ -138,7 +138,7 @@ pub struct Checks {
     pub population: f64,
     /// Visits served = visits of a transaction x throughput, at every station.
     pub forced_flow: f64,
-    /// Whether the answer lies within its bounds.
+    /// `true` if the answer lies within its bounds.
     pub within_bounds: bool,
 }
 
@@ -146,7 +146,7 @@ impl Checks {
     /// Residual up to which a law is taken to hold: the largest of all tests is 4e-13, that of a sum of 20,000 terms.
     const ROUNDING: f64 = 1e-9;
 
-    /// What an answer that contradicts itself must be told with.
+    /// Returns the warnings of an answer that contradicts itself.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let laws = [
@@ -192,10 +192,10 @@ mod tests {
             within_bounds: false,
             ..sound
         };
-        let told = broken.warnings();
-        assert_eq!(told.len(), 3);
-        assert!(told[0].contains("Little's law"));
-        assert!(told[1].contains("numbers of users of its closed classes (residual 2.0e-2)"));
-        assert!(told[2].contains("outside of its bounds"));
+        let warnings = broken.warnings();
+        assert_eq!(warnings.len(), 3);
+        assert!(warnings[0].contains("Little's law"));
+        assert!(warnings[1].contains("numbers of users of its closed classes (residual 2.0e-2)"));
+        assert!(warnings[2].contains("outside of its bounds"));
     }
 }

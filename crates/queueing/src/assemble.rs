@@ -1,4 +1,4 @@
-//! Makes the answer of a solution: measures by name, bounds, and the laws checked on what is told.
+//! Assembles the answer of a solution: measures by name, bounds, and the laws checked on the reported figures.
 
 use crate::answer::{Answer, Checks, ClassAnswer, ClassBounds, Named, PoolAnswer, StationAnswer};
 use crate::bounds::{Range, Single};
@@ -8,7 +8,7 @@ use crate::series::Series;
 use crate::solve::Solution;
 use crate::stated;
 
-/// How far outside its bounds an answer may be by rounding.
+/// Tolerance for rounding on the bounds of an answer.
 const ROUNDING: f64 = 1e-9;
 
 /// The answer of a solution.
@@ -163,7 +163,7 @@ fn without_waiting(network: &Network, class: usize) -> f64 {
     time
 }
 
-/// Longest mean stay of a closed class at a station whatever the others do; nothing where there is no limit.
+/// Longest mean stay of a closed class at a station whatever the others do; `None` if there is no limit.
 fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -> Option<f64> {
     let demand = center.demand[class];
     let open = network.open_load(center);

@@ -23,7 +23,7 @@ struct Part {
     /// Name of the delay, which no file can have.
     delay: String,
     hit_ratio: f64,
-    /// Entries and keys where the hit ratio was worked out.
+    /// Entries and keys if the hit ratio was estimated.
     estimated: Option<(u64, u64)>,
 }
 
@@ -39,11 +39,11 @@ impl Parted {
             .caches
             .iter()
             .filter(|cache| {
-                let station = model.stations.iter().find(|one| one.name == cache.station);
-                station.is_some_and(|one| one.capacity.is_some())
+                let station = model.stations.iter().find(|candidate| candidate.name == cache.station);
+                station.is_some_and(|found| found.capacity.is_some())
             })
             .map(|cache| {
-                let message = "must be left out to be solved: who finds a station with a 'capacity' full is dropped, but not on a hit; simulate";
+                let message = "must be left out to be solved: a job that finds a station with a 'capacity' full is dropped, but not on a hit; simulate";
                 Fault::new(&["stations", &cache.station, "cache"], message)
             })
             .collect();
@@ -55,7 +55,7 @@ impl Parted {
             parts: model.behaviour.caches.iter().map(Part::of).collect(),
         };
         parted.model.behaviour.caches.clear();
-        // A random balancer says no more than the visits do, and its stations are no longer alone.
+        // A random balancer adds nothing to the visits, and its stations are no longer alone.
         parted.model.behaviour.balancers.clear();
         for (part, cache) in parted.parts.iter().zip(&model.behaviour.caches) {
             part.apply(&mut parted.model, cache.hit_time_s);
@@ -86,7 +86,7 @@ impl Parted {
         answer
     }
 
-    /// Why no answer is exact, where a hit ratio is an estimate.
+    /// Reason why no answer is exact if a hit ratio is an estimate.
     pub fn estimated(&self) -> Option<Fault> {
         let part = self.parts.iter().find(|part| part.estimated.is_some())?;
         let message = "must have a 'hit_ratio' for an exact answer, got 'items' and 'keys', from which it is estimated";
@@ -134,7 +134,7 @@ impl Part {
         ))
     }
 
-    /// Puts the delay behind the station, wherever the station stands.
+    /// Puts the delay after the station, wherever the station is.
     fn apply(&self, model: &mut Model, hit_time_s: f64) {
         self.add_station(model, hit_time_s);
         let behind = |names: &mut Vec<String>| {
@@ -161,11 +161,15 @@ impl Part {
         let Some(place) = model
             .stations
             .iter()
-            .position(|one| one.name == self.station)
+            .position(|candidate| candidate.name == self.station)
         else {
             return;
         };
-        let routed: Vec<String> = model.routing.iter().map(|one| one.class.clone()).collect();
+        let routed: Vec<String> = model
+            .routing
+            .iter()
+            .map(|route| route.class.clone())
+            .collect();
         let station = &mut model.stations[place];
         let mut services = Vec::new();
         for service in &mut station.services {

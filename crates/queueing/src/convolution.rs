@@ -49,7 +49,7 @@ pub struct Means {
     pub jobs_at: Vec<Vec<f64>>,
 }
 
-/// What to work out beside the means.
+/// Results to compute beside the means.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Extras {
     /// Marginal distributions.

@@ -1,4 +1,4 @@
-//! Exact solution of product-form networks with closed classes, where it is affordable.
+//! Exact solution of product-form networks with closed classes, if it is affordable.
 
 use crate::amva::{self, Estimate};
 use crate::convolution;
@@ -13,7 +13,7 @@ const VALUES_AT_MOST: f64 = 1.2e7;
 /// Largest residual of the population that an exact solution may have.
 const RESIDUAL_AT_MOST: f64 = 1e-7;
 
-/// Exact solution of a product form; nothing where it costs too much or leaves its range.
+/// Exact solution of a product form; `None` if it costs too much or leaves its range.
 pub(crate) fn solve(network: &Network, closed: &[usize]) -> Option<Solution> {
     let users: Vec<u64> = closed.iter().map(|&class| network.users(class)).collect();
     let single = network

@@ -66,7 +66,7 @@ impl Scaled {
         self.pole
     }
 
-    /// Whether the series is 1 / (1 − a y): one server.
+    /// Returns `true` if the series is 1 / (1 − a y): one server.
     #[must_use]
     pub fn is_geometric(&self) -> bool {
         self.finite.is_empty() && self.tail.len() == 1
@@ -123,13 +123,13 @@ impl Grid {
     /// The series 1, of the same shape.
     #[must_use]
     pub fn one(&self) -> Self {
-        let mut one = Self {
+        let mut series = Self {
             values: vec![0.0; self.values.len()],
             log: 0.0,
             ..self.clone()
         };
-        one.values[0] = 1.0;
-        one
+        series.values[0] = 1.0;
+        series
     }
 
     /// Value at the full population.

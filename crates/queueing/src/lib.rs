@@ -1,4 +1,4 @@
-//! Queueing networks: what limits a system, and what it would do under another load.
+//! Queueing networks: the limit of a system, and its performance under another load.
 //!
 //! A [`model::Model`] is data: classes of jobs, stations where they are served, pools that they hold meanwhile.
 //! [`solve::solve`] gives its mean values in steady state, exactly where that is affordable and else by an

@@ -1,8 +1,9 @@
-//! No station does more than it can: the wait that closed classes have in addition where a formula lets them come faster.
+//! No station exceeds its capacity: the additional wait of closed classes if a formula lets their users return too
+//! fast.
 //!
-//! What a job finds on arrival is an estimate, and in a closed network nothing in the estimate keeps throughput times
-//! demand below the number of servers. Where it does not hold, all who come wait longer, by as much as makes it hold:
-//! that is the one wait that the saturated station can have with these users.
+//! The state that a job finds on arrival is an estimate, and in a closed network nothing in the estimate keeps
+//! throughput times demand below the number of servers. If it exceeds that, all arriving jobs wait longer, until it
+//! does not: that is the only wait that the saturated station can have with these users.
 
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network};
@@ -20,7 +21,7 @@ pub struct Closed<'a> {
     pub response: &'a [f64],
 }
 
-/// One class at a station: users, demand, cycle without the excess, and what a unit of it adds to the cycle.
+/// One class at a station: users, demand, cycle without the excess, and the increase of the cycle per unit of it.
 struct Term {
     users: f64,
     demand: f64,
@@ -46,7 +47,7 @@ fn weight(center: &Center, class: usize, stay: f64) -> f64 {
 }
 
 impl Closed<'_> {
-    /// Sets the excess of each station so that it does no more than it can; gives the largest change of a cycle.
+    /// Sets the excess of each station so that it does not exceed its capacity; returns the largest change of a cycle.
     pub fn hold_within(&self, residence: &[Vec<f64>], excess: &mut [f64]) -> f64 {
         let mut cycles: Vec<f64> = (0..self.users.len())
             .map(|class| self.response[class] + self.network.think_time(class))

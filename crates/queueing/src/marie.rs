@@ -1,9 +1,10 @@
 //! One closed class at first come, first served stations whose service times are not exponential.
 //!
-//! Marie, IEEE Trans. Software Eng. 5(5), 1979: the rest of the network sends jobs to a station at a rate that depends on
-//! how many are already there. With these rates the station is solved exactly with two phases of service
+//! Marie, IEEE Trans. Software Eng. 5(5), 1979: the rest of the network sends jobs to a station at a rate that depends
+//! on the number already there. With these rates the station is solved exactly with two phases of service
 //! ([`crate::phases`]), its completions become the speeds of a station of product form, and so on in turn until all
-//! speeds stay. With one such station and delays the answer is that of the two phases, without any further assumption.
+//! speeds converge. With one such station and delays the answer is that of the two phases, without any further
+//! assumption.
 //!
 //! Less variation than two phases can have (1/2) is extrapolated: residence times grow linearly with the squared
 //! coefficient of variation in Pollaczek and Khinchine's formula, and nearly so here.
@@ -294,7 +295,7 @@ impl<'a> Problem<'a> {
             .map(|&index| self.center(index).speed.highest() / self.center(index).demand[0])
             .fold(f64::INFINITY, f64::min);
         let throughput = (users / total).min(limit);
-        // What the slowest station makes users wait, where the extrapolation is beyond what it can do.
+        // Time that users wait at the slowest station, if the extrapolation exceeds its capacity.
         let more = users / throughput - total;
         let slowest = (self.special.iter().chain(&self.plain)).max_by(|&&one, &&other| {
             let slow =

@@ -1,7 +1,7 @@
-//! A queueing network as data: what `solve` and `simulate` read.
+//! A queueing network as data, the input of `solve` and `simulate`.
 //!
-//! All times are in seconds, all rates per second. Names refer: a service names its class, a pool what it holds.
-//! [`Model::check`] tells every fault at once; a model without faults can be solved or simulated.
+//! All times are in seconds, all rates per second. Names are references: a service names its class, a pool the places
+//! it holds. [`Model::check`] reports every fault at once; a model without faults can be solved or simulated.
 
 pub mod behaviour;
 mod check;
@@ -21,9 +21,9 @@ pub struct Model {
     pub schema: Option<String>,
     /// Kinds of jobs, each closed or open; at least one.
     pub classes: Vec<Class>,
-    /// Where jobs are served; at least one.
+    /// Stations that serve jobs; at least one.
     pub stations: Vec<Station>,
-    /// Threads, connections, locks: what a job holds while it is served elsewhere.
+    /// Threads, connections, locks, which a job holds while it is served elsewhere.
     #[serde(default)]
     pub pools: Vec<Pool>,
     /// Parts of a transaction that are done at the same time.
@@ -33,7 +33,7 @@ pub struct Model {
     /// order in which they stand.
     #[serde(default)]
     pub routing: Vec<Route>,
-    /// What there is beyond queueing, most of it for simulation only.
+    /// Behaviour beyond queueing, most of it for simulation only.
     #[serde(default)]
     pub behaviour: behaviour::Behaviour,
 }
@@ -59,13 +59,13 @@ pub struct Class {
     /// Variation of the times between arrivals; `exponential` makes Poisson arrivals.
     #[serde(default)]
     pub arrivals: Variation,
-    /// Rank at stations of discipline `priority`: 1 goes before 2. The last of all where it is not given.
+    /// Rank at stations of discipline `priority`: 1 goes before 2. The lowest rank of all if it is not given.
     #[serde(default)]
     pub priority: Option<u32>,
 }
 
 impl Class {
-    /// Whether the class is closed.
+    /// Returns `true` if the class is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.users.is_some()
@@ -101,11 +101,11 @@ pub enum Distribution {
     Pareto,
 }
 
-/// How much a time varies about its mean.
+/// Variation of a time about its mean.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variation {
-    /// Form; follows from `scv` where it is not given.
+    /// Form; derived from `scv` if it is not given.
     #[serde(default)]
     pub distribution: Option<Distribution>,
     /// Squared coefficient of variation, variance over squared mean, >= 0. [1]
@@ -114,7 +114,7 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// Squared coefficient of variation with the default of the form put in: 1 where nothing is said.
+    /// Squared coefficient of variation with the default of the form: 1 if none is given.
     #[must_use]
     pub fn squared_coefficient(&self) -> f64 {
         self.scv.unwrap_or(match self.distribution {
@@ -136,7 +136,7 @@ impl Variation {
         })
     }
 
-    /// Whether the time is exponential.
+    /// Returns `true` if the time is exponential.
     #[must_use]
     pub fn is_exponential(&self) -> bool {
         self.form() == Distribution::Exponential
@@ -152,7 +152,7 @@ pub enum Discipline {
     Fcfs,
     /// Processor sharing: all jobs at once, the servers shared evenly.
     Ps,
-    /// Last come, first served, the interrupted job goes on where it was.
+    /// Last come, first served; the interrupted job continues from where it was.
     LcfsPr,
     /// As many servers as jobs: nobody waits.
     Delay,
@@ -176,13 +176,13 @@ pub struct Station {
     /// holds for more jobs. In place of `servers`. [1]
     #[serde(default)]
     pub rates: Vec<f64>,
-    /// Most jobs present, those in service included; who comes to a full station is dropped. Open classes only.
+    /// Limit on jobs present, those in service included; arrivals at a full station are dropped. Open classes only.
     #[serde(default)]
     pub capacity: Option<u64>,
     /// At discipline `priority`: whether a job of a better rank interrupts one in service.
     #[serde(default)]
     pub preemptive: bool,
-    /// What classes need here; a class that is not listed does not come.
+    /// Services of classes here; a class that is not listed does not come.
     #[serde(default)]
     pub services: Vec<Service>,
 }
@@ -191,7 +191,7 @@ fn one() -> u32 {
     1
 }
 
-/// What one class needs at one station.
+/// Service of one class at one station.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
@@ -205,7 +205,7 @@ pub struct Service {
     /// Variation of the service time.
     #[serde(default)]
     pub variation: Variation,
-    /// Rank of the class here, where it differs from that of the class.
+    /// Rank of the class here, if it differs from that of the class.
     #[serde(default)]
     pub priority: Option<u32>,
 }
@@ -239,7 +239,7 @@ pub struct Fork {
     pub classes: Vec<String>,
 }
 
-/// Where a job goes that leaves: name of a station, or [`END`], with its probability.
+/// Destinations of a job that leaves: name of a station, or [`END`], with its probability.
 pub type Branching = BTreeMap<String, f64>;
 
 /// The way out of the network: an open job leaves, a user of a closed class begins to think.
@@ -251,18 +251,18 @@ pub const END: &str = "end";
 pub struct Route {
     /// Name of the class.
     pub class: String,
-    /// Where a job begins; the probabilities add up to 1.
+    /// Destinations of a job at its start; the probabilities add up to 1.
     pub start: Branching,
-    /// Where it goes from each station; what is missing to 1 goes to [`END`].
+    /// Destinations from each station; the rest of the probability up to 1 goes to [`END`].
     pub next: BTreeMap<String, Branching>,
 }
 
-/// Something wrong in a model, at the path of keys where it stands in the model file.
+/// A fault of a model, with its path of keys in the model file.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Fault {
     /// Keys, outermost first, as `["stations", "cpu", "servers"]`.
     pub path: Vec<String>,
-    /// What must be, and what was got instead.
+    /// The requirement, and the value found.
     pub message: String,
 }
 
@@ -294,7 +294,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If its route has no way out. [`Model::check`] tells so too.
+    /// If its route has no way out, which [`Model::check`] reports as well.
     pub fn visits(&self, class: &Class) -> Result<Vec<f64>, Fault> {
         routing::visits(self, class)
     }
@@ -310,7 +310,7 @@ impl Model {
 }
 
 impl Station {
-    /// What a class needs here.
+    /// Service of a class here.
     #[must_use]
     pub fn service(&self, class: &str) -> Option<&Service> {
         self.services.iter().find(|service| service.class == class)

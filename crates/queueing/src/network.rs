@@ -1,8 +1,8 @@
-//! A model resolved into numbers: demands by station and class, speeds, ranks. What all solvers work on.
+//! A model resolved into numbers: demands by station and class, speeds, ranks. The input of all solvers.
 
 use crate::model::{Discipline, Fault, Model, Station};
 
-/// How fast a station works when `n` jobs are present.
+/// Speed of a station with `n` jobs present.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Speed {
     /// Every job has a server of its own.
@@ -44,7 +44,7 @@ impl Speed {
         }
     }
 
-    /// Whether it is one server of constant speed.
+    /// Returns `true` if the station is one server of constant speed.
     #[must_use]
     pub fn is_single(&self) -> bool {
         match self {
@@ -62,11 +62,11 @@ pub struct Center {
     pub name: String,
     /// Order of service; `Priority` only where ranks differ.
     pub discipline: Discipline,
-    /// How fast it works.
+    /// Speed of the station.
     pub speed: Speed,
     /// Most jobs present.
     pub capacity: Option<u64>,
-    /// Whether better ranks interrupt.
+    /// `true` if better ranks interrupt.
     pub preemptive: bool,
     /// Visits of a transaction. [1]
     pub visits: Vec<f64>,
@@ -81,7 +81,7 @@ pub struct Center {
 }
 
 impl Center {
-    /// Whether the station has a queue.
+    /// Returns `true` if the station has a queue.
     #[must_use]
     pub fn is_queue(&self) -> bool {
         self.speed != Speed::Delay
@@ -92,7 +92,7 @@ impl Center {
         (0..self.demand.len()).filter(|&class| self.demand[class] > 0.0)
     }
 
-    /// Whether all classes that come have one and the same exponential service time.
+    /// Returns `true` if all classes that come have one and the same exponential service time.
     #[must_use]
     pub fn is_uniform_exponential(&self) -> bool {
         let Some(first) = self.visitors().next() else {
@@ -104,8 +104,8 @@ impl Center {
         })
     }
 
-    /// Whether the station has product form (Baskett, Chandy, Muntz and Palacios, J. ACM 22(2), 1975, with the
-    /// multi-server and load-dependent forms of its four types).
+    /// Returns `true` if the station has product form (Baskett, Chandy, Muntz and Palacios, J. ACM 22(2), 1975, with
+    /// the multi-server and load-dependent forms of its four types).
     #[must_use]
     pub fn is_product_form(&self) -> bool {
         match self.discipline {
@@ -128,7 +128,7 @@ pub struct Hold {
     pub stations: Vec<usize>,
     /// Indices of the pools held directly.
     pub pools: Vec<usize>,
-    /// Whether each class needs a unit.
+    /// `true` for each class that needs a unit.
     pub concerns: Vec<bool>,
 }
 
@@ -139,11 +139,11 @@ pub struct Split {
     pub name: String,
     /// Stations of each branch.
     pub branches: Vec<Vec<usize>>,
-    /// Whether each class forks.
+    /// `true` for each class that forks.
     pub concerns: Vec<bool>,
 }
 
-/// What a class brings.
+/// Load of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     /// Users with a mean think time. [1], [s]
@@ -157,7 +157,7 @@ pub enum Load {
     Open {
         /// Rate of arrivals. [1/s]
         rate: f64,
-        /// Whether they are Poisson.
+        /// `true` if the arrivals are Poisson.
         poisson: bool,
         /// Squared coefficient of variation of the times between them. [1]
         scv: f64,
@@ -269,7 +269,7 @@ impl Network {
             .sum()
     }
 
-    /// The network without pools that have a unit for every user: nobody ever waits for those.
+    /// The network without pools that have a unit for every user: no job ever waits for those.
     #[must_use]
     pub fn without_idle_pools(&self) -> Self {
         let idle = |hold: &Hold| {
@@ -286,7 +286,7 @@ impl Network {
             .filter(|&pool| !idle(&self.holds[pool]))
             .collect();
         for (pool, hold) in self.holds.iter().enumerate().filter(|(_, hold)| idle(hold)) {
-            // What it holds is then held by the pool around it, if there is one.
+            // The pool around it, if any, then holds its places.
             for outer in &mut network.holds {
                 if let Some(place) = outer.pools.iter().position(|&inner| inner == pool) {
                     outer.pools.remove(place);
@@ -304,13 +304,13 @@ impl Network {
             hold.pools = hold
                 .pools
                 .iter()
-                .filter_map(|pool| kept.iter().position(|one| one == pool))
+                .filter_map(|pool| kept.iter().position(|inner| inner == pool))
                 .collect();
         }
         network
     }
 
-    /// Whether the closed form of product-form networks holds.
+    /// Returns `true` if the closed form of product-form networks holds.
     #[must_use]
     pub fn is_product_form(&self) -> bool {
         let poisson = self
@@ -343,7 +343,7 @@ fn load(class: &crate::model::Class) -> Load {
 fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
     let service = |class: &crate::model::Class| station.service(&class.name);
     let service_time: Vec<f64> = (model.classes.iter())
-        .map(|class| service(class).map_or(0.0, |one| one.service_time_s))
+        .map(|class| service(class).map_or(0.0, |found| found.service_time_s))
         .collect();
     let rank: Vec<u32> = model
         .classes
@@ -375,7 +375,7 @@ fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
         capacity: station.capacity,
         preemptive: station.preemptive,
         scv: (model.classes.iter())
-            .map(|class| service(class).map_or(1.0, |one| one.variation.squared_coefficient()))
+            .map(|class| service(class).map_or(1.0, |found| found.variation.squared_coefficient()))
             .collect(),
         visits,
         service_time,
@@ -393,8 +393,18 @@ fn concerned(model: &Model, classes: &[String]) -> Vec<bool> {
 }
 
 fn holds(model: &Model) -> Vec<Hold> {
-    let station = |name: &String| model.stations.iter().position(|one| one.name == *name);
-    let inner = |name: &String| model.pools.iter().position(|one| one.name == *name);
+    let station = |name: &String| {
+        model
+            .stations
+            .iter()
+            .position(|candidate| candidate.name == *name)
+    };
+    let inner = |name: &String| {
+        model
+            .pools
+            .iter()
+            .position(|candidate| candidate.name == *name)
+    };
     (model.pools.iter())
         .map(|pool| Hold {
             name: pool.name.clone(),
@@ -407,7 +417,12 @@ fn holds(model: &Model) -> Vec<Hold> {
 }
 
 fn splits(model: &Model) -> Vec<Split> {
-    let station = |name: &String| model.stations.iter().position(|one| one.name == *name);
+    let station = |name: &String| {
+        model
+            .stations
+            .iter()
+            .position(|candidate| candidate.name == *name)
+    };
     (model.forks.iter())
         .map(|fork| Split {
             name: fork.name.clone(),

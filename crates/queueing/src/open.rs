@@ -6,14 +6,14 @@ use crate::phases::{self, LEAST_SCV, Phases};
 use crate::series::Series;
 use crate::special::erlang_c;
 
-/// What open arrivals make of a station.
+/// Effect of open arrivals on a station.
 #[derive(Clone, Debug, Default)]
 pub struct Visit {
     /// Mean number of jobs of each class.
     pub jobs: Vec<f64>,
     /// Share of arrivals that find the station full.
     pub loss: f64,
-    /// Whether the formula is exact for Poisson arrivals.
+    /// `true` if the formula is exact for Poisson arrivals.
     pub exact: bool,
     /// Name of the formula.
     pub formula: &'static str,
@@ -65,7 +65,7 @@ pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     first_come(center, rates, arrival_scv)
 }
 
-/// Whether a squared coefficient of variation is that of exponential times.
+/// Returns `true` if a squared coefficient of variation is that of exponential times.
 fn is_one(scv: f64) -> bool {
     (scv - 1.0).abs() < 1e-12
 }
@@ -285,7 +285,11 @@ fn interrupting(center: &Center, rates: &[f64]) -> Visit {
         jobs,
         loss: 0.0,
         exact: single || center.is_uniform_exponential(),
-        formula: "M/G/1 preemptive priority",
+        formula: if single {
+            "M/G/1 preemptive priority"
+        } else {
+            "M/G/m preemptive priority"
+        },
     }
 }
 
@@ -304,34 +308,58 @@ fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// All classes up to a rank together are an M/M/m of their own; exact for equal exponential service times.
+/// Load of the classes that go before a class, without and with those of its own rank. [erlang]
+fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
+    let (better, all) = before(center, rates, class);
+    (better * center.speed.limit(), all * center.speed.limit())
+}
+
+/// All classes up to a rank together are an M/M/m of their own, which is exact for equal exponential service times. Of
+/// others, the time beside service is to that of M/M/m as on one server of the speed of all (A. B. Bondi and J. P. Buzen,
+/// "The response times of priority classes under preemptive resume in M/G/m queues", Performance Evaluation Review 12(3),
+/// 1984, who take the wait of M/M/m without ranks in its place).
 fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
-    let load_up_to = |counts: &dyn Fn(u32) -> bool| -> f64 {
-        (0..rates.len())
-            .filter(|&other| counts(center.rank[other]))
-            .map(|other| rates[other] * center.demand[other])
-            .sum()
-    };
     (0..rates.len())
         .map(|class| {
-            let rank = center.rank[class];
-            let (better, all) = (
-                load_up_to(&|other| other < rank),
-                load_up_to(&|other| other <= rank),
-            );
+            let (better, all) = loads_before(center, rates, class);
             let own = all - better;
             if own == 0.0 {
                 return 0.0;
             }
-            let jobs = Series::open_jobs(&center.speed, all)
-                - if better > 0.0 {
-                    Series::open_jobs(&center.speed, better)
-                } else {
-                    0.0
-                };
-            jobs * rates[class] * center.demand[class] / own
+            let exponential = between(|load| Series::open_jobs(&center.speed, load), better, all)
+                * rates[class]
+                * center.demand[class]
+                / own;
+            let Speed::Servers(servers) = center.speed else {
+                return exponential;
+            };
+            let served = rates[class] * center.demand[class];
+            served + (exponential - served).max(0.0) * by_variation(center, rates, class, servers)
         })
         .collect()
+}
+
+/// Growth of a function of the load from that of better ranks to that with a rank of its own; it begins at nothing.
+fn between(jobs: impl Fn(f64) -> f64, better: f64, all: f64) -> f64 {
+    jobs(all) - if better > 0.0 { jobs(better) } else { 0.0 }
+}
+
+/// Time beside service with these service times over that with exponential ones, on one server as fast as all together.
+fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f64 {
+    let fast = f64::from(servers);
+    let (better, all) = before(center, rates, class);
+    let service = center.service_time[class] / fast;
+    let residual = residual_work(center, rates, |other| {
+        center.rank[other] <= center.rank[class]
+    }) / fast.powi(2);
+    let beside = service * better / (1.0 - better) + residual / ((1.0 - better) * (1.0 - all));
+    let one_server = between(|load| load / (1.0 - load), better, all);
+    let exponential = (one_server / (all - better) - 1.0) * service;
+    if exponential > 0.0 {
+        beside / exponential
+    } else {
+        1.0
+    }
 }
 
 /// Operations that the phases of a full station may take.

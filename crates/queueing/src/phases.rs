@@ -1,9 +1,9 @@
-//! A station of m servers whose service times have two phases, with arrivals at a rate that depends on how many are
-//! there: solved exactly, level by level.
+//! A station of m servers whose service times have two phases, with arrivals at a rate that depends on the number of
+//! jobs present: solved exactly, level by level.
 //!
 //! A squared coefficient of variation of 1/2 and more fits two phases: above 1 one of two exponential times, each of
-//! which brings half of the mean (as simulated), from 1/2 to 1 two exponential times one after the other, the second
-//! with a probability (Marie, IEEE Trans. Software Eng. 5(5), 1979).
+//! which contributes half of the mean (as simulated), from 1/2 to 1 two exponential times in sequence, the second with
+//! a probability (Marie, IEEE Trans. Software Eng. 5(5), 1979).
 
 /// Least squared coefficient of variation that two phases can have.
 pub const LEAST_SCV: f64 = 0.5;
@@ -76,7 +76,8 @@ pub fn solve(phases: Phases, servers: usize, arrivals: &[f64]) -> Conditional {
     let mut steps: Vec<Matrix> = Vec::with_capacity(most);
     let mut above: Option<Matrix> = None;
     for jobs in (1..=most).rev() {
-        let mut local = levels.local(jobs, arrivals.get(jobs).copied().unwrap_or(0.0));
+        // Arrivals at a level return to it: only the level of the return counts.
+        let mut local = levels.local(jobs);
         if let Some(step) = &above {
             let back = product(step, &levels.down(jobs + 1));
             for (row, more) in local.iter_mut().zip(back) {
@@ -85,7 +86,12 @@ pub fn solve(phases: Phases, servers: usize, arrivals: &[f64]) -> Conditional {
                     .for_each(|(cell, add)| *cell += add);
             }
         }
-        let step = levels.up_over(jobs - 1, arrivals[jobs - 1], local);
+        let exits = levels
+            .down(jobs)
+            .iter()
+            .map(|row| row.iter().sum())
+            .collect();
+        let step = divided(levels.up(jobs - 1, arrivals[jobs - 1]), local, exits);
         above = Some(step.clone());
         steps.push(step);
     }
@@ -112,17 +118,13 @@ impl Levels {
         jobs.min(self.servers)
     }
 
-    /// Rates within a level, with the negative sum of all rates out of a state on the diagonal.
-    fn local(&self, jobs: usize, arrivals: f64) -> Matrix {
+    /// Rates within a level; the diagonal stays empty.
+    fn local(&self, jobs: usize) -> Matrix {
         let served = self.served(jobs);
         let mut rates = vec![vec![0.0; served + 1]; served + 1];
-        for second in 0..=served {
+        for second in 0..served {
             let first = (served - second) as f64 * self.phases.rates[0];
-            let both = first + second as f64 * self.phases.rates[1];
-            rates[second][second] -= both + arrivals;
-            if second < served {
-                rates[second][second + 1] += first * self.phases.goes_on;
-            }
+            rates[second][second + 1] = first * self.phases.goes_on;
         }
         rates
     }
@@ -157,15 +159,14 @@ impl Levels {
         rates
     }
 
-    /// A(n) (−L(n+1))⁻¹ for the arrivals A that lead up from a level and the rates L of the next one.
-    fn up_over(&self, jobs: usize, arrivals: f64, local: Matrix) -> Matrix {
-        let served = self.served(jobs);
+    /// Rates of arrivals: to the level above.
+    fn up(&self, jobs: usize, arrivals: f64) -> Matrix {
+        let (served, then) = (self.served(jobs), self.served(jobs + 1));
         let begin = self.phases.begin;
-        let width = local.len();
-        let up = (0..=served)
+        (0..=served)
             .map(|second| {
-                let mut row = vec![0.0; width];
-                if self.served(jobs + 1) == served {
+                let mut row = vec![0.0; then + 1];
+                if then == served {
                     row[second] = arrivals;
                 } else {
                     row[second] = arrivals * begin;
@@ -173,8 +174,7 @@ impl Levels {
                 }
                 row
             })
-            .collect();
-        divided(up, local)
+            .collect()
     }
 }
 
@@ -194,39 +194,40 @@ fn row_product(row: &[f64], matrix: &Matrix) -> Vec<f64> {
     sum
 }
 
-/// X with X (−L) = B. −L has a dominant diagonal by rows, so that elimination needs no pivots.
-fn divided(mut rows: Matrix, mut local: Matrix) -> Matrix {
+/// X with X (−L) = B, from the rates L between the states of a level, whatever its diagonal says, and the rates `exits` out
+/// of it.
+///
+/// States are taken out one by one, from the last: what goes through them goes straight to the others. Numbers are only
+/// added, multiplied and divided, so that nothing cancels (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985);
+/// elimination with the diagonal had none of its digits left at 64 servers.
+fn divided(mut rows: Matrix, mut local: Matrix, mut exits: Vec<f64>) -> Matrix {
     let width = local.len();
-    for row in &mut local {
-        for cell in row.iter_mut() {
-            *cell = -*cell;
+    let mut out_of = vec![0.0; width];
+    for last in (0..width).rev() {
+        let (before, from_last) = local.split_at_mut(last);
+        let from_last = &from_last[0][..last];
+        let out = exits[last] + from_last.iter().sum::<f64>();
+        out_of[last] = out;
+        for (state, row) in before.iter_mut().enumerate() {
+            let through = row[last] / out;
+            row.iter_mut()
+                .zip(from_last)
+                .for_each(|(cell, rate)| *cell += through * rate);
+            exits[state] += through * exits[last];
         }
-    }
-    // Columns from the left are eliminated from B and from the rest of L alike: X L = B is solved by columns.
-    for column in 0..width {
-        let pivot = local[column][column];
-        for other in column + 1..width {
-            let factor = local[column][other] / pivot;
-            if factor == 0.0 {
-                continue;
-            }
-            for row in local.iter_mut().skip(column) {
-                let value = row[column];
-                row[other] -= factor * value;
-            }
-            for row in &mut rows {
-                let value = row[column];
-                row[other] -= factor * value;
-            }
-        }
-    }
-    for column in (0..width).rev() {
-        let pivot = local[column][column];
         for row in &mut rows {
-            let rest: f64 = (column + 1..width)
-                .map(|other| row[other] * local[other][column])
+            let through = row[last] / out;
+            row.iter_mut()
+                .zip(from_last)
+                .for_each(|(cell, rate)| *cell += through * rate);
+        }
+    }
+    for row in &mut rows {
+        for state in 0..width {
+            let from_others: f64 = (0..state)
+                .map(|other| row[other] * local[other][state])
                 .sum();
-            row[column] = (row[column] - rest) / pivot;
+            row[state] = (row[state] + from_others) / out_of[state];
         }
     }
     rows
@@ -256,6 +257,26 @@ mod tests {
                 .sum();
             let exact = 0.7 + 0.49 * (1.0 + scv) / 0.6;
             assert!((mean / exact - 1.0).abs() < 1e-9, "{scv}: {mean} {exact}");
+        }
+    }
+
+    /// Erlang's loss system does not feel the variation: with as many places as servers the number present is Poisson,
+    /// cut off.
+    #[test]
+    fn many_servers_without_a_queue_have_erlangs_distribution() {
+        for scv in [0.5, 2.0, 4.0, 30.0] {
+            let chances = solve(Phases::of(scv), 64, &[38.4; 64]).distribution();
+            let mut exact = vec![1.0];
+            for jobs in 1..=64 {
+                exact.push(exact[jobs - 1] * 38.4 / jobs as f64);
+            }
+            let total: f64 = exact.iter().sum();
+            for (chance, weight) in chances.iter().zip(exact) {
+                assert!(
+                    (chance / (weight / total) - 1.0).abs() < 1e-9,
+                    "{scv}: {chances:?}"
+                );
+            }
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Pools over product-form stations, one class: decomposition by flow-equivalent servers.
 //!
-//! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: what a pool holds is solved alone for 1, 2, ... jobs, and stands
-//! in the network around it as one station whose speed with n jobs is that throughput, at most as many as there are
-//! units. Where the pool never limits this is exact (Norton's theorem); where it does it is an approximation, good
-//! while the inside comes to rest faster than its population changes (Courtois 1977).
+//! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: the inside of a pool is solved alone for 1, 2, ... jobs, and
+//! represented in the network around it by one station whose speed with n jobs is that throughput, at most as many as
+//! there are units. If the pool never limits, this is exact (Norton's theorem); otherwise it is an approximation, good
+//! as long as the inside settles faster than its population changes (Courtois 1977).
 
 use crate::convolution::{Closed, Extras, Queue, solve};
 use crate::network::{Network, Speed};
 use crate::series::Series;
 
-/// What is inside a pool, or the whole network, at one number of jobs.
+/// Throughput and mean queues inside a pool, or of the whole network, at one number of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Throughput. [1/s]
@@ -83,9 +83,9 @@ impl<'a> Layer<'a> {
             + self
                 .stations
                 .iter()
-                .map(|&one| &self.network.centers[one])
-                .filter(|one| !one.is_queue())
-                .map(|one| one.demand[0])
+                .map(|&station| &self.network.centers[station])
+                .filter(|center| !center.is_queue())
+                .map(|center| center.demand[0])
                 .sum::<f64>()
     }
 
@@ -93,15 +93,16 @@ impl<'a> Layer<'a> {
         self.stations
             .iter()
             .copied()
-            .filter(|&one| {
-                self.network.centers[one].is_queue() && self.network.centers[one].demand[0] > 0.0
+            .filter(|&station| {
+                self.network.centers[station].is_queue()
+                    && self.network.centers[station].demand[0] > 0.0
             })
             .collect()
     }
 
     fn closed(&self, users: u64) -> Closed {
         let mut queues: Vec<Queue> = (self.queues().iter())
-            .map(|&one| &self.network.centers[one])
+            .map(|&station| &self.network.centers[station])
             .map(|center| Queue {
                 speed: center.speed.clone(),
                 open_load: 0.0,
@@ -223,7 +224,7 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// What goes on in a pool, over the distribution of the number of jobs that have or want a unit.
+/// Means inside a pool, over the distribution of the number of jobs that have or want a unit.
 fn inside(state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
     let units = table.len() - 1;
     for (jobs, &chance) in marginal.iter().enumerate() {
@@ -235,10 +236,14 @@ fn inside(state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
 
 /// Stations and pools that no pool holds.
 fn outermost(network: &Network) -> (Vec<usize>, Vec<usize>) {
-    let stations = (0..network.centers.len())
-        .filter(|one| !network.holds.iter().any(|hold| hold.stations.contains(one)));
+    let stations = (0..network.centers.len()).filter(|station| {
+        !network
+            .holds
+            .iter()
+            .any(|hold| hold.stations.contains(station))
+    });
     let pools = (0..network.holds.len())
-        .filter(|one| !network.holds.iter().any(|hold| hold.pools.contains(one)));
+        .filter(|inner| !network.holds.iter().any(|hold| hold.pools.contains(inner)));
     (stations.collect(), pools.collect())
 }
 

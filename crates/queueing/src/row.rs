@@ -64,13 +64,13 @@ fn arrival_scvs(network: &Network, flow: &[Vec<f64>]) -> Vec<f64> {
         }
         let left = left_behind(center, &flow_at(flow, station), utilization, come);
         for class in center.visitors() {
-            let one = thinned(left, shares[class]);
+            let kept = thinned(left, shares[class]);
             let visits = center.visits[class];
             scv[class] = if visits < 1.0 {
                 let past = thinned(scv[class], 1.0 - visits);
-                1.0 + visits * (one - 1.0) + (1.0 - visits) * (past - 1.0)
+                1.0 + visits * (kept - 1.0) + (1.0 - visits) * (past - 1.0)
             } else {
-                thinned(one, 1.0 / visits)
+                thinned(kept, 1.0 / visits)
             };
         }
     }
@@ -110,7 +110,7 @@ fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f
     1.0 + (1.0 - busy) * (come - 1.0) + busy * (service - 1.0) / center.speed.limit().sqrt()
 }
 
-/// Whether jobs meet one queue, and it once at most.
+/// Returns `true` if jobs meet one queue, and that once at most.
 fn is_one_queue_once(network: &Network) -> bool {
     let centers = network.centers.iter();
     centers.clone().filter(|center| center.is_queue()).count() == 1

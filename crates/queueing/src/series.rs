@@ -22,7 +22,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Series of a station, as far as `jobs` closed jobs can tell; the station must not be a delay.
+    /// Series of a station for up to `jobs` closed jobs; the station must not be a delay.
     #[must_use]
     pub fn of(speed: &Speed, open_load: f64, jobs: usize) -> Self {
         let plain = match speed {
@@ -122,7 +122,7 @@ impl Series {
         open_load * slope / value
     }
 
-    /// Probability that nobody is present where open classes are alone: 1 / F(ρ).
+    /// Probability that the station is empty with open classes alone: 1 / F(ρ).
     #[must_use]
     pub fn idle(speed: &Speed, open_load: f64) -> f64 {
         let (value, _, scale) = Self::at_load(speed, open_load);

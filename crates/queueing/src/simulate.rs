@@ -1,10 +1,9 @@
-//! Discrete-event simulation: what analysis cannot solve, and an independent check of what it can.
+//! Discrete-event simulation: for models that analysis cannot solve, and an independent check of those that it can.
 //!
-//! Replications are independent machines with random numbers of their own; they are run in rounds, each round half as
-//! long again as all before, until throughput and response time of all classes are known as precisely as asked and the
-//! run is long beside the time in which the network forgets how it began. The warm-up is left out by MSER-5. What a
-//! replication does depends on the model, the seed and its number only, so the answer is the same for any number of
-//! threads.
+//! Replications are independent machines with random numbers of their own. They run in rounds, each round half as long
+//! again as all before, until throughput and response time of all classes have the requested precision and the run is
+//! long beside the time in which the network forgets its start. The warm-up is left out by MSER-5. A replication
+//! depends on the model, the seed and its number only, so the answer is the same for any number of threads.
 //!
 //! ```
 //! use towtank_queueing::model::Model;
@@ -38,6 +37,7 @@ mod random;
 mod record;
 mod sample;
 mod station;
+mod tails;
 mod times;
 mod walk;
 mod warnings;
@@ -62,7 +62,7 @@ pub const JOBS_AT_MOST: u64 = 1_000_000;
 /// Events of a replication in the first round.
 const FIRST_ROUND: u64 = 20_000;
 
-/// How to simulate.
+/// Settings of a simulation.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Relative half-width at which to stop, > 0.
@@ -73,8 +73,8 @@ pub struct Settings {
     pub replications: usize,
     /// Most events of all replications.
     pub events_at_most: u64,
-    /// Longest time to simulate, looked at between rounds; none by default, as an answer that it stopped cannot be had
-    /// again.
+    /// Longest time to simulate, checked between rounds; none by default, as a result that it stopped is not
+    /// reproducible.
     pub time_at_most: Option<Duration>,
     /// Of the random numbers.
     pub seed: u64,
@@ -96,9 +96,9 @@ impl Default for Settings {
     }
 }
 
-/// What came of simulating one or more models.
+/// Results of simulating one or more models.
 pub struct Outcome {
-    /// One for each model.
+    /// An answer for each model.
     pub answers: Vec<Answer>,
     /// Each further model against the first.
     pub comparisons: Vec<Comparison>,
@@ -107,9 +107,9 @@ pub struct Outcome {
 /// A fault of one of the models.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Refused {
-    /// Which of the models, from 0 on.
+    /// Index of the model, from 0.
     pub model: usize,
-    /// What is wrong with it.
+    /// Fault of the model.
     #[serde(flatten)]
     pub fault: Fault,
 }
@@ -148,7 +148,7 @@ pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Re
         {
             let answers = over
                 .iter()
-                .map(|one| one.answer(settings, stopped))
+                .map(|run| run.answer(settings, stopped))
                 .collect();
             let comparisons = over[1..]
                 .iter()
@@ -189,7 +189,11 @@ fn why_stop(
     spent: bool,
     elapsed: Duration,
 ) -> Option<&'static str> {
-    let precise = |over: &Over| over.widest().1 <= settings.precision && over.is_long_enough();
+    let precise = |over: &Over| {
+        over.widest().1 <= settings.precision
+            && over.is_long_enough()
+            && over.has_met_its_tails(settings.precision)
+    };
     if machines.iter().flatten().any(|machine| machine.overflow) {
         Some("jobs")
     } else if over.iter().all(precise) {
@@ -203,7 +207,7 @@ fn why_stop(
     }
 }
 
-/// Runs all replications up to so many events each, on all threads.
+/// Runs all replications up to this number of events each, on all threads.
 fn run_all(machines: &mut [Vec<Machine>], events: u64, threads: Option<usize>) {
     let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut all: Vec<&mut Machine> = machines.iter_mut().flatten().collect();

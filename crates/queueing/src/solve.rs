@@ -1,7 +1,7 @@
-//! Chooses a method, solves, and says what the answer rests on.
+//! Chooses a method, solves, and states the assumptions of the answer.
 //!
-//! Exact where the network has product form and the cost is bearable; else by the approximation that fits, which the
-//! answer names. A model without a steady state is refused with the name of what is overloaded.
+//! Exact if the network has product form and the cost is bearable; otherwise by the fitting approximation, which the
+//! answer names. A model without a steady state is refused with the name of the overloaded resource.
 
 use crate::aggregate;
 use crate::amva::{self, Estimate};
@@ -17,13 +17,13 @@ use crate::row;
 
 /// Most servers or jobs of a table that finite stations and pools are worked through for.
 pub(crate) const TABLE_AT_MOST: u64 = 10_000_000;
-/// Which method to use.
+/// Methods of solution.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Method {
-    /// Exact where it can be, else the best approximation.
+    /// Exact if possible, otherwise the best approximation.
     #[default]
     Auto,
-    /// Exact, or a fault that says why not.
+    /// Exact, or a fault that states why not.
     Exact,
     /// Approximate mean value analysis after Bard and Schweitzer.
     BardSchweitzer,
@@ -62,11 +62,11 @@ pub struct Solution {
     pub held: Vec<f64>,
     /// Jobs waiting for a unit, by class and pool.
     pub waiting: Vec<Vec<f64>>,
-    /// How it was worked out.
+    /// Name of the method.
     pub method: String,
-    /// Whether that is exact here.
+    /// `true` if the method is exact here.
     pub exact: bool,
-    /// What the reader must know.
+    /// Warnings about the answer.
     pub warnings: Vec<String>,
 }
 
@@ -74,8 +74,8 @@ pub struct Solution {
 ///
 /// # Errors
 ///
-/// All faults of the model; the stations and pools that have no steady state; an exact solution asked for where there is
-/// none.
+/// All faults of the model; the stations and pools that have no steady state; a request for an exact solution that does
+/// not exist.
 pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
     let whole = Network::of(model)?;
     if let Some(fault) = model.behaviour.beyond_analysis() {
@@ -116,7 +116,7 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
     Ok(assemble::answer(whole, &solution))
 }
 
-/// Stations that no method here knows anything of.
+/// Stations that no method here supports.
 fn beyond_methods(network: &Network) -> Vec<Fault> {
     (network.centers.iter())
         .filter(|center| center.discipline == Discipline::LcfsPr && !center.is_product_form())
@@ -295,7 +295,7 @@ fn from_state(network: &Network, state: &pools::State) -> Solution {
     }
 }
 
-/// Why a network has no closed form, for people.
+/// Reason why a network has no closed form, as a sentence.
 pub(crate) fn why_not_exact(network: &Network) -> String {
     let named = |found: &dyn Fn(&crate::network::Center) -> bool| {
         network
@@ -314,7 +314,7 @@ pub(crate) fn why_not_exact(network: &Network) -> String {
     }
     if let Some(name) = named(&|center| center.capacity.is_some()) {
         return format!(
-            "station {name:?} drops jobs, and what follows it is not reached by Poisson arrivals: the answer is approximate"
+            "station {name:?} drops jobs, so arrivals at the stations after it are not Poisson: the answer is approximate"
         );
     }
     if let Some(name) = named(&|center| !center.is_product_form()) {
@@ -388,7 +388,7 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
 }
 
 impl Solution {
-    /// Puts pools that never limit back in: nobody waits for them.
+    /// Puts pools that never limit back in: no job waits for them.
     fn extend_pools(&mut self, whole: &Network, solved: &Network) {
         let of = |name: &str| solved.holds.iter().position(|hold| hold.name == name);
         let held = (whole.holds.iter().enumerate())

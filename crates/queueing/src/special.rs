@@ -37,7 +37,7 @@ pub fn erlang_b(servers: u32, load: f64) -> f64 {
     1.0 / sum
 }
 
-/// Probability that who comes to an M/M/m waits, Erlang's C; `load` below `servers`.
+/// Probability that an arrival at an M/M/m waits, Erlang's C; `load` below `servers`.
 #[must_use]
 pub fn erlang_c(servers: u32, load: f64) -> f64 {
     let loss = erlang_b(servers, load);

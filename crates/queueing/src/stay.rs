@@ -1,4 +1,5 @@
-//! How long a job stays at a station, from what it finds there: the heart of approximate mean value analysis.
+//! Time that a job stays at a station, from the state that it finds there: the heart of approximate mean value
+//! analysis.
 
 use crate::model::Discipline;
 use crate::network::{Center, Speed};
@@ -14,7 +15,7 @@ pub fn all_busy(servers: u32, load: f64) -> f64 {
     }
 }
 
-/// What an arriving job finds at a station, by class.
+/// State that an arriving job finds at a station, by class.
 pub struct Found<'a> {
     /// Jobs present.
     pub queue: &'a [f64],
@@ -45,7 +46,7 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     if center.is_product_form() {
         return demand * (1.0 + ((jobs - load).max(0.0) + all) / servers);
     }
-    // In the first rounds, and with fewer users, throughputs may be beyond what the servers can do.
+    // In the first rounds, and with fewer users, throughputs may exceed the capacity of the servers.
     let most = (servers / load).min(1.0);
     let busy: Vec<f64> = busy.iter().map(|jobs| jobs * most).collect();
     let within = Found {
@@ -94,7 +95,8 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     let ahead = (waiting + residual) / servers;
     // A closed class cannot be kept out for ever by a better one that is closed too; the cap only guards the first rounds.
     let left = (1.0 - better / servers).max(1e-3);
-    // Who is waited for cannot come again meanwhile: of one better user nobody comes during the wait.
+    // A user who is being waited for cannot come again meanwhile: with one user of a better rank, nobody comes during
+    // the wait.
     let wait = ahead / (1.0 - coming / servers).max(1e-3);
     let time = center.service_time[class];
     let stay = if center.preemptive && better > 0.0 {

@@ -126,12 +126,12 @@ fn closed_classes_with_a_pool_agree_with_the_simulator() {
             simulated.pools["threads"].held,
         ),
     ];
-    for (number, (one, other)) in pairs.into_iter().enumerate() {
+    for (number, (solved, simulated)) in pairs.into_iter().enumerate() {
         // A pool is solved by decomposition, which is off by a few per cent inside and less outside (background/queueing.md).
         let within = if number == 4 { 0.03 } else { 0.01 };
         assert!(
-            (one / other - 1.0).abs() < within,
-            "{number}: {one} {other}"
+            (solved / simulated - 1.0).abs() < within,
+            "{number}: {solved} {simulated}"
         );
     }
 }

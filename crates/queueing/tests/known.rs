@@ -101,8 +101,8 @@ fn residence_times_of_wide_networks_make_up_the_response_time() {
             );
         }
         // Stations with the same demands hold the same numbers of jobs.
-        for (one, other) in (7..stations).map(|station| (station - 7, station)) {
-            near(means.residence[0][one], means.residence[0][other], 1e-12);
+        for (first, second) in (7..stations).map(|station| (station - 7, station)) {
+            near(means.residence[0][first], means.residence[0][second], 1e-12);
         }
     }
 }

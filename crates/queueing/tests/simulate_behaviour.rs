@@ -1,4 +1,4 @@
-//! What only simulation knows: balancers, failures, time-outs, caches, feedback.
+//! Behaviour that only simulation covers: balancers, failures, time-outs, caches, feedback.
 
 mod support;
 
@@ -286,7 +286,7 @@ fn many_levels_of_a_small_quantum_favour_short_jobs() {
     let turns = json!({"feedback": [{"station": "s", "quantum_s": 0.01, "levels": 1}]});
     let shared = run(with_behaviour(value.clone(), turns), 40_000_000);
     check(&shared, "jobs", "response_time_s", 1.0 / 0.3, 0.06);
-    // Who was served least goes first: better than sharing where a job that was long so far will go on for long.
+    // The job that was served least goes first: better than sharing if a job that was long so far will go on for long.
     let levels = json!({"feedback": [{"station": "s", "quantum_s": 0.5, "levels": 6}]});
     let feedback = run(with_behaviour(value, levels), 6_000_000);
     assert!(
@@ -328,8 +328,11 @@ fn behaviour_that_is_wrong_is_told_all_at_once() {
     let refused = simulate(&[model(right), model(value)], &Settings::default())
         .err()
         .expect("the second model is wrong");
-    assert!(refused.iter().all(|one| one.model == 1));
-    let text: Vec<String> = refused.iter().map(|one| one.fault.to_string()).collect();
+    assert!(refused.iter().all(|refusal| refusal.model == 1));
+    let text: Vec<String> = refused
+        .iter()
+        .map(|refusal| refusal.fault.to_string())
+        .collect();
     for part in [
         "nobody",
         "above 0, got -1",

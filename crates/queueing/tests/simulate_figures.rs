@@ -111,23 +111,23 @@ fn balanced_stations_are_measured_until_their_queues_settle() {
 #[test]
 fn balanced_stations_that_have_not_settled_give_a_warning() {
     let answer = run(balanced(400), 450_000);
-    let told = answer.warnings.join("; ");
+    let warnings = answer.warnings.join("; ");
     assert!(
-        told.contains("in which the network forgets how it began"),
-        "{told}"
+        warnings.contains("in which the network forgets how it began"),
+        "{warnings}"
     );
 }
 
 /// Up for 100 million services: no failure is met.
 #[test]
 fn a_station_that_never_failed_gives_a_warning() {
-    let told = run(failing(1e8, 3600.0), 500_000).warnings.join("; ");
+    let warnings = run(failing(1e8, 3600.0), 500_000).warnings.join("; ");
     assert!(
-        told.contains("station s failed 0 times: its failures are in no figure"),
-        "{told}"
+        warnings.contains("station s failed 0 times: its failures are in no figure"),
+        "{warnings}"
     );
-    let told = run(failing(1e5, 3600.0), 1_000_000).warnings.join("; ");
-    assert!(told.contains("rest on so few failures"), "{told}");
+    let warnings = run(failing(1e5, 3600.0), 1_000_000).warnings.join("; ");
+    assert!(warnings.contains("rest on so few failures"), "{warnings}");
     assert!(
         run(failing(100.0, 10.0), 1_000_000).warnings.len() == 1,
         "that of the events only"

@@ -1,4 +1,4 @@
-//! Ciphers and digests: what a server pays for each byte of a secure connection.
+//! Ciphers and digests: the cost of each byte of a secure connection.
 
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::digest::{SHA256, digest};
@@ -51,7 +51,7 @@ impl Work for Sealing {
         Ok(BATCH_BYTES as f64)
     }
 
-    /// What is sealed opens again to what it was.
+    /// Checks that sealed data opens again to the original.
     fn check(&mut self) -> Result<(), Failed> {
         let before = self.piece.clone();
         let (sealing, opening) = (self.nonce(), self.pieces - 1);
@@ -65,7 +65,7 @@ impl Work for Sealing {
         let opened = self.key.open_in_place(nonce, Aad::empty(), &mut sealed);
         match opened {
             Ok(opened) if opened == before => Ok(()),
-            _ => Err("what was sealed does not open to what it was".to_owned()),
+            _ => Err("sealed data does not open to the original".to_owned()),
         }
     }
 }

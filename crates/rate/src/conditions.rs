@@ -1,4 +1,4 @@
-//! What the machine did besides: other programs, a hypervisor that took CPUs away, a clock that moved.
+//! Disturbances of the machine: other programs, a hypervisor that took CPUs away, a clock that moved.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -30,7 +30,7 @@ fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
         .split_whitespace()
         .map_while(|field| field.parse().ok())
         .collect();
-    // Guest times, behind these eight, are in the first two already.
+    // Guest times, after these eight, are included in the first two.
     let [user, nice, system, _, _, _, _, steal] = ticks.get(..8)?.try_into().ok()?;
     Some(Times {
         programs: (user + nice + system) / ticks_per_s,
@@ -39,12 +39,12 @@ fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
     })
 }
 
-/// What happened during a turn. [s]
+/// Disturbances during a turn. [s]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Conditions {
     /// CPU time there was, of all CPUs.
     pub total_s: f64,
-    /// CPU time of this program and those that work for it.
+    /// CPU time of this program and of those that work for it.
     pub own_s: f64,
     /// CPU time of all programs, this one with them.
     pub programs_s: f64,

@@ -82,7 +82,7 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// What is done to the file.
+/// Operation on the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// 1 MiB after the other is written.
@@ -121,7 +121,7 @@ impl Direct {
         fill(memory.get(), begin, &mut random);
         Ok(Self {
             access,
-            file: open(path).map_err(|error| told(&error))?,
+            file: open(path).map_err(|error| failed(&error))?,
             begin,
             end: if anywhere { size } else { begin + pieces },
             place: begin,
@@ -130,7 +130,7 @@ impl Direct {
         })
     }
 
-    /// Where the next access goes.
+    /// Position of the next access.
     fn next(&mut self) -> u64 {
         match self.access {
             Access::WriteAnywhere | Access::ReadAnywhere => {
@@ -148,7 +148,7 @@ impl Direct {
     }
 }
 
-fn told(error: &io::Error) -> Failed {
+fn failed(error: &io::Error) -> Failed {
     if error.raw_os_error() == Some(libc::EINVAL) {
         return "the file system offers no way past the page cache (O_DIRECT)".to_owned();
     }
@@ -164,14 +164,16 @@ impl Work for Direct {
                 stamp(memory, offset);
                 self.file
                     .write_all_at(memory, offset)
-                    .map_err(|error| told(&error))?;
+                    .map_err(|error| failed(&error))?;
             }
             Access::Read | Access::ReadAnywhere => {
                 self.file
                     .read_exact_at(memory, offset)
-                    .map_err(|error| told(&error))?;
+                    .map_err(|error| failed(&error))?;
                 if !is_stamped(memory, offset) {
-                    return Err(format!("the disk gave another block than that at {offset}"));
+                    return Err(format!(
+                        "the disk returned a wrong block at offset {offset}"
+                    ));
                 }
             }
         }
@@ -200,7 +202,7 @@ pub fn kernels(folder: &Path, size: u64) -> Vec<Threaded> {
     let kernel = |name, access| {
         let shared = Arc::clone(&shared);
         Threaded::new(name, move |seat| {
-            let make = || make(&shared.path, shared.size).map_err(|error| told(&error));
+            let make = || make(&shared.path, shared.size).map_err(|error| failed(&error));
             shared.made.get_or_init(make).clone()?;
             Direct::new(&shared.path, access, seat, shared.size)
         })
@@ -270,10 +272,10 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_is_not_the_one_asked_for_is_told() {
+    fn a_block_that_is_not_the_one_asked_for_is_reported() {
         let (_folder, path) = file("disk-wrong");
         std::fs::write(&path, vec![0xff; SIZE as usize]).expect("other content");
         let mut work = Direct::new(&path, Access::ReadAnywhere, ALONE, SIZE).expect("work");
-        assert!(work.batch().unwrap_err().contains("another block"));
+        assert!(work.batch().unwrap_err().contains("wrong block"));
     }
 }

@@ -56,7 +56,7 @@ impl Work for Files {
         if read == self.content {
             return Ok(1.0);
         }
-        Err("a file was read that is not what was written".to_owned())
+        Err("the bytes read differ from the bytes written".to_owned())
     }
 
     /// Nothing is left.

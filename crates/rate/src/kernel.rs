@@ -1,4 +1,4 @@
-//! What a kernel is, and how threads take a turn at one.
+//! Kernels, and the turns of threads at one.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -32,7 +32,7 @@ impl Timing {
     }
 }
 
-/// What a turn gave.
+/// Result of a turn.
 #[derive(Debug, Default, Clone)]
 pub struct Turn {
     /// Rate of each slice, all threads together. [1/s], [byte/s]
@@ -49,7 +49,7 @@ pub trait Kernel {
     /// Works on these CPUs, one thread each, and counts.
     ///
     /// # Errors
-    /// When the machine does not offer what it needs, or its work came out wrong.
+    /// If the machine lacks a requirement, or the work gives a wrong result.
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed>;
 }
 
@@ -64,16 +64,16 @@ pub struct Seat {
 
 /// The work of one thread.
 pub trait Work: Send {
-    /// Does a fixed piece of it, and says how many units that were.
+    /// Does a fixed piece of it, and returns the number of units.
     ///
     /// # Errors
     /// When it came out wrong.
     fn batch(&mut self) -> Result<f64, Failed>;
 
-    /// Checks what a turn has left behind.
+    /// Checks the state that a turn leaves.
     ///
     /// # Errors
-    /// When it is not what the work must leave behind.
+    /// If it is not the state that the work must leave.
     fn check(&mut self) -> Result<(), Failed> {
         Ok(())
     }
@@ -85,7 +85,7 @@ type Prepare = dyn Fn(Seat) -> Result<Box<dyn Work>, Failed> + Send + Sync;
 pub struct Threaded {
     name: &'static str,
     prepare: Box<Prepare>,
-    /// By number of threads: what they have prepared stays from turn to turn.
+    /// By number of threads: their preparations are kept from turn to turn.
     crews: BTreeMap<usize, Vec<Option<Box<dyn Work>>>>,
 }
 

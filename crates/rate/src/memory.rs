@@ -25,7 +25,7 @@ const LEAST: u64 = 192 << 20;
 /// Shares of the last cache that the memory must have.
 const CACHES: u64 = 4;
 
-/// Memory that all threads of one kernel work on together: beyond the last cache, within an eighth of what is free.
+/// Memory that all threads of one kernel work on together: beyond the last cache, within an eighth of the free memory.
 #[must_use]
 pub fn working_set(last_cache_bytes: u64, available_bytes: u64) -> u64 {
     LEAST
@@ -69,7 +69,7 @@ impl Work for Triad {
         Ok((STRETCH * BYTES_OF_ELEMENT) as f64)
     }
 
-    /// What the last batch wrote, exactly: all numbers are whole.
+    /// Checks the numbers that the last batch wrote, exactly: all of them are whole.
     fn check(&mut self) -> Result<(), Failed> {
         let last = (self.place + self.sum.len() - 1) % self.sum.len();
         let expected = last as f64 + FACTOR * 2.0;

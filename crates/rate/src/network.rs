@@ -1,6 +1,6 @@
 //! Request and response over TCP on loopback: the work that the kernel does for each message.
 //!
-//! Client and server share a CPU, so that what is counted is work, not the time that an idle CPU takes to wake.
+//! Client and server share a CPU, so that the result counts work, not the time that an idle CPU takes to wake.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,10 +18,10 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// A request of one byte and a response of so many, filled with that byte.
+    /// Connects for exchanges of one byte and a response of `response` bytes, filled with that byte.
     ///
     /// # Errors
-    /// When there is no connection.
+    /// If the connection fails.
     pub fn new(response: usize) -> Result<Self, Failed> {
         let open = || -> std::io::Result<TcpStream> {
             let listener = TcpListener::bind("127.0.0.1:0")?;

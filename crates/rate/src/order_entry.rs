@@ -36,7 +36,7 @@ pub(crate) struct Sums {
     pub(crate) delivered: i64,
 }
 
-/// Where the database is.
+/// Place of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// In memory, without a log that is synced.
@@ -55,20 +55,20 @@ pub struct OrderEntry {
 }
 
 impl OrderEntry {
-    /// Makes the data set, the same for the same seed.
+    /// Creates the data set, the same for the same seed.
     ///
     /// # Errors
-    /// What the database says.
+    /// Errors of the database.
     pub fn new(place: Place, seed: u64) -> Result<Self, Failed> {
         let connection = match &place {
             Place::Memory => Connection::open_in_memory(),
             Place::Disk(path) => Connection::open(path),
         }
-        .map_err(|error| told(&error))?;
+        .map_err(|error| failed(&error))?;
         require_own_locks(&connection)?;
         let mut random = Random::from_seed(seed);
-        data::create(&connection, &mut random).map_err(|error| told(&error))?;
-        settle(&connection, &place).map_err(|error| told(&error))?;
+        data::create(&connection, &mut random).map_err(|error| failed(&error))?;
+        settle(&connection, &place).map_err(|error| failed(&error))?;
         Ok(Self {
             connection,
             random,
@@ -93,7 +93,7 @@ impl OrderEntry {
             self.sums.transactions += 1;
         }
         if matches!(self.place, Place::Disk(_)) {
-            // With each deck, so that every slice pays its share of what the log costs.
+            // With each deck, so that every slice pays its share of the cost of the log.
             self.connection
                 .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
         }
@@ -101,7 +101,7 @@ impl OrderEntry {
     }
 }
 
-fn told(error: &rusqlite::Error) -> Failed {
+fn failed(error: &rusqlite::Error) -> Failed {
     format!("the database: {error}")
 }
 
@@ -110,7 +110,7 @@ fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
     let has = |text: &str| {
         let query = "SELECT count(*) FROM pragma_compile_options WHERE compile_options = ?1";
         let count: rusqlite::Result<i64> = connection.query_row(query, [text], |row| row.get(0));
-        count.map_err(|error| told(&error))
+        count.map_err(|error| failed(&error))
     };
     if has("ENABLE_MEMORY_MANAGEMENT")? == 0 && has("DEFAULT_MEMSTATUS=0")? == 1 {
         return Ok(());
@@ -121,7 +121,7 @@ fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
     )
 }
 
-/// Sets how commits are kept; while the data set is made nothing needs to be.
+/// Sets the durability of commits; the creation of the data set needs none.
 fn settle(connection: &Connection, place: &Place) -> rusqlite::Result<()> {
     if *place == Place::Memory {
         return Ok(());
@@ -133,13 +133,13 @@ fn settle(connection: &Connection, place: &Place) -> rusqlite::Result<()> {
 
 impl Work for OrderEntry {
     fn batch(&mut self) -> Result<f64, Failed> {
-        self.deal().map_err(|error| told(&error))?;
+        self.deal().map_err(|error| failed(&error))?;
         Ok(self.deck.len() as f64)
     }
 
-    /// Every sum in the database is that of what was done.
+    /// Checks that every sum in the database matches the transactions.
     fn check(&mut self) -> Result<(), Failed> {
-        let faults = data::faults(&self.connection, &self.sums).map_err(|error| told(&error))?;
+        let faults = data::faults(&self.connection, &self.sums).map_err(|error| failed(&error))?;
         if faults.is_empty() {
             return Ok(());
         }

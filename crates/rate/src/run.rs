@@ -12,10 +12,10 @@ use crate::conditions::Watch;
 use crate::kernel::{Failed, Kernel, Timing};
 use crate::{ciphers, disk, files, memory, network, order_entry, tls, web};
 
-/// What is to be done.
+/// Settings of a rating.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where files go; a folder that is empty before and after belongs to the caller.
+    /// Folder for files; a folder that is empty before and after belongs to the caller.
     pub folder: PathBuf,
     /// The program that offers `null-server`.
     pub engine: PathBuf,
@@ -27,10 +27,10 @@ pub struct Settings {
     pub kernels: Vec<String>,
 }
 
-/// CPUs that this process may use.
+/// Returns the CPUs that this process may use.
 ///
 /// # Errors
-/// When the system does not tell.
+/// If the system call fails.
 pub fn allowed_cpus() -> Result<Vec<usize>, Failed> {
     let set = sched_getaffinity(Pid::from_raw(0)).map_err(|error| error.to_string())?;
     let cpus = (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false));
@@ -54,7 +54,7 @@ pub fn kernels(folder: &Path, engine: &Path) -> Vec<Box<dyn Kernel>> {
     boxed.chain([Box::new(web) as Box<dyn Kernel>]).collect()
 }
 
-/// Size of the largest cache of the first CPU; 32 MiB where the system does not tell. [bytes]
+/// Size of the largest cache of the first CPU; 32 MiB if the system does not report one. [B]
 fn last_cache_bytes() -> u64 {
     let folder = Path::new("/sys/devices/system/cpu/cpu0/cache");
     let size = |number: usize| {
@@ -64,7 +64,7 @@ fn last_cache_bytes() -> u64 {
     (0..8).filter_map(size).max().unwrap_or(32 << 10) << 10
 }
 
-/// Memory that programs could still have; 1 GiB where the system does not tell. [bytes]
+/// Memory that programs could still have; 1 GiB if the system does not report it. [B]
 fn available_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text
@@ -77,10 +77,10 @@ fn available_bytes() -> u64 {
 
 /// Measures, and writes one line of JSON for the beginning and for each turn.
 ///
-/// A kernel that fails is told once, and takes no further turns; the others go on.
+/// A kernel that fails is reported once, and takes no further turns; the others go on.
 ///
 /// # Errors
-/// When the lines cannot be written, or the system does not tell its CPUs.
+/// If the lines cannot be written, or the system does not report its CPUs.
 pub fn run(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
     let cpus = allowed_cpus().map_err(io::Error::other)?;
     let mut kernels = kernels(&settings.folder, &settings.engine);
@@ -89,7 +89,7 @@ pub fn run(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
     }
     let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name()).collect();
     let memory = memory::working_set(last_cache_bytes(), available_bytes());
-    tell(
+    write_line(
         out,
         &json!({"event": "begin", "version": env!("CARGO_PKG_VERSION"), "cpus": cpus, "rounds": settings.rounds,
                 "turn_s": settings.turn_s, "kernels": names, "last_cache_bytes": last_cache_bytes(),
@@ -100,14 +100,14 @@ pub fn run(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
         let mut failed = Vec::new();
         for (place, kernel) in kernels.iter_mut().enumerate() {
             // The last CPU: the first takes most interrupts.
-            let one = &cpus[cpus.len() - 1..];
-            for (mode, cpus) in [("single", one), ("all", &cpus[..])] {
+            let last = &cpus[cpus.len() - 1..];
+            for (mode, cpus) in [("single", last), ("all", &cpus[..])] {
                 let line = turn(&mut **kernel, cpus, &timing);
                 let wrong = line.get("failed").is_some();
                 let mut line = line;
                 line["round"] = json!(round);
                 line["mode"] = json!(mode);
-                tell(out, &line)?;
+                write_line(out, &line)?;
                 if wrong {
                     failed.push(place);
                     break;
@@ -118,7 +118,7 @@ pub fn run(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
             kernels.remove(place);
         }
     }
-    tell(out, &json!({"event": "end"}))
+    write_line(out, &json!({"event": "end"}))
 }
 
 fn turn(kernel: &mut dyn Kernel, cpus: &[usize], timing: &Timing) -> Value {
@@ -133,7 +133,7 @@ fn turn(kernel: &mut dyn Kernel, cpus: &[usize], timing: &Timing) -> Value {
     }
 }
 
-fn tell(out: &mut dyn Write, line: &Value) -> io::Result<()> {
+fn write_line(out: &mut dyn Write, line: &Value) -> io::Result<()> {
     writeln!(out, "{line}")?;
     out.flush()
 }
@@ -163,7 +163,7 @@ impl Folder {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

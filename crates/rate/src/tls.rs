@@ -102,7 +102,7 @@ impl Handshakes {
     }
 }
 
-/// The one suite and the one key exchange, so that two machines never do different work.
+/// The only suite and the only key exchange, so that two machines never do different work.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider.cipher_suites = vec![ring::cipher_suite::TLS13_AES_128_GCM_SHA256];

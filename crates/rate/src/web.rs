@@ -1,7 +1,7 @@
-//! Web serving: the null server and the load engine, each on CPUs of its own where there is more than one.
+//! Web serving: the null server and the load engine, each on CPUs of its own if there is more than one.
 //!
-//! What is counted is requests for each second of CPU time of both together, so that a side that waits costs nothing.
-//! With more than one CPU it is multiplied by the CPUs of the turn: what they would carry, all of them at work.
+//! The result is requests per second of CPU time of both together, so that a side that waits costs nothing. With more
+//! than one CPU it is multiplied by the CPUs of the turn: the throughput with all of them at work.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -35,24 +35,24 @@ pub struct Web {
 }
 
 impl Web {
-    /// Serves with this program, and keeps what the load engine writes in a folder.
+    /// Serves with this program, and keeps the output of the load engine in a folder.
     #[must_use]
     pub fn new(engine: PathBuf, folder: PathBuf) -> Self {
         Self { engine, folder }
     }
 
-    /// Drives the server once; gives requests and the CPU time of the load engine. [s]
+    /// Drives the server once; returns requests and the CPU time of the load engine. [s]
     fn drive(&self, address: &str, cpus: &[usize], seconds: f64) -> Result<(f64, f64), Failed> {
         let results = self.folder.join("web");
         clear(&results)?;
         let text = plan(&results, address, cpus, seconds).to_string();
-        let told = |faults: Vec<plan::Fault>| {
+        let failed = |faults: Vec<plan::Fault>| {
             let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
             texts.join("; ")
         };
         let prepared = plan::read_text(&text)
             .and_then(Prepared::new)
-            .map_err(told)?;
+            .map_err(failed)?;
         let mut control = Control::new(Switches::default(), None).map_err(|e| e.to_string())?;
         let before = own_s();
         let outcome = prepared

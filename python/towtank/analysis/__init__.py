@@ -1,8 +1,8 @@
-"""From what was recorded to what can be said: steady state, statistics, operational laws, verdicts.
+"""Analyses recorded runs: steady state, statistics, operational laws, verdicts.
 
 `summarize_run` analyses one run folder, `summarize_study` all runs of a study together, `drive_document`
-answers `towtank drive`, `gather` brings together what an export writes. All work on what is there and say what
-is missing. `docs/background/architecture.md` tells what the packages in here are for.
+answers `towtank drive`, `gather` collects the material of an export. All of them accept incomplete data and report
+what is missing. `docs/background/architecture.md` describes the packages in here.
 """
 
 from towtank.analysis.compaction import compact

@@ -1,7 +1,7 @@
-"""Repetitions of one load level of one configuration, brought together.
+"""Combines the repetitions of one load level of one configuration.
 
 The unit of replication is the run: with two or more runs every interval is Student's t over their values,
-whatever each run knows about itself. One run alone gives its own interval, and its method says so.
+whatever the interval of each run is. A single run gives its own interval, and the method names it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scipy import stats
-
+from towtank.analysis.elasticity import Elasticity, elasticity_of
 from towtank.analysis.statistics import standard_error_of, t_interval
-from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, Estimate, estimate_of
+from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate, estimate_of
 from towtank.analysis.system.disks import counted_once
+from towtank.distributions import binomial_interval, t_quantile
+from towtank.over_runs import Range, ends
 
+_WAITS = ("share_waited", "share_of_response_time", "mean", "p99")
 RESPONSE_KEYS = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 Run = dict[str, Any]
 
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
-    """Estimate at a path of keys of the run summaries, over the runs that have it."""
+    """Return the estimate at a path of keys of the run summaries, over the runs that have it."""
     return combined([estimate_of(run, *path) for run in runs])
 
 
@@ -35,7 +37,7 @@ def several_loads(run: Run) -> dict[str, Any] | None:
 
 
 def stage_named(run: Run) -> str | None:
-    """Names of the analysed stages of a run that goes through several loads; None for any other run."""
+    """Return the names of the analysed stages of a run that goes through several loads; None for any other run."""
     held = several_loads(run)
     return None if held is None else " and ".join(held["stages"])
 
@@ -45,9 +47,9 @@ def combined(of_runs: Sequence[Estimate]) -> Estimate:
 
     Notes
     -----
-    Runs that agree by chance, or because their values are counts or buckets, know no more together than what each knows
-    of itself allows: the interval is at least that of the mean of values with the errors of the runs, of shares the
-    exact binomial one of all counts together. Equal values that know nothing of their errors have no interval.
+    Runs may agree by chance, or because their values are counts or buckets. So the interval is at least that of the
+    mean of values with the errors of the single runs; for shares, at least the exact binomial interval of all counts
+    together. Equal values whose errors are unknown have no interval.
     """
     found = [estimate for estimate in of_runs if estimate.value is not None]
     if len(found) == 1:
@@ -59,35 +61,39 @@ def combined(of_runs: Sequence[Estimate]) -> Estimate:
         return over
     if within is None:
         return over if over.low < over.high else Estimate(over.value, n=over.n)
-    return replace(over, low=min(over.low, within[0]), high=max(over.high, within[1])).of_quantity()
+    mean = over.value or 0.0
+    half = max(mean - within[0], within[1] - mean)
+    return replace(over, low=min(over.low, within[0]), high=max(over.high, within[1]), within=half).of_quantity()
 
 
 def _is_share(estimate: Estimate) -> bool:
-    """Whether an estimate is a share of what was counted; what was drawn from a sample of things is scaled."""
+    """Return True if an estimate is a share of a full count; an estimate from a sample is scaled."""
     if estimate.method != BINOMIAL or not 0 <= (estimate.value or 0.0) <= 1:
         return False
     seen = round((estimate.value or 0.0) * estimate.n)
-    exact = stats.binomtest(seen, estimate.n).proportion_ci(estimate.confidence, method="exact")
-    return math.isclose(float(exact.high), estimate.high or 0.0, rel_tol=1e-9)
+    _, high = binomial_interval(seen, estimate.n, estimate.confidence)
+    return math.isclose(high, estimate.high or 0.0, rel_tol=1e-9)
 
 
 def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float] | None:
-    """Interval of the mean by what the runs know of themselves; None if one of them knows nothing."""
+    """Return the interval of the mean from the errors of the single runs; None if one of them is unknown."""
     if mean is None or any(estimate.low is None for estimate in found):
         return None
+    if all(estimate.method == EXACT for estimate in found):
+        bounds = [(estimate.low or 0.0, estimate.high or 0.0) for estimate in found]
+        return sum(low for low, _ in bounds) / len(found), sum(high for _, high in bounds) / len(found)
     if all(_is_share(estimate) for estimate in found):
         ended = sum(estimate.n for estimate in found)
         failed = round(sum((estimate.value or 0.0) * estimate.n for estimate in found))
-        bounds = stats.binomtest(failed, ended).proportion_ci(CONFIDENCE, method="exact")
-        return float(bounds.low), float(bounds.high)
+        return binomial_interval(failed, ended, CONFIDENCE)
     errors = [standard_error_of(estimate) or 0.0 for estimate in found]
     freedom = max(1, sum(estimate.n - 1 for estimate in found))
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.hypot(*errors) / len(found)
+    half = t_quantile(0.5 + CONFIDENCE / 2, freedom) * math.hypot(*errors) / len(found)
     return mean - half, mean + half
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
-    """Plain numbers of the runs; one alone has no interval."""
+    """Combine plain numbers of the runs; a single one has no interval."""
     return t_interval([value for value in values if value is not None]).of_quantity()
 
 
@@ -104,7 +110,7 @@ class Point:
     runs, verdicts : list of str
         All repetitions, and their verdicts.
     usable : list of dict
-        Summaries that are not invalid; all where every one is.
+        Summaries that are not invalid; all of them if every one is invalid.
     """
 
     kind: str
@@ -115,12 +121,12 @@ class Point:
 
     @property
     def is_valid(self) -> bool:
-        """Whether any repetition may carry a conclusion."""
+        """True if any repetition may carry a conclusion."""
         return any(verdict != "invalid" for verdict in self.verdicts)
 
     @property
     def throughput(self) -> Estimate:
-        """Transactions per second that ended well. [1/s]"""
+        """Transactions per second that succeeded. [1/s]"""
         return over_runs(self.usable, "throughput_per_s")
 
     @property
@@ -129,16 +135,53 @@ class Point:
         return list(dict.fromkeys(name for run in self.usable for name in run["tiers"]))
 
     def utilization(self, tier: str) -> float | None:
-        """Mean utilization of a tier's allotted CPUs, in [0, 1]."""
+        """Return the mean utilization of a tier's allotted CPUs, in [0, 1]."""
         values = [run["tiers"].get(tier, {}).get("utilization") for run in self.usable]
         return plain_over_runs(values).value
 
+    def shared_utilization_range(self, tier: str) -> Range | None:
+        """Return the ends over the runs of the utilization of the CPUs allotted to a tier, by all that share them."""
+        both = self.sharing(tier)
+        return self._ends_of_sums(
+            [[run["tiers"].get(name, {}).get("utilization") for name in both] for run in self.usable]
+        )
+
+    def shared_cpus_range(self, tier: str) -> Range | None:
+        """Return the ends over the runs of the CPUs used by a tier and those that share its CPUs. [1]"""
+        both = self.sharing(tier)
+        return self._ends_of_sums(
+            [[estimate_of(run, "tiers", name, "cpus_used").value for name in both] for run in self.usable]
+        )
+
+    def _ends_of_sums(self, by_run: list[list[float | None]]) -> Range | None:
+        """Return the ends over the runs of the sum of the known values; None for a single run."""
+        known = [[value for value in values if value is not None] for values in by_run]
+        return ends([sum(values) for values in known if values]) if len(self.usable) > 1 else None
+
+    def sharing(self, tier: str) -> list[str]:
+        """Return the tier and those that use the CPUs of the same control group, in the order of the summary."""
+        groups = {
+            name: figures.get("cpu_control_group") for run in self.usable for name, figures in run["tiers"].items()
+        }
+        group = groups.get(tier)
+        return [tier] if group is None else [name for name in self.tiers if groups.get(name) == group]
+
+    def shared_utilization(self, tier: str) -> float | None:
+        """Return the mean utilization of the CPUs allotted to a tier, by all tiers that share them."""
+        found = [self.utilization(name) for name in self.sharing(tier)]
+        known = [value for value in found if value is not None]
+        return sum(known) if self.utilization(tier) is not None else None
+
     def machine_cpus(self) -> tuple[float, float] | None:
-        """CPUs that all programs on this machine used, and CPUs that it has; None if they were not observed. [1]"""
+        """Return the CPUs that all programs on this machine used, and its number of CPUs; None if not observed. [1]"""
         hosts = [run["host"] for run in self.usable]
         used = plain_over_runs([estimate_of(host, "cpus_used").value for host in hosts]).value
         cpus = next((float(host["cpus"]) for host in hosts if host.get("cpus")), None)
         return None if used is None or cpus is None else (used, cpus)
+
+    def machine_cpus_range(self) -> Range | None:
+        """Return the ends over the runs of the CPUs that all programs on this machine used. [1]"""
+        return self._ends_of_sums([[estimate_of(run["host"], "cpus_used").value] for run in self.usable])
 
     @property
     def stage(self) -> str | None:
@@ -147,7 +190,7 @@ class Point:
         return names.pop() if len(names) == 1 else None
 
     def think_s(self) -> float | None:
-        """Mean think time per transaction, from Little's law checks. [s]"""
+        """Return the mean think time per transaction, from the checks of Little's law. [s]"""
         values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
         return plain_over_runs(values).value
 
@@ -157,37 +200,73 @@ class Point:
         return over_runs(self.usable, "response_time_s", "mean")
 
     @property
+    def elasticity(self) -> Elasticity:
+        """Elasticities of response time and throughput at this load, the mean over the runs."""
+        found = [elasticity_of(run) for run in self.usable]
+        return Elasticity(
+            sum(each.response_time for each in found) / len(found),
+            sum(each.throughput for each in found) / len(found),
+            sum(each.utilization for each in found) / len(found),
+        )
+
+    def pace_s(self) -> float | None:
+        """Return the CPU time of the fixed piece of work that shows the machine's speed; None if not observed. [s]"""
+        return plain_over_runs([(run["host"].get("pace") or {}).get("median_s") for run in self.usable]).value
+
+    @property
     def failed_share(self) -> float:
         """Share of the transactions that failed; 0 if it is not known. In [0, 1]"""
         return plain_over_runs([run["errors"]["share"] for run in self.usable]).value or 0.0
 
     def thinks(self) -> tuple[float, float] | None:
-        """Mean think time per transaction, and the number of transactions that it is the mean of. [s], [1]"""
+        """Return the mean think time per transaction, and the number of transactions that it averages. [s], [1]"""
         held = [(run["laws"]["little"], run.get("window")) for run in self.usable]
-        told = [(law, window) for law, window in held if law and window]
-        counts = [law["x_per_s"] * (window["end_s"] - window["start_s"]) for law, window in told]
+        known = [(law, window) for law, window in held if law and window]
+        counts = [law["x_per_s"] * (window["end_s"] - window["start_s"]) for law, window in known]
         if sum(counts) < 1:
             return None
-        thought = sum(law["z_s"] * count for (law, _), count in zip(told, counts, strict=True))
+        thought = sum(law["z_s"] * count for (law, _), count in zip(known, counts, strict=True))
         return thought / sum(counts), sum(counts)
 
     def wait(self, name: str) -> float | None:
-        """A number about the requests that waited for a connection of a pool, over the runs; None without a pool."""
+        """Return a figure of the waits for a connection of a pool, over the runs; None without a pool."""
         waits = [(run.get("connections") or {}).get("wait_time_s") for run in self.usable]
-        return plain_over_runs([one.get(name) for one in waits if one]).value
+        return plain_over_runs([wait.get(name) for wait in waits if wait]).value
 
     def connections(self) -> dict[str, Any]:
-        """Connections of the generator, over the runs."""
-        told = [run.get("connections") or {} for run in self.usable]
-        waits = {name: self.wait(name) for name in ("share_waited", "share_of_response_time", "mean", "p99")}
+        """Return the figures of the generator's connections, over the runs."""
+        by_run = [run.get("connections") or {} for run in self.usable]
+        waits = {name: self.wait(name) for name in _WAITS}
         return {
-            "open_mean": plain_over_runs([one.get("open_mean") for one in told]).value,
+            "open_mean": plain_over_runs([counted.get("open_mean") for counted in by_run]).value,
             "opened_per_s": over_runs(self.usable, "connections", "opened_per_s").document(),
             "wait_time_s": None if waits["share_waited"] is None else waits,
         }
 
+    def of_runs(self) -> dict[str, Any] | None:
+        """Return the least and the greatest value of the runs, of figures without an interval; None of one run."""
+        if len(self.usable) < 2:
+            return None
+        waits = [(run.get("connections") or {}).get("wait_time_s") or {} for run in self.usable]
+        return {
+            "errors_share": _pair([run["errors"]["share"] for run in self.usable]),
+            "parts": {name: self._parts_of_runs(name) for name in self.tiers},
+            "wait_time_s": {name: _pair([wait.get(name) for wait in waits]) for name in _WAITS},
+        }
+
+    def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
+        """Return the ends over the runs of the share that each part has in the CPU time of its tier."""
+        found: dict[str, list[float | None]] = {}
+        for run in self.usable:
+            used = estimate_of(run, "tiers", tier, "cpus_used").value
+            for part in run["tiers"].get(tier, {}).get("parts", {}):
+                part_used = estimate_of(run, "tiers", tier, "parts", part, "cpus_used").value
+                share = part_used / used if part_used is not None and used is not None and used > 0 else None
+                found.setdefault(part, []).append(share)
+        return {part: _pair(shares) for part, shares in found.items()}
+
     def document(self) -> dict[str, Any]:
-        """As it stands in a study summary."""
+        """Return the entry of the point in a study summary."""
         whole = int(self.load) if float(self.load).is_integer() else self.load
         return {
             self.kind: whole,
@@ -206,8 +285,11 @@ class Point:
             "disk_read_bytes_per_s": self._disks("read_bytes_per_s"),
             "disk_write_bytes_per_s": self._disks("write_bytes_per_s"),
             "errors_share": plain_over_runs([run["errors"]["share"] for run in self.usable]).value,
+            "of_runs": self.of_runs(),
             "users_mean": plain_over_runs([run["users"]["mean"] for run in self.usable]).value,
             "think_time_s": self.think_s(),
+            "elasticity": self.elasticity.document(),
+            "pace_s": self.pace_s(),
             "connections": self.connections(),
         }
 
@@ -235,7 +317,7 @@ class Point:
         }
 
     def _not_attributed(self) -> dict[str, Any]:
-        """CPUs that no tier explains, by machine; older runs have none."""
+        """Return the CPUs that no tier explains, by machine; summaries of older versions have none."""
         names = dict.fromkeys(name for run in self.usable for name in run.get("not_attributed") or {})
         key = "cpus_used"
         return {name: {key: over_runs(self.usable, "not_attributed", name, key).document()} for name in names}
@@ -257,13 +339,13 @@ class Point:
     def _disks(self, name: str) -> dict[str, Any]:
         values = []
         for run in self.usable:
-            disks = [one[name] for one in counted_once(run["host"]["disks"]).values() if name in one]
+            disks = [disk[name] for disk in counted_once(run["host"]["disks"]).values() if name in disk]
             values.append(sum(disks) if disks else None)
         return plain_over_runs(values).document()
 
 
 def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
-    """Bring the repetitions of one load level together; invalid ones count only where there is no other."""
+    """Combine the repetitions of one load level; invalid ones count only if all are invalid."""
     usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
     return Point(
         kind,
@@ -274,16 +356,22 @@ def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
     )
 
 
+def _pair(values: Sequence[float | None]) -> list[float] | None:
+    """Return the least and the greatest value for a document."""
+    found = ends(values)
+    return None if found is None else list(found)
+
+
 def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Shortest and longest time of all runs together; None where nothing was timed."""
-    shortest = [float(one["min"]) for one in times if one.get("min") is not None]
-    longest = [float(one["max"]) for one in times if one.get("max") is not None]
+    """Return the shortest and the longest time of all runs; None if nothing was timed."""
+    shortest = [float(of_run["min"]) for of_run in times if of_run.get("min") is not None]
+    longest = [float(of_run["max"]) for of_run in times if of_run.get("max") is not None]
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}
 
 
 def _error_share(runs: Sequence[Run], name: str) -> float | None:
-    """Share of a transaction that failed, over all runs together, in [0, 1]."""
-    told = [run["transactions"][name] for run in runs if name in run["transactions"]]
-    failed = sum(one["errors"] for one in told)
-    ended = failed + sum(one["count"] for one in told)
+    """Return the share of a transaction that failed, over all runs together, in [0, 1]."""
+    found = [run["transactions"][name] for run in runs if name in run["transactions"]]
+    failed = sum(transaction["errors"] for transaction in found)
+    ended = failed + sum(transaction["count"] for transaction in found)
     return failed / ended if ended else None

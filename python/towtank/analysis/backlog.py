@@ -1,4 +1,4 @@
-"""Backlog: what a window had in hand at its start and end, against what its own load needs in hand."""
+"""Compares the backlog of a window at its start and end with the requests in flight that its own load needs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 
-# Standard deviations beyond which what is in hand at the start is more than the load swings by itself.
+# Standard deviations beyond which the requests in hand at the start exceed the fluctuation of the load itself.
 BEYOND_NOISE = 3.0
 
 
 def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Requests in flight and arrivals that wait, at the edges of a window.
+    """Compute the requests in flight and the arrivals that wait, at the edges of a window.
 
     Parameters
     ----------
@@ -25,14 +25,16 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        None where the window is too short to have halves.
+        None if the window is too short to have halves.
 
     Notes
     -----
-    By Little's law a load needs X R requests in flight, X the rate at which requests ended in the window and R their
-    mean exchange time; what it swings by is taken from the seconds of the second half of the window, at least the
-    square root of the mean, as of a Poisson number. More than that by three deviations at the start is an excess,
-    carried over from before. `drained_s` is the time until it first was within one deviation; None where it never was.
+    By Little's law a load needs X R requests in flight. X is the rate at which requests ended in the window, R their
+    mean exchange time; if no arrival waits, R is their mean response time, because a request may wait for a thread of
+    the generator that reads a file. The swing is the standard deviation of the seconds in the second half of the
+    window, at least the square root of the mean, as of a Poisson number. An amount at the start that exceeds the need
+    by more than three swings is an excess, carried over from before. `drained_s` is the time until the amount first was
+    within one swing of the need; None if it never was.
     Arrivals that wait are compared with their mean in the second half in the same way.
     """
     numbers = np.flatnonzero(chosen)
@@ -40,10 +42,9 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
         return None
     first, last = int(numbers[0]), int(numbers[-1])
     requests = measurement.requests
-    ended = float(requests.exchange.counts[chosen].sum())
     length = measurement.length_of(chosen)
-    exchange = float(requests.exchange_sum_s[chosen].sum()) / ended if ended else 0.0
-    needs = ended / length * exchange
+    sums = requests.exchange_sum_s if measurement.waiting[chosen].any() else requests.response_sum_s
+    needs = float(sums[chosen].sum()) / length
     later = numbers[len(numbers) // 2 :]
     flying = _before(measurement.in_flight, first)
     waiting = _before(measurement.waiting, first)
@@ -66,7 +67,7 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _before(values: Floats, first: int) -> float:
-    """What stood at the end of the bin before a window; at the start of the run there is nothing yet."""
+    """Return the value at the end of the bin before a window; 0 if the window begins with the run."""
     return float(values[first - 1]) if first > 0 else 0.0
 
 

@@ -89,7 +89,7 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def most_cpus(allotted: float, length_s: float) -> float:
-    """Largest CPU use that may be observed over a window if so many CPUs are allotted. [1]"""
+    """Return the largest CPU use that may be observed over a window if this many CPUs are allotted. [1]"""
     return allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length_s
 
 

@@ -12,25 +12,36 @@ SATURATED = 0.90
 _QUEUEING_AT_MOST = 0.1  # Share of the knee.
 
 
-def saturated_tier(point: Point) -> str | None:
-    """The tier whose CPUs are used most, if it is saturated."""
-    utilizations = {name: value for name in point.tiers if (value := point.utilization(name)) is not None}
-    if not utilizations:
+def busiest_tier(point: Point) -> tuple[str, float] | None:
+    """Return the tier with the highest utilization, and that utilization; of tiers that share CPUs, the largest."""
+    found = [
+        (shared, point.utilization(name) or 0.0, name)
+        for name in point.tiers
+        if (shared := point.shared_utilization(name)) is not None
+    ]
+    if not found:
         return None
-    name = max(utilizations, key=lambda one: utilizations[one])
-    return name if utilizations[name] >= SATURATED else None
+    shared, _, name = max(found, key=lambda entry: entry[:2])
+    return name, shared
+
+
+def saturated_tier(point: Point) -> str | None:
+    """Return the busiest tier if its CPUs are saturated; None otherwise."""
+    busiest = busiest_tier(point)
+    return busiest[0] if busiest is not None and busiest[1] >= SATURATED else None
 
 
 def knee(points: list[Point]) -> Estimate:
-    """Population N* = (D + Z) / D_max from the lowest load level; nothing for an open load.
+    """Estimate the population N* = (D + Z) / D_max from the lowest load level; nothing for an open load.
 
     Notes
     -----
-    At the lowest level N / X is D + Z plus queueing. Of one server with Poisson arrivals U^2 / (1 - U) users wait, more
-    than in a closed system, and by as many N* is too large. Where that is more than a tenth of N*, or the busiest tier
-    is saturated, the level says nothing about a system without queueing, and there is no knee. The lower end of the
-    interval allows for it. Beyond that the interval is that of D_max, X being known far better; there is none where
-    D_max may be nothing.
+    At the lowest level N / X is D + Z plus queueing. At one server with Poisson arrivals U^2 / (1 - U) users wait, more
+    than in a closed system, and N* is too large by that number. If it is more than a tenth of N*, or the busiest tier
+    is saturated, the level does not describe a system without queueing, and no knee is returned. Neither is one if a
+    level has certainly more throughput than 1 / D_max of the lowest level allows: the demand then falls with the load.
+    The lower end of the interval allows for the queueing. Otherwise the interval is that of D_max, since X is known far
+    better; there is no interval if D_max may be zero.
     """
     lowest = points[0]
     if lowest.kind != "users":
@@ -50,7 +61,16 @@ def knee(points: list[Point]) -> Estimate:
     busy = rate * largest[0]
     if busy >= SATURATED or busy**2 / (1 - busy) > _QUEUEING_AT_MOST * value:
         return estimates.NOTHING
+    if _exceeds(points, demand):
+        return estimates.NOTHING
     waiting = busy**2 / (1 - busy)
     if demand.low is None or demand.high is None or demand.low <= 0:
         return Estimate(value, n=demand.n)
     return Estimate(value, cycle / demand.high - waiting, cycle / demand.low, demand.method, demand.n)
+
+
+def _exceeds(points: list[Point], demand: Estimate) -> bool:
+    """Return True if a level has certainly more throughput than a demand allows."""
+    least = demand.low or demand.value or 0.0
+    rates = (point.throughput.value if point.throughput.low is None else point.throughput.low for point in points)
+    return any(rate is not None and rate * least > 1 for rate in rates)

@@ -1,4 +1,4 @@
-"""The tables of a run, with the histograms told by their quantiles."""
+"""Writes the tables of a run, with quantiles of the histograms as columns."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def compact(run: RunFolder) -> tuple[Path, Path]:
 
 
 def is_compacted(run: RunFolder) -> bool:
-    """Whether both tables are there."""
+    """Return True if both tables exist."""
     return (run.path / INTERVALS).is_file() and (run.path / METRICS).is_file()
 
 
 def described(encoded: str) -> dict[str, Any]:
-    """The columns that the tables tell of one histogram; none where it cannot be read or holds nothing."""
+    """Return the columns of the tables for one histogram; none if it cannot be read or is empty."""
     try:
         histogram = histograms.decode(encoded)
     except BadHistogramError:

@@ -1,15 +1,16 @@
-"""Configurations compared at equal load: the ratio of what was measured, with its interval."""
+"""Compares configurations at equal load: ratios of measured values, with their intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from towtank.analysis.elasticity import Elasticity
 from towtank.analysis.statistics import ratio_interval
 from towtank.analysis.statistics.estimates import Estimate, estimate_of, from_document
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, is_repeated, with_run_to_run
 
-# Of the transactions, those that changed most are worth a line at each level; the rest is in the points.
+# At each level only the transactions that changed most get a line; the points hold all of them.
 TRANSACTIONS_SHOWN = 3
 
 
@@ -19,7 +20,7 @@ def comparisons(
     configurations: list[dict[str, Any]],
     run_to_run: float = ASSUMED_SHARE,
 ) -> list[dict[str, Any]]:
-    """Each level of every factor but the load against the factor's first level, all else equal.
+    """Compare each level of every factor but the load with the factor's first level, all else equal.
 
     Parameters
     ----------
@@ -27,14 +28,16 @@ def comparisons(
         As in a study summary.
     load_factor : str or None
     run_to_run : float, default 0.1
-        Standard deviation from run to run, relative to the value, that is assumed of a point with one run. [1]
+        Standard deviation of the system's speed from run to run that is assumed of a point with one run, relative to
+        the speed. [1]
 
     Returns
     -------
     list of dict
         `factor`, `from`, `to`, the load, `metric`, both values and their ratio to / from. `differs` is None unless both
-        points have two runs at least: the interval of the ratio is one within these runs then, and `assumed` has the
-        one with the share from run to run.
+        points have at least two runs; otherwise the interval of the ratio holds within these runs only, and `assumed`
+        has the interval widened by what the share from run to run is of each value (`to_share`, `from_share`).
+        `pace_ratio` is the CPU time of a fixed piece of work at `to` over that at `from`, None if it was not observed.
     """
     found = []
     for factor in factors:
@@ -49,9 +52,38 @@ def comparisons(
                     "to": other["key"][name],
                     **_load(first),
                     "others": {key: level for key, level in base["key"].items() if key != name},
+                    "pace_ratio": _pace_ratio(first, second),
                 }
                 found += [{**head, **line} for line in _lines(first, second, run_to_run)]
     return found
+
+
+def compared_points(comparison: Mapping[str, Any], configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the points on both sides of a comparison."""
+    sides = [{**comparison.get("others", {}), comparison["factor"]: comparison[end]} for end in ("from", "to")]
+    load = comparison["load"] if "load" in comparison else comparison["users"]
+    return [
+        point
+        for configuration in configurations
+        if configuration["key"] in sides
+        for point in configuration["points"]
+        if point["load"] == load
+    ]
+
+
+def suspect_runs(points: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the suspect runs in points."""
+    return [
+        str(run)
+        for point in points
+        for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)
+        if verdict == "suspect"
+    ]
+
+
+def _pace_ratio(first: Mapping[str, Any], second: Mapping[str, Any]) -> float | None:
+    base, other = first.get("pace_s"), second.get("pace_s")
+    return float(other) / float(base) if base and other else None
 
 
 def _load(point: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +93,7 @@ def _load(point: dict[str, Any]) -> dict[str, Any]:
 def _pairs(
     name: str, base_level: str, configurations: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Configurations that differ in one factor only, the first level of it against each other one."""
+    """Yield pairs of configurations that differ in one factor only: its first level, and another one."""
     for base in configurations:
         if base["key"].get(name) != base_level:
             continue
@@ -73,29 +105,44 @@ def _pairs(
 
 
 def _points(base: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Points at equal load of which both have a run that is not invalid."""
+    """Yield the points at equal load for which both configurations have a run that is not invalid."""
     table = {point["load"]: point for point in other["points"]}
     for point in base["points"]:
         second = table.get(point["load"])
         if second is not None and all(
-            any(verdict != "invalid" for verdict in one["verdicts"]) for one in (point, second)
+            any(verdict != "invalid" for verdict in side["verdicts"]) for side in (point, second)
         ):
             yield point, second
 
 
 def _lines(first: dict[str, Any], second: dict[str, Any], run_to_run: float) -> Iterator[dict[str, Any]]:
+    found = [Elasticity.read(point.get("elasticity")) for point in (second, first)]
     for line in _plain_lines(first, second):
-        yield {**line, **_decided(line, run_to_run)}
+        quantity = line["metric"].partition(" of ")[0].split(".")
+        yield {**line, **_decided(line, run_to_run, [each.of(quantity) for each in found])}
 
 
-def _decided(line: dict[str, Any], run_to_run: float) -> dict[str, Any]:
-    """Whether both values differ, by the interval over runs; of single runs, what a share from run to run leaves."""
+def _decided(line: dict[str, Any], run_to_run: float, elasticities: Sequence[float]) -> dict[str, Any]:
+    """Decide whether both values differ, by the interval over runs; for single runs, by the assumed share from run to
+    run, times the elasticity of the value.
+    """
     values = [from_document(line[key]) for key in ("to_value", "from_value")]
     if all(is_repeated(value) for value in values):
         return {"differs": _excludes_one(line["ratio"]), "assumed": None}
-    widened = [value if is_repeated(value) else with_run_to_run(value, run_to_run) for value in values]
+    shares = [run_to_run * each for each in elasticities]
+    widened = [
+        value if is_repeated(value) else with_run_to_run(value, share)
+        for value, share in zip(values, shares, strict=True)
+    ]
     ratio = ratio_interval(*widened).document()
-    assumed = {"run_to_run": run_to_run, "low": ratio["low"], "high": ratio["high"], "differs": _excludes_one(ratio)}
+    assumed = {
+        "run_to_run": run_to_run,
+        "to_share": shares[0],
+        "from_share": shares[1],
+        "low": ratio["low"],
+        "high": ratio["high"],
+        "differs": _excludes_one(ratio),
+    }
     return {"differs": None, "assumed": assumed}
 
 
@@ -104,7 +151,7 @@ def _excludes_one(ratio: dict[str, Any]) -> bool | None:
 
 
 def is_certain(line: dict[str, Any]) -> bool:
-    """Whether a comparison shows a difference, of single runs with what is assumed from run to run."""
+    """Return True if a comparison shows a difference; for single runs, under the assumed share from run to run."""
     return bool(line["differs"] or (line.get("assumed") or {}).get("differs"))
 
 
@@ -119,7 +166,7 @@ def _plain_lines(first: dict[str, Any], second: dict[str, Any]) -> Iterator[dict
             f"response_time_s.mean of {name}", first, second, "transactions", name, "mean_s", transaction=name
         )
     ]
-    # What differs within runs is listed first; whether it differs between them is decided afterwards.
+    # Differences within runs are listed first; whether the runs themselves differ is decided afterwards.
     lines.sort(key=lambda line: strength({**line, "differs": _excludes_one(line["ratio"])}), reverse=True)
     yield from lines[:TRANSACTIONS_SHOWN]
     for tier in first["tiers"]:
@@ -146,10 +193,10 @@ def _line(
 
 
 def strength(line: dict[str, Any]) -> tuple[float, float]:
-    """How strong a change is for certain, and how strong it seems; a half and a double count the same.
+    """Return how large a change is at least, and how large it seems; a half and a double count the same.
 
-    For certain is the bound of the interval that is nearer to 1, so that few wild values do not pass for the largest
-    change; an interval that holds 1, or none, makes nothing certain.
+    The least change is the bound of the interval that is nearer to 1, so that a few outliers do not pass for the
+    largest change. If the interval holds 1, or if none exists, the least change is 1.
     """
     ratio = line["ratio"]
     bounds = ratio if line["differs"] else line.get("assumed") or ratio

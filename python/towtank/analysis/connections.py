@@ -1,4 +1,4 @@
-"""Connections as results of their own: how many, how long they took to make, and how long requests waited for one."""
+"""Describes connections: their number, the time to make them, and the time that requests waited for one."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] |
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the window.
     engine : dict or None
-        `engine.json`, which tells why connections failed.
+        `engine.json`, which holds the reasons of failed connections.
 
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes. Connections are mostly made before the window begins, so what
-        making them took, and why it failed, is of the whole run; the rest is of the window.
+        As `docs/reference/summary.md` describes. Connections are mostly made before the window begins, so the times to
+        make them, and the reasons of failures, cover the whole run; the rest covers the window.
     """
     every = np.ones(measurement.bins, dtype=bool)
     length = measurement.length_of(chosen)
@@ -51,7 +51,7 @@ def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] |
 
 
 def _times(merged: Histogram | None) -> dict[str, float] | None:
-    """Mean from the middles of the buckets, quantiles, and the longest. [s]"""
+    """Return the mean from the middles of the buckets, quantiles, and the longest time. [s]"""
     if merged is None:
         return None
     quantiles = {name: merged.quantile(probability) for name, probability in QUANTILES.items()}
@@ -59,21 +59,24 @@ def _times(merged: Histogram | None) -> dict[str, float] | None:
 
 
 def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict[str, int] | None:
-    told = (engine or {}).get("handshakes")
+    counted = (engine or {}).get("handshakes")
     kinds = ("full", "resumed")
-    if not isinstance(told, dict):  # an engine that was killed wrote no document
-        told = {kind: sum(one.handshakes.get(kind, 0) for one in measurement.recording.intervals) for kind in kinds}
-    found = {kind: int(told.get(kind) or 0) for kind in kinds}
+    if not isinstance(counted, dict):  # an engine that was killed wrote no document
+        counted = {
+            kind: sum(interval.handshakes.get(kind, 0) for interval in measurement.recording.intervals)
+            for kind in kinds
+        }
+    found = {kind: int(counted.get(kind) or 0) for kind in kinds}
     return found if any(found.values()) else None
 
 
 def _waits(measurement: Measurement, chosen: Mask) -> dict[str, float] | None:
-    """How long the requests that found no free connection in the pool waited; None where there is no pool.
+    """Return how long the requests waited that found no free connection in the pool; None without a pool.
 
     Notes
     -----
-    The engine records 0 for a request that found one, and whole nanoseconds for one that did not. Nobody waits
-    for less than the width of the lowest bucket (0.5 µs), so that bucket holds those that did not wait.
+    The engine records 0 for a request that found a free connection, and whole nanoseconds for one that did not. No wait
+    is shorter than the width of the lowest bucket (0.5 µs), so that bucket holds the requests that did not wait.
     """
     merged = measurement.connection_wait.merged(chosen)
     if merged is None:
@@ -86,6 +89,6 @@ def _waits(measurement: Measurement, chosen: Mask) -> dict[str, float] | None:
     only = Histogram(merged.layout, merged.indices[waited], merged.counts[waited])
     responses = float(measurement.requests.response_sum_s[chosen].sum())
     total = only.mean_s * only.total
-    told = _times(only) or {}
+    times = _times(only) or {}
     of_response = {"share_of_response_time": total / responses} if responses > 0 else {}
-    return {**requests, "share_waited": share, **of_response, **told}
+    return {**requests, "share_waited": share, **of_response, **times}

@@ -1,4 +1,4 @@
-"""CPU demand of a transaction, from many runs at once."""
+"""Estimates the CPU demand of a transaction from many runs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate, estimate_of
+from towtank.distributions import t_quantile
 
 
 def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Estimate]:
-    """Straight line U = U_0 + D X through the runs.
+    """Fit the straight line U = U_0 + D X to the runs.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
     Notes
     -----
     Ordinary least squares with n - 2 degrees of freedom; the intercept keeps background work out of the
-    demand [1]_. Assumes a demand that does not change with the load. Without two different throughputs there
-    is no line; with two runs there is one but no interval.
+    demand [1]_. Assumes a demand that does not change with the load. A line needs two different throughputs, its
+    interval a third run.
 
     References
     ----------
@@ -51,12 +51,12 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
         return intercept, Estimate(slope, n=len(x))
     residuals = y - intercept - slope * x
     error = math.sqrt(float(residuals @ residuals) / (len(x) - 2) / power)
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(x) - 2)) * error
+    half = t_quantile(0.5 + CONFIDENCE / 2, len(x) - 2) * error
     return intercept, Estimate(slope, slope - half, slope + half, estimates.RUNS, len(x))
 
 
 def demands(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Demand at each tier by regression over the runs that are not invalid."""
+    """Estimate the demand at each tier by regression over the runs that are not invalid."""
     usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
     found = {}
     for tier in dict.fromkeys(name for run in usable for name in run["tiers"]):

@@ -1,4 +1,4 @@
-"""The closed list of doubts about a measurement: why each matters and what to do about it."""
+"""The closed list of doubts about a measurement, each with its reason and the next step."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from towtank.estimates import few_digits
+
 
 class Level(StrEnum):
-    """How much a doubt weighs."""
+    """Severity of a doubt."""
 
     NOTE = "note"
     SUSPECT = "suspect"
@@ -17,13 +19,15 @@ class Level(StrEnum):
 
 
 class Kind(StrEnum):
-    """Every doubt that can be raised."""
+    """Kinds of doubts."""
 
     GENERATOR_SATURATED = "generator_saturated"
     GENERATOR_STALLED = "generator_stalled"
     START_LAG = "start_lag"
     NO_STEADY_STATE = "no_steady_state"
     REST_NOT_SHOWN = "rest_not_shown"
+    SHORT_WINDOW = "short_window"
+    FIXED_PACE = "fixed_pace"
     NOT_SETTLED = "not_settled"
     BACKLOG = "backlog"
     TOO_FEW_SAMPLES = "too_few_samples"
@@ -31,6 +35,7 @@ class Kind(StrEnum):
     NOTHING_COMPLETED = "nothing_completed"
     SERVICE_RESTARTED = "service_restarted"
     SERVICE_DIED = "service_died"
+    SERVICE_HELD = "service_held"
     EVENT_FAILED = "event_failed"
     ENGINE_FAILED = "engine_failed"
     INTERRUPTED = "interrupted"
@@ -43,6 +48,7 @@ class Kind(StrEnum):
     ARRIVALS_OFF = "arrivals_off"
     OVERFLOW = "overflow"
     CLOCK_JUMP = "clock_jump"
+    MACHINE_SUSPENDED = "machine_suspended"
     STEAL_TIME = "steal_time"
     MACHINE_SPEED = "machine_speed"
     DATA_DAMAGED = "data_damaged"
@@ -80,16 +86,27 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "find what stopped it (a signal, a CPU limit, swapping, a machine without CPU time left), then repeat the run",
     ),
     Kind.START_LAG: (
-        "Requests left later than intended; response times count from the intended start and hold the lag.",
-        "give the generator a core of its own (pinning), more threads, or lower the load",
+        "Requests started later than intended. Response times count from the intended start, so they include the lag.",
+        "give the generator a core of its own (pinning), more threads, or lower the load; exchange times do "
+        "not include the lag, but what the generator takes to read an answer",
     ),
     Kind.NO_STEADY_STATE: (
-        "The system still changed while it was measured, so the mean depends on when one looks.",
+        "The system still changed while it was measured, so the mean depends on when the window lies.",
         "lengthen the ramp-up and settle stages, or the steady stage; look at the timeline for what changes",
     ),
     Kind.REST_NOT_SHOWN: (
         "No change was found, but the window is too short or too noisy to exclude one that matters.",
         "lengthen the steady stage to the length named, if a slow change must be excluded",
+    ),
+    Kind.SHORT_WINDOW: (
+        "A queue near its limit fluctuates slowly: the window holds too few of its rises and falls, so the intervals "
+        "of response times may be too narrow.",
+        "lengthen the steady stage to the length named, or lower the load",
+    ),
+    Kind.FIXED_PACE: (
+        "Users with a fixed pace come back in the same order at the same distances, so each run has a mean response "
+        "time of its own, which depends on the moments at which its users began. The intervals do not contain that.",
+        "repeat the run, or give the pace a distribution",
     ),
     Kind.NOT_SETTLED: (
         "The settle stage came to its longest time while the system still changed beyond chance, so the steady stage "
@@ -97,12 +114,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "raise at_most of the settle stage; look at the timeline for what changes, or at a load beyond the limit",
     ),
     Kind.BACKLOG: (
-        "Requests from before the window had to be worked off within it, beside those of its own load; response times "
-        "hold that wait.",
+        "The window began with requests left over from before. The system worked them off together with the load of "
+        "the window, and response times include that wait.",
         "lengthen the settle stage, or let it last until steady; see which stage before left the backlog",
     ),
     Kind.TOO_FEW_SAMPLES: (
-        "The interval around the number is wide, or there is none.",
+        "The interval around the number is wide, or none exists.",
         "lengthen the steady stage or add repetitions",
     ),
     Kind.ERRORS_ABOVE_LIMIT: (
@@ -116,20 +133,24 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "shorter than the window",
     ),
     Kind.SERVICE_RESTARTED: (
-        "A service began again within the run with cold caches; before and after are two different systems.",
+        "A service was started again within the run, with cold caches; before and after are two different systems.",
         "see the log of the service for why it restarted, then repeat the run",
     ),
     Kind.SERVICE_DIED: (
         "A service ended within the run; what follows measures its absence.",
         "see the last lines of its log, then repeat the run",
     ),
+    Kind.SERVICE_HELD: (
+        "A signal (SIGSTOP) that no event of the study sent stopped a service: numbers of that time describe the "
+        "signal, not the system.",
+        "find who sent it (a debugger, a shell, an administrator), then repeat the run",
+    ),
     Kind.EVENT_FAILED: (
-        "What the study wanted to happen to the system did not, or not when it should have, so the run shows something "
-        "else than was asked.",
-        "see the reason, and the log of the service; lengthen the stage where the time did not suffice",
+        "An event of the study did not happen, or not at its time, so the run answers another question than the study.",
+        "see the reason, and the log of the service; lengthen the stage if its time did not suffice",
     ),
     Kind.ENGINE_FAILED: (
-        "The load generator did not do the run to its end.",
+        "The load generator did not complete the run.",
         "see the log of the engine, then repeat the run",
     ),
     Kind.INTERRUPTED: (
@@ -157,27 +178,32 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "lengthen the settle stage; look for background work of the service",
     ),
     Kind.MIX_OFF: (
-        "Transactions were not begun in the proportions that were asked for, so the numbers belong to another "
-        "workload than the one of the study.",
+        "Transactions did not begin in the requested proportions, so the numbers describe another workload than that "
+        "of the study.",
         "see which transactions are off in the audit; look for a backlog of one group, or report it as a fault of "
         "the generator with the run folder",
     ),
     Kind.THINK_TIME_OFF: (
-        "Users did not pause as asked, so the same number of them is another load than the one of the study.",
+        "Users did not pause as requested, so the same number of users made another load than that of the study.",
         "compare the pauses asked and seen in the audit; if the plan says what was meant, report it as a fault of "
         "the generator with the run folder",
     ),
     Kind.ARRIVALS_OFF: (
-        "Arrivals did not come as asked. Queues depend on how arrivals are spread as much as on their number, so "
-        "response times belong to another load.",
+        "Arrivals did not come as requested. Queues depend on the spread of arrivals as much as on their number, so "
+        "response times describe another load.",
         "see which test failed in the audit: too few arrivals point to a stopped run or a generator at its limit, "
         "wrong gaps to a fault of the generator",
     ),
     Kind.OVERFLOW: (
-        "Arrivals that found every user at work and the backlog full were not started, so the load done is smaller "
-        "than the one asked, and response times are those of the arrivals that got in.",
+        "Arrivals that found all users busy and the backlog full were not started, so the actual load is smaller than "
+        "the requested one, and response times cover only the accepted arrivals.",
         "raise load.users_at_most or load.backlog_at_most, or lower the rate; if the bounds are part of the question, "
         "the share that was turned away is the answer",
+    ),
+    Kind.MACHINE_SUSPENDED: (
+        "The machine slept during the run: generator, system and observers stood still, and their clock with them. "
+        "Times leave the pause out; servers elsewhere, caches and connections did not.",
+        "keep the machine awake (systemd-inhibit sleep), then repeat the run",
     ),
     Kind.CLOCK_JUMP: (
         "The wall clock was set during the run. Times count on the monotonic clock and are not affected; "
@@ -186,29 +212,29 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     ),
     Kind.STEAL_TIME: (
         "The hypervisor gave CPU time to other machines, so the system had less than it seemed to have.",
-        "measure on a host of its own, or at a quieter time",
+        "measure on a dedicated host, or at a quieter time",
     ),
     Kind.MACHINE_SPEED: (
         "A fixed piece of work, done once a second on the system's CPUs, took more CPU time in some seconds than in "
-        "others, so these CPUs were slower then. What changes in throughput and response times may be that, or be its "
-        "cause: load on the other hardware thread of a core slows it, too.",
-        "repeat the run at another time or on a machine of its own; on a virtual one other guests may share its cores, "
+        "others, so these CPUs were slower then. Changes in throughput and response times may follow from that, or "
+        "cause it: load on the other hardware thread of a core also slows it.",
+        "repeat the run at another time or on a dedicated machine; on a virtual one other guests may share its cores, "
         "on a real one look at clock rate, temperature, power settings and hardware threads that share a core",
     ),
     Kind.INTERFERENCE: (
-        "Other programs worked on the CPUs of the system under test, so it waited for them and not for itself.",
-        "stop what else runs on this machine, then repeat the run",
+        "Other programs used the CPUs of the system under test, so it waited for them.",
+        "stop other programs on this machine, then repeat the run",
     ),
     Kind.NOT_ATTRIBUTED: (
         "Processes that belong to no tier used this CPU time. If they are part of a tier (a server that detaches, a "
         "worker that another process started), its utilization and demand are too low, and so is every size computed "
         "from them; if they are not, they took CPU time from the tiers.",
         "name the process that serves, not its launcher, or start it under Towtank or in a control group of its own; "
-        "stop what else runs on the machine; limits.not_attributed sets the limit",
+        "stop other programs on the machine; limits.not_attributed sets the limit",
     ),
     Kind.ROOT_LEFT: (
-        "The process that was named for a tier started others and ended. Those that it left are counted as far as "
-        "they can be found; one that detached before the first look may be missing.",
+        "The process that was named for a tier started others and ended. The others are counted as far as they can be "
+        "found; one that detached before the first sample may be missing.",
         "name the process that serves (its PID file has the number), or start the tier in the foreground",
     ),
     Kind.CONNECTION_WAIT: (
@@ -217,8 +243,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "give the pool more connections, or a connection to each user, unless a pool of this size is what is studied",
     ),
     Kind.FRAMING: (
-        "The server sent bytes that belong to no request, so its answers and the requests no longer match each other "
-        "for certain, and the generator closed every such connection and opened a new one.",
+        "The server sent bytes that belong to no request, so answers may no longer match their requests. The generator "
+        "closed every such connection and opened a new one.",
         "compare Content-Length and chunks with the bytes that the server sends; look for a proxy that adds bytes",
     ),
     Kind.RECONNECTS: (
@@ -232,8 +258,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "look at the timeline and the logs of these seconds; use a window that holds ten of the pauses or more",
     ),
     Kind.LISTEN_OVERFLOW: (
-        "A server took connections too slowly and the kernel of its host dropped the rest; each comes again only "
-        "after a second or more, so that the slowest times are those of the queue.",
+        "A server accepted connections too slowly, and the kernel of its host dropped the rest. A client retries only "
+        "after a second or more, so the slowest times show that wait.",
         "raise the server's listen backlog and net.core.somaxconn of its host, or lengthen the ramp-up",
     ),
     Kind.TIER_LIMIT: (
@@ -244,13 +270,14 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "it keep fewer connections, and keep those for longer",
     ),
     Kind.RETRANSMITS: (
-        "Segments were sent again. For one that was lost Linux waits at least 200 ms before it does, and the slowest "
-        "response times hold that wait. What the other side had already was a probe to a receiver that was late to "
-        "answer.",
+        "TCP segments were retransmitted. Linux waits some 200 ms for a timeout, and for the probe that repairs a lost "
+        "end of a message; the slowest response times include that wait. Other retransmissions cost about one round "
+        "trip. A segment that the peer had received was retransmitted because its acknowledgement was late, or because "
+        "segments overtook each other.",
         "look for drops of the network interfaces, full socket buffers and a saturated receiver",
     ),
     Kind.THROTTLED: (
-        "The CPU limit of a control group held its processes up, so times count waiting for the next period.",
+        "The CPU limit of a control group delayed its processes, so times include waiting for the next period.",
         "raise or remove the CPU limit (cpu.max) of the group named, unless the limit is what is measured",
     ),
     Kind.DATA_DAMAGED: (
@@ -270,8 +297,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "free space or give another results folder, then repeat the run",
     ),
     Kind.STORAGE_FULL: (
-        "A disk of the system is full, or will be soon: of room, or of inodes while there is room. What writes fails "
-        "then, and what fails costs less than what works.",
+        "A disk of the system has run out of room or of inodes, or soon will. Writes then fail, and a failed request "
+        "costs less than a successful one.",
         "give the disk more room (size) or more inodes, or let runs write less; watch free inodes beside free room",
     ),
     Kind.DISK_THROTTLED: (
@@ -281,12 +308,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "judge such runs by means and throughput, or measure percentiles on a disk of that kind",
     ),
     Kind.STORED_LOST: (
-        "The system told users that something is stored, and after the run it was not there or was something else. "
-        "What was fast may have been so because it did not keep it.",
-        "see stored.json for what is lost and when it was told, and the events and logs of that time",
+        "The system confirmed to users that something is stored, but after the run it was missing or had other "
+        "content. The system may have been fast because it did not keep the data.",
+        "see stored.json for what is lost and when it was confirmed, and the events and logs of that time",
     ),
     Kind.STORED_UNKNOWN: (
-        "Not all that users were told is stored could be read back, so nobody knows whether it is there.",
+        "Part of what the system confirmed as stored could not be read back, so whether it still exists is unknown.",
         "see stored.json for why; give the check more time (read_back.at_most), or see the logs of the services",
     ),
     Kind.OBSERVATION_GAP: (
@@ -298,7 +325,7 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "lengthen the sampling interval, or leave out costly metrics",
     ),
 }
-"""Why, and what to do."""
+"""For each kind of doubt, why it matters and what to do."""
 
 
 @dataclass(frozen=True)
@@ -313,7 +340,7 @@ class Doubt:
     unit: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Entry of `doubts` in a summary."""
+        """Return the entry of `doubts` in a summary."""
         why, hint = EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),
@@ -328,7 +355,7 @@ class Doubt:
 
 
 def level_of(doubts: list[Doubt]) -> str:
-    """Verdict on a run: invalid or suspect when a doubt is, else valid."""
+    """Return the verdict on a run: that of its heaviest doubt (invalid or suspect), otherwise valid."""
     levels = {doubt.level for doubt in doubts}
     if Level.INVALID in levels:
         return "invalid"
@@ -351,13 +378,18 @@ def not_checked(missing: Iterable[dict[str, str]]) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time for a message, with the unit that suits it."""
+    """Render a time for a message, in a suitable unit."""
     for limit, factor, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
         if abs(value) < limit:
-            return f"{factor * value:.3g} {unit}"
-    return f"{value:.3g} s"
+            return f"{few_digits(factor * value)} {unit}"
+    return f"{value:.3g} s" if abs(value) < 999.5 else f"{value:,.0f} s"
 
 
 def percent(value: float) -> str:
-    """A share for a message."""
-    return f"{100 * value:.3g} %"
+    """Render a share for a message, in per cent."""
+    return f"{few_digits(100 * value)} %"
+
+
+def signed_percent(value: float) -> str:
+    """Render a change for a message, in per cent with its sign: `+12 %`, `−40.8 %`."""
+    return f"{'−' if value < 0 else '+'}{percent(abs(value))}"

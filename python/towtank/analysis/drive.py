@@ -1,4 +1,4 @@
-"""The answer of `towtank drive`: one JSON document about one load on one target."""
+"""Makes the document of `towtank drive`: one load on one target, as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, s
 from towtank.results.folder import RunFolder, write_json
 
 SCHEMA = "towtank/drive/1"
-_KINDS_ALWAYS_TOLD = ("timeout", "status_5xx", "connect", "check")
+_KINDS_ALWAYS_LISTED = ("timeout", "status_5xx", "connect", "check")
 
 
 def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
     Notes
     -----
     Counts and times are those of the whole steady stage, as asked; the verdict is that of the run summary.
-    Throughput counts what ended well.
+    Throughput counts successful requests.
     """
     data = read_run(run)
     limits = study_limits(run)
@@ -42,7 +42,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "schema": SCHEMA,
         "target": target,
         "valid": summary["verdict"]["level"] != "invalid",
-        "invalid_because": [one["message"] for one in reasons if one["level"] == Level.INVALID],
+        "invalid_because": [reason["message"] for reason in reasons if reason["level"] == Level.INVALID],
         "doubts": reasons,
         "not_checked": summary["verdict"]["not_checked"],
         "window_s": round(length, 9),
@@ -78,12 +78,12 @@ def _asked(data: RunData) -> Mask:
 
 
 def _throughput(column: Column, chosen: Mask, length: float) -> float | None:
-    """Completions per second; None if no transaction ended, neither well nor as a failure."""
+    """Return the completions per second; None if no transaction ended, neither well nor as a failure."""
     return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
 
 
 def _estimates(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Throughput and times of the requests with their intervals, or without where too little was recorded."""
+    """Return throughput and times of the requests with their intervals, or without if too little was recorded."""
     requests, bin_s = measurement.requests, measurement.bin_s
     return {
         "throughput_per_s": throughput(requests.ok, measurement, chosen).document(),
@@ -93,13 +93,13 @@ def _estimates(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
-    """Requests in flight at the end of the window, and those that failed after it by kind; None if unknown."""
+    """Return the requests in flight at the end of the window, and later failures by kind; None if unknown."""
     found = summary["unfinished"] or {}
     return {"in_flight": found.get("in_flight"), "failed_later": found.get("failed_later")}
 
 
 def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, float | None]:
-    """Mean, extremes and quantiles in milliseconds; None where nothing was timed."""
+    """Return mean, extremes and quantiles in milliseconds; None if nothing was timed."""
     merged = timed.merged(chosen)
     if merged is None:
         return dict.fromkeys(["mean", "min", *QUANTILES, "max"])
@@ -123,23 +123,23 @@ def _transaction(column: Column, chosen: Mask, length: float) -> dict[str, Any]:
 def _kinds(requests: Column, chosen: Mask) -> dict[str, int]:
     counted = {kind: int(counts[chosen].sum()) for kind, counts in requests.failed_by_kind.items()}
     others = {kind: count for kind, count in sorted(counted.items()) if count}
-    return {**dict.fromkeys(_KINDS_ALWAYS_TOLD, 0), **others}
+    return {**dict.fromkeys(_KINDS_ALWAYS_LISTED, 0), **others}
 
 
 def _generator(data: RunData, summary: dict[str, Any]) -> dict[str, Any]:
-    told = (data.engine or {}).get("generator") or {}
+    counted = (data.engine or {}).get("generator") or {}
     lag = summary["generator"]["start_lag_p99_s"]
     return {
-        "cpu_s": told.get("cpu_s", float(data.measurement.cpu_s.sum())),
+        "cpu_s": counted.get("cpu_s", float(data.measurement.cpu_s.sum())),
         "cpu_us_per_request": summary["generator"]["cpu_us_per_request"],
-        "start_lag_ms_p99": told.get("lag_p99_ms", None if lag is None else 1e3 * lag),
+        "start_lag_ms_p99": counted.get("lag_p99_ms", None if lag is None else 1e3 * lag),
         "peak_rss_bytes": summary["generator"]["peak_rss_bytes"],
         "saturated": summary["generator"]["saturated"],
     }
 
 
 def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, Any]]:
-    """Second by second within the window; `t_s` is the end of each, counted from the start of the window."""
+    """Return the seconds of the window; `t_s` is the end of each, counted from the start of the window."""
     requests = measurement.requests
     p95 = requests.response.quantile_by_bin(0.95)
     numbers = [number for number, inside in enumerate(chosen) if inside]

@@ -1,6 +1,6 @@
-"""Brings together what an export writes: folders, summaries, and the reader of histograms.
+"""Collects the material of an export: folders, summaries, and the reader of histograms.
 
-Nothing is written into the folders that are read.
+It writes nothing into the folders that it reads.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST, ResultsFolder, 
 
 
 class Reader:
-    """Reads encoded histograms for the exports; what cannot be read is left out and counted."""
+    """Reads encoded histograms for the exports; unreadable ones are left out and counted."""
 
     def __init__(self) -> None:
         self.unreadable = 0
 
     def merged(self, encoded: Sequence[str]) -> Histogram | None:
-        """All values of several histograms; None where there is none."""
+        """Merge all values of several histograms; None without any."""
         return histograms.merge([found for _, found in self._readable(encoded)])
 
     def encoded(self, encoded: Sequence[str]) -> str | None:
-        """The same, encoded again; a single one stays as it was recorded."""
+        """Merge histograms as `merged` does and encode the result; a single one stays as it was recorded."""
         texts = [text for text, _ in self._readable(encoded)]
         if len(texts) < 2:
             return texts[0] if texts else None
@@ -46,39 +46,39 @@ class Reader:
         return str(whole.encode().decode("ascii"))
 
     def describe(self, encoded: str) -> dict[str, Any]:
-        """The columns that the tables of a run tell of one histogram."""
+        """Return the columns of the tables of a run for one histogram."""
         return described(encoded) if self._readable([encoded]) else {}
 
     def _readable(self, encoded: Sequence[str]) -> list[tuple[str, Histogram]]:
-        """Histograms that hold something and have the layout of the first."""
+        """Return the histograms that hold values and have the layout of the first."""
         found: list[tuple[str, Histogram]] = []
         for text in encoded:
             try:
-                one = histograms.decode(text)
+                histogram = histograms.decode(text)
             except BadHistogramError:
                 self.unreadable += 1
                 continue
-            if found and one.layout != found[0][1].layout:
+            if found and histogram.layout != found[0][1].layout:
                 self.unreadable += 1
-            elif one.total:
-                found.append((text, one))
+            elif histogram.total:
+                found.append((text, histogram))
         return found
 
 
 def gather(path: Path, wanted: Sequence[str] = ()) -> Material:
-    """Read what is exported of a results folder or of the folder of one run.
+    """Read the material of an export from a results folder or from the folder of one run.
 
     Parameters
     ----------
     path : Path
-        Either folder, in any state that says what it is.
+        Either folder, in any state in which its kind can be recognized.
     wanted : sequence of str, optional
         Names of the runs; all by default.
 
     Raises
     ------
     StudyError
-        If it is neither, a manifest cannot be read, or a run is not there; all faults at once.
+        If it is neither, a manifest cannot be read, or a run does not exist; all faults at once.
     """
     if (path / STUDY_MANIFEST).is_file():
         return _gather_study(ResultsFolder(path), wanted)
@@ -98,8 +98,8 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     faults += [_unknown(name, list(there)) for name in dict.fromkeys(wanted) if name not in there]
     chosen = [run for name, run in there.items() if not wanted or name in wanted]
     runs = _runs(chosen, faults)
-    design = [one for one in _design(manifest) if not wanted or one["run"] in wanted]
-    missing = [one for one in design if one["run"] not in there]
+    design = [planned for planned in _design(manifest) if not wanted or planned["run"] in wanted]
+    missing = [planned for planned in design if planned["run"] not in there]
     described = {**manifest, "design": design} if wanted else manifest
     summary = describe_study(described, [run.summary for run in runs])
     judged = attempt_or("claims", None, claims.of_manifest, described, [run.summary for run in runs]) or {}
@@ -107,11 +107,11 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
-    """A single run; the study it lies in, where there is one, lends its name and its objectives."""
+    """Read a single run; if it lies in a study, that study gives the name and the objectives."""
     faults = [_unknown(name, [run.run_id]) for name in dict.fromkeys(wanted) if name != run.run_id]
     runs = _runs([run], faults)
     above, _ = _manifest(ResultsFolder(run.path.parent.parent))
-    design = [one for one in _design(above) if one["run"] == run.run_id]
+    design = [planned for planned in _design(above) if planned["run"] == run.run_id]
     described = {**above, "design": design} if above else {"study": {"name": run.run_id}}
     summary = describe_study(described, [each.summary for each in runs])
     return _material(path, summary, runs, [], {})
@@ -134,11 +134,15 @@ def _unknown(name: str, there: list[str]) -> Fault:
 
 def _design(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     listed = manifest.get("design")
-    return [one for one in listed if isinstance(one, dict) and one.get("run")] if isinstance(listed, list) else []
+    return (
+        [planned for planned in listed if isinstance(planned, dict) and planned.get("run")]
+        if isinstance(listed, list)
+        else []
+    )
 
 
 def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
-    """Every run with its summary; all that is wrong is raised together."""
+    """Read every run with its summary; raise all faults together."""
     read = [(folder, *_manifest(folder)) for folder in folders]
     own = [fault for _, _, found in read for fault in found]
     faults = [*faults, *own]
@@ -151,8 +155,8 @@ def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
 
 def _run(folder: RunFolder, manifest: dict[str, Any]) -> RunMaterial:
     summary = _summary(folder)
-    told = summary.get("damage") or {}
-    damage = lines.Damage(bool(told.get("torn_tail")), int(told.get("bad_lines") or 0))
+    damaged = summary.get("damage") or {}
+    damage = lines.Damage(bool(damaged.get("torn_tail")), int(damaged.get("bad_lines") or 0))
     return RunMaterial(folder, manifest, summary, _recorded(folder), damage)
 
 
@@ -171,7 +175,7 @@ def _summary(run: RunFolder) -> dict[str, Any]:
 
 
 def _recorded(run: RunFolder) -> bool:
-    """Whether any interval was recorded."""
+    """Return True if any interval was recorded."""
     return any(
         document.get("k") == "interval"
         for path in sorted(run.engine.glob("worker-*.ndjson"))

@@ -1,4 +1,4 @@
-"""The effects of the factors of a study that have two levels."""
+"""Computes the effects of the factors of a study that have two levels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ METRICS = (
     ("response_time_s.mean", ("response_time_s", "mean")),
     ("response_time_s.p95", ("response_time_s", "p95")),
 )
-# With one factor of two levels the comparison of its levels says it all; 64 effects are more than anybody reads.
+# With one factor of two levels the comparison of its levels suffices; nobody reads more than 64 effects.
 FACTORS = (2, 6)
 
 Run = dict[str, Any]
 
 
 def effects(factors: list[dict[str, Any]], runs: list[Run]) -> list[dict[str, Any]]:
-    """Effects of all factors with two levels, at each combination of levels of the others.
+    """Compute the effects of all factors with two levels, at each combination of levels of the others.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ def effects(factors: list[dict[str, Any]], runs: list[Run]) -> list[dict[str, An
         One for each combination and metric that every configuration has a run for; empty with fewer than two or more
         than six factors of two levels.
     """
-    binary = [one for one in factors if len(one["levels"]) == 2]
-    others = [one for one in factors if len(one["levels"]) > 2]
+    binary = [factor for factor in factors if len(factor["levels"]) == 2]
+    others = [factor for factor in factors if len(factor["levels"]) > 2]
     if not FACTORS[0] <= len(binary) <= FACTORS[1]:
         return []
     usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
     found = []
-    for levels in product(*(one["levels"] for one in others)):
-        at = {one["name"]: str(level) for one, level in zip(others, levels, strict=True)}
+    for levels in product(*(factor["levels"] for factor in others)):
+        at = {factor["name"]: str(level) for factor, level in zip(others, levels, strict=True)}
         found += list(_of_metrics(binary, at, [run for run in usable if _is_at(run, at)]))
     return found
 
@@ -61,20 +61,22 @@ def _of_metrics(binary: list[dict[str, Any]], at: dict[str, str], runs: list[Run
         yield {
             "metric": metric,
             "at": at,
-            "factors": [{"name": one["name"], "levels": [str(level) for level in one["levels"]]} for one in binary],
-            "runs": sum(len(one) for one in responses),
+            "factors": [
+                {"name": factor["name"], "levels": [str(level) for level in factor["levels"]]} for factor in binary
+            ],
+            "runs": sum(len(cell) for cell in responses),
             "mean": taken_apart.mean.document(),
-            "effects": [_document(one, binary) for one in taken_apart.effects],
+            "effects": [_document(effect, binary) for effect in taken_apart.effects],
             "error_share": taken_apart.error_share,
             "spans": _spans(responses),
         }
 
 
 def _responses(binary: list[dict[str, Any]], runs: list[Run], path: tuple[str, ...]) -> list[list[float]]:
-    """Values of the repetitions of each configuration, in standard order: the first factor changes fastest."""
+    """Return the values of the repetitions by configuration, in standard order: the first factor changes fastest."""
     cells = []
-    for levels in product(*(one["levels"] for one in reversed(binary))):
-        at = {one["name"]: str(level) for one, level in zip(reversed(binary), levels, strict=True)}
+    for levels in product(*(factor["levels"] for factor in reversed(binary))):
+        at = {factor["name"]: str(level) for factor, level in zip(reversed(binary), levels, strict=True)}
         values = [estimate_of(run, *path).value for run in runs if _is_at(run, at)]
         cells.append([value for value in values if value is not None])
     return cells
@@ -91,6 +93,6 @@ def _document(effect: Effect, binary: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _spans(responses: list[list[float]]) -> float | None:
-    """Largest response over the smallest; where it is large, effects rather multiply than add."""
-    values = [value for one in responses for value in one]
+    """Return the largest response over the smallest; if it is large, effects rather multiply than add."""
+    values = [value for cell in responses for value in cell]
     return max(values) / min(values) if min(values) > 0 else None

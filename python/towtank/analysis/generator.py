@@ -1,4 +1,4 @@
-"""What the generator itself did and had left in the window: CPU, start lag, envelope, connections."""
+"""Describes the generator in the window: CPU use, start lag, envelope, connections."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.measurement import Column, Mask, Measurement
 from towtank.analysis.system.rates import lookup
+
+_RESPONSES = 30
+"""Responses below which a mean says little, and beyond a percentile. [1]"""
 
 
 def generator(
     measurement: Measurement, chosen: Mask, engine: dict[str, Any] | None, manifest: dict[str, Any]
 ) -> dict[str, Any]:
-    """The generator's part of a run summary.
+    """Make the generator's part of a run summary.
 
     Parameters
     ----------
@@ -23,14 +26,14 @@ def generator(
     engine : dict or None
         `engine.json`.
     manifest : dict
-        `run.json`, with the envelope of the machine and the limits of the generator where they are known.
+        `run.json`, with the envelope of the machine and the limits of the generator if they are known.
 
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes; None for what is not known.
+        As `docs/reference/summary.md` describes; unknown values are None.
     """
-    told = (engine or {}).get("generator") or {}
+    counted = (engine or {}).get("generator") or {}
     length = measurement.length_of(chosen)
     cpu, started = float(measurement.cpu_s.sum()), float(measurement.requests.started.sum())
     lag = measurement.lag.merged(chosen)
@@ -38,9 +41,10 @@ def generator(
     rate = float(measurement.requests.started[chosen].sum()) / length if length else None
     return {
         "cpus_used": float(measurement.cpu_s[chosen].sum()) / length if length else None,
-        "cpu_us_per_request": told.get("cpu_us_per_request", 1e6 * cpu / started if started else None),
+        "cpu_us_per_request": counted.get("cpu_us_per_request", 1e6 * cpu / started if started else None),
         "start_lag_p99_s": lag.quantile(0.99) if lag else None,
-        "peak_rss_bytes": told.get("peak_rss_bytes"),
+        **_lag_shares(measurement, chosen),
+        "peak_rss_bytes": counted.get("peak_rss_bytes"),
         "saturated": False,
         **_stalls(measurement, chosen),
         "requests_started_per_s": rate,
@@ -53,8 +57,51 @@ def generator(
     }
 
 
+def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """Return the shares of start lag in the mean response time, in p99, and in the mean of the step with the most.
+
+    Notes
+    -----
+    A response time is start lag and exchange time, and both are recorded of the same requests, so that the share is
+    1 - exchange time / response time. Arrivals of an open load that wait for a user have that wait in their response
+    times, too. It is taken from the mean by Little's law; p99 and the shares of steps are unknown then.
+    """
+    requests = measurement.requests
+    responses_s = float(requests.response_sum_s[chosen].sum())
+    if responses_s <= 0:
+        return {"start_lag_share": None, "start_lag_share_p99": None, "start_lag_most": None}
+    waits_s = float(measurement.waiting[chosen].sum()) * measurement.bin_s
+    lag_s = responses_s - float(requests.exchange_sum_s[chosen].sum()) - waits_s
+    mean = max(0.0, lag_s) / responses_s
+    if waits_s > 0:
+        return {"start_lag_share": mean, "start_lag_share_p99": None, "start_lag_most": None}
+    steps = {name: _timed_share(column, chosen) for name, column in measurement.columns("step").items()}
+    known = {name: share for name, share in steps.items() if share is not None}
+    most = max(known, key=lambda name: known[name], default=None)
+    return {
+        "start_lag_share": mean,
+        "start_lag_share_p99": _p99_share(requests, chosen),
+        "start_lag_most": None if most is None else {"step": most, "share": known[most]},
+    }
+
+
+def _timed_share(column: Column, chosen: Mask) -> float | None:
+    """Return the share of the mean response time of a step that is start lag; None with few responses."""
+    if float(column.response.counts[chosen].sum()) < _RESPONSES:
+        return None
+    return max(0.0, 1 - float(column.exchange_sum_s[chosen].sum()) / float(column.response_sum_s[chosen].sum()))
+
+
+def _p99_share(requests: Column, chosen: Mask) -> float | None:
+    """Return how much lower p99 is without start lag, as a share of it; None with few responses beyond it."""
+    responses, exchanges = requests.response.merged(chosen), requests.exchange.merged(chosen)
+    if responses is None or exchanges is None or responses.total < _RESPONSES / 0.01:
+        return None
+    return max(0.0, 1 - exchanges.quantile(0.99) / responses.quantile(0.99))
+
+
 def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, float | None]:
-    """Longest gap of a load thread, and the time of the window that lies in gaps; None if not recorded. [s]"""
+    """Return the longest gap of a load thread, and the time of the window in gaps; None if not recorded. [s]"""
     gaps = measurement.longest_gap_s[chosen]
     if not len(gaps) or np.isnan(gaps).all():
         return {"longest_gap_s": None, "stalled_s": None}
@@ -62,28 +109,28 @@ def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, float | None]:
 
 
 def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:
-    """CPUs that the load threads could work on at once: there may be more threads than that, to hold connections. [1]
+    """Return the CPUs that the load threads could work on at once; more threads may exist, to hold connections. [1]
 
     Parameters
     ----------
     engine : dict or None
-        `engine.json`; one written before it told `cores` has a thread for each.
+        `engine.json`; older ones lack `cores` and have one thread for each.
     workers : int or None
-        Load threads by the segments, where the engine told nothing.
+        Load threads by the segments, if the engine recorded neither cores nor threads.
     """
-    told = engine or {}
-    return int(told.get("cores") or told.get("threads") or workers or 1)
+    counted = engine or {}
+    return int(counted.get("cores") or counted.get("threads") or workers or 1)
 
 
 def _open_files(engine: dict[str, Any] | None, manifest: dict[str, Any]) -> float | None:
-    """Files that the generator may open, over all its tables of open files; None without a limit. [1]"""
+    """Return the files that the generator may open, over all its tables of open files; None without a limit. [1]"""
     limit = lookup(manifest, ("generator_limits", "open_files"))
     tables = lookup(engine or {}, ("open_files", "tables"))
     return limit if limit is None or tables is None else limit * tables
 
 
 def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any]) -> dict[str, float | None]:
-    """Rate that the cores can start by calibration [1/s], and the share of it that was used."""
+    """Return the rate that the cores can start by calibration [1/s], and the share of it that was used."""
     per_core = lookup(manifest, ("envelope", "rate_per_core_per_s"))
     if rate_per_s is None or per_core is None or per_core <= 0:
         return {"envelope_per_s": None, "envelope_share": None}
@@ -91,10 +138,10 @@ def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any])
 
 
 def most_connections(measurement: Measurement) -> int:
-    """Most connections that all threads together had open at the end of any second of the run. [1]"""
+    """Return the most connections that all threads together had open at the end of any second of the run. [1]"""
     last: dict[int, int] = {}
     most = 0
-    for one in measurement.recording.intervals:
-        last[one.worker] = one.connections
+    for interval in measurement.recording.intervals:
+        last[interval.worker] = interval.connections
         most = max(most, sum(last.values()))
     return most

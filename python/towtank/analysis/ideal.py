@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import stats
-
 from towtank.analysis.aggregation import Point
 from towtank.analysis.statistics import estimates, ratio_interval, standard_error_of
 from towtank.analysis.statistics.estimates import Estimate, from_document
+from towtank.distributions import t_quantile
 
 LAW, LOWEST = "response time law", "lowest level"
-"""How the line was found."""
+"""Methods that find the line."""
 # Think times of a level may differ from those of all levels by this many standard errors, and by this share of a
 # cycle, before they count as another think time: pacing makes pauses shorter as answers become slower.
 _DEVIATIONS = 4.0
@@ -31,7 +30,7 @@ class _Thinks:
 
 
 def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
-    """Line of ideal scaling: throughput per unit of load, with its interval.
+    """Fit the line of ideal scaling: throughput per unit of load, with its interval.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
 
 
 def by_law(points: Sequence[Point]) -> Estimate | None:
-    """Throughput per user by the response time law; None if the law cannot be used. [1/s]"""
+    """Return the throughput per user by the response time law; None if the law cannot be used. [1/s]"""
     lowest = points[0]
     response = lowest.response_mean if lowest.kind == "users" else estimates.NOTHING
     if response.value is None:
@@ -93,17 +92,17 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     if response_error is None:
         return Estimate(answered / cycle)
     freedom = max(1, response.n - 1)
-    half = float(stats.t.ppf(0.5 + estimates.CONFIDENCE / 2, freedom)) * math.hypot(think_error, response_error)
+    half = t_quantile(0.5 + estimates.CONFIDENCE / 2, freedom) * math.hypot(think_error, response_error)
     if half >= cycle:
         return Estimate(answered / cycle)
-    # The interval of a rate whose reciprocal has a symmetric one; near enough symmetric itself where it is narrow.
+    # The reciprocal of the rate has a symmetric interval; if it is narrow, that of the rate is nearly symmetric, too.
     relative = half / cycle
     value = answered / cycle
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
 
 
 def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estimate:
-    """Throughput of a load level as a share of the ideal line. [1]
+    """Return the throughput of a load level as a share of the ideal line. [1]
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estima
 
 
 def _think_time(points: Sequence[Point], response_s: float) -> _Thinks | None:
-    """Think time over all levels; None if it was not recorded, or is not the same at all of them."""
+    """Return the think time over all levels; None if it was not recorded, or differs between levels."""
     found = [_Thinks(*level) for point in points if (level := point.thinks()) is not None]
     total = sum(level.count for level in found)
     if len(found) < len(points) or total < _THINKS_AT_LEAST:

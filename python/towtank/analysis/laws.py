@@ -1,8 +1,7 @@
-"""Operational laws, checked on every run before anybody draws a conclusion from it.
+"""Checks the operational laws on every run, before any conclusion is drawn from it.
 
-They hold for any system whatever its distributions [1]_; where a measurement does not obey them, a counter is
-wrong or the system changed within the window. What is left at the edges of a finite window is allowed for,
-and no more.
+They hold for any system whatever its distributions [1]_; if a measurement violates them, a counter is wrong or the
+system changed within the window. The limits allow for the edges of a finite window, and for no more.
 
 References
 ----------
@@ -16,14 +15,14 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import error_of
+from towtank.distributions import t_quantile
 
 LIMIT = 0.05
 """Largest relative residual of a law on a window without edges, in [0, 1]."""
-TELLS = 0.15
+CONCLUSIVE_AT_MOST = 0.15
 """Largest limit of the utilization law with which a residual below it means that the law holds, in [0, 1]."""
 # Two-sided 99 % of a normal distribution: edges of a window explain a larger residual once in a hundred runs.
 _EDGE_DEVIATIONS = 2.6
@@ -33,21 +32,56 @@ _BY_CHANCE = 0.001
 _CPUS_WORTH_A_CHECK = 0.02
 
 
+def unfinished_s(users: float, cycle_s: float) -> float:
+    """Return the most by which user time and the cycles that ended differ by chance, see `little`. [s]"""
+    return _EDGE_DEVIATIONS * math.sqrt(2 * users) * cycle_s
+
+
+def response_by_users(unpaused_s: Floats, response_sum_s: Floats, ended: Floats, user_s: float) -> Floats | None:
+    """Return user seconds less pauses as sums of response times, if they differ from those by both ends only.
+
+    Parameters
+    ----------
+    unpaused_s, response_sum_s : ndarray of shape (n_seconds,)
+        User seconds less the pauses that ended in each second, and sums of response times. [s]
+    ended : ndarray of shape (n_seconds,)
+        Transactions that ended. [1]
+    user_s : float
+        User seconds of all. [s]
+
+    Returns
+    -------
+    ndarray of shape (n_seconds,) or None
+        `unpaused_s`; None if the sums differ by more than `unfinished_s`, as after a transient, or nothing ended.
+
+    Notes
+    -----
+    A user either waits for a response or pauses, so that both sums are equal up to what is unfinished at both ends. At
+    a saturated system the number of waiting users changes slowly, and a short window shows it too few times for an
+    interval of the mean response time; completions and pauses of neighbouring seconds are nearly independent there.
+    """
+    total, length = float(ended.sum()), len(ended)
+    if not total or not length or user_s <= 0:
+        return None
+    apart = abs(float(unpaused_s.sum() - response_sum_s.sum()))
+    return unpaused_s if apart <= unfinished_s(user_s / length, user_s / total) else None
+
+
 def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Little's law of a closed load, N = X (R + Z).
+    """Check Little's law of a closed load, N = X (R + Z).
 
     Returns
     -------
     dict or None
-        None where no user was there, or nothing ended.
+        None if no user was active, or nothing ended.
 
     Notes
     -----
     N from the integral of active users, X from all transactions that ended, R from their exact times, Z from
-    the pauses that ended. A cycle counts where it ends, so N T and the sum of cycles differ by what was begun
-    before the window and what is unfinished after it: two independent sums over N users of about a cycle
-    each, standard deviation at most sqrt(2 N) (R + Z) for cycles no more variable than exponential ones. The
-    limit allows 2.6 of these.
+    the pauses that ended. A cycle counts where it ends, so N T and the sum of cycles differ by the parts of cycles
+    begun before the window and unfinished after it: two independent sums over N users of about a cycle each, with a
+    standard deviation of at most sqrt(2 N) (R + Z) if cycles are no more variable than exponential ones. The limit
+    allows 2.6 standard deviations.
     """
     length = measurement.length_of(chosen)
     ended = float(measurement.transactions.ended[chosen].sum())
@@ -60,8 +94,7 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     think = float(measurement.think_s[chosen].sum()) / ended
     cycle = response + think
     residual = abs(users - rate * cycle) / users
-    edge = _EDGE_DEVIATIONS * math.sqrt(2 * users) * cycle / user_s
-    limit = max(LIMIT, edge)
+    limit = max(LIMIT, unfinished_s(users, cycle) / user_s)
     return {
         "n": users,
         "x_per_s": rate,
@@ -74,12 +107,12 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Utilization law U = X D of one tier, D from the other half of the window.
+    """Check the utilization law U = X D of one tier, with D from the other half of the window.
 
     Returns
     -------
     dict or None
-        None where the tier was not observed, hardly worked, or a half has no transaction.
+        None if the tier was not observed, hardly worked, or a half has no transaction.
 
     Notes
     -----
@@ -88,8 +121,8 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     noise in both halves is allowed for by Student's t, so that a run whose demand is the same all along is doubted by
     chance in at most 1 of 1,000.
 
-    `holds` is None where the residual is within a limit above `TELLS`: such noise hides a change that matters, and that
-    none was shown does not mean that there is none.
+    `holds` is None if the residual is within a limit above `CONCLUSIVE_AT_MOST`: such noise may hide a change that
+    matters.
     """
     numbers = np.flatnonzero(chosen & np.isfinite(cpu_s))
     if len(numbers) < 4:
@@ -106,7 +139,7 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     demand = float(cpu_s[first].sum() / ended[first].sum())
     residual = abs(used - rate * demand) / used
     noise, degrees = _relative_noise(cpu_s, ended, first, second)
-    limit = max(LIMIT, float(t.ppf(1 - _BY_CHANCE / 2, max(1, degrees))) * noise)
+    limit = max(LIMIT, t_quantile(1 - _BY_CHANCE / 2, max(1, degrees)) * noise)
     return {
         "tier": tier,
         "u": used,
@@ -114,13 +147,15 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
         "d_s": demand,
         "residual": residual,
         "limit": limit,
-        "holds": False if residual > limit else True if limit <= TELLS else None,
+        "holds": False if residual > limit else True if limit <= CONCLUSIVE_AT_MOST else None,
         "how": "demand from the other half of the window",
     }
 
 
 def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any]) -> tuple[float, int]:
-    """Standard error of the difference of the demands of both halves, relative to the demand, and its freedom."""
+    """Return the standard error of the difference of the demands of both halves, relative to the demand, and its
+    freedom.
+    """
     total, degrees = 0.0, 0
     for half in halves:
         error = error_of(cpu_s[half], ended[half])
@@ -132,7 +167,7 @@ def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any])
 
 
 def accounting(recorded: dict[str, Any]) -> dict[str, Any]:
-    """The identity of counts: offered = started + not started, started = ok + failed + in flight.
+    """Check the identity of counts: offered = started + not started, started = ok + failed + in flight.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the load did in a window: throughput, response times, errors, by transaction and by step."""
+"""Computes what the load did in a window: throughput, response times, errors, by transaction and by step."""
 
 from __future__ import annotations
 
@@ -7,53 +7,67 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.measurement import DRAIN, Column, Floats, Mask, Measurement, TimedHistograms
-from towtank.analysis.statistics import design_effect, effective_ranks, estimates, ratio_of_sums
+from towtank.analysis import laws
+from towtank.analysis.measurement import DRAIN, RAMPS, Column, Floats, Mask, Measurement, TimedHistograms
+from towtank.analysis.statistics import (
+    design_effect,
+    effective_ranks,
+    estimates,
+    likely_design_effect,
+    ratio_along_trend,
+    ratio_of_sums,
+)
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, rank_of
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Quantiles that every distribution is described by."""
+"""Quantiles that describe every distribution."""
 # An interval of the engine lasts a second; the rate over less than half of that is dominated by chance. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5
+# The error of a longer record is raised less than that of a short one, but still raised; and a record that is hardly
+# longer would have no interval, either.
+_SPARE, _LONGER = 4.0, 1.5
 
 
 def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estimate:
-    """Completions per second over the chosen bins. [1/s]"""
+    """Return the completions per second over the chosen bins. [1/s]"""
     return ratio_of_sums(counts[chosen], measurement.lengths[chosen], bin_s=measurement.bin_s)[0]
 
 
 def quantile(
     timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask, bin_s: float = 1.0
 ) -> Estimate:
-    """Quantile of the chosen bins, with an interval that allows for seconds that resemble each other. [s]
+    """Return a quantile of the chosen bins, with an interval that allows for correlated seconds. [s]
 
     Notes
     -----
-    Seconds with values above a high quantile come in clusters, and a window with few of them shows too little of that.
-    The clusters last no longer than those above the median, of which there are far more: the larger of both design
-    effects counts, so that whether a tail has an interval hardly depends on what the tail looked like by chance.
+    Seconds with values above a high quantile come in clusters, and a window with few of them hardly shows that. The
+    clusters last no longer than those above the median, which are far more numerous: the larger of both design effects
+    counts, so that chance in the tail hardly decides whether it has an interval.
     """
     count = merged.total
     value = merged.quantile(probability)
-    effects = [_effect(timed, merged, one, chosen) for one in dict.fromkeys((probability, _MEDIAN))]
-    needs = max((one for _, one in effects if one is not None), default=None)
-    effect = max(one for one, _ in effects)
+    shares = dict.fromkeys((probability, _MEDIAN))
+    effects = [design_effect(*_below(timed, merged, share, chosen), share) for share in shares]
+    needs = max((needed for _, needed in effects if needed is not None), default=None)
+    effect = max(size for size, _ in effects)
     ranks = effective_ranks(count, probability, effect)
     if needs is not None or ranks is None:
-        # A binomial needs so many values for the farther of both ranks.
+        # The farther of both ranks of the binomial needs this many values.
         worth = math.log((1 - CONFIDENCE) / 2) / math.log(max(probability, 1 - probability))
-        longer = math.ceil(float(chosen.sum()) * worth * effect / count)
+        likely = max(likely_design_effect(*_below(timed, merged, share, chosen), share) for share in shares)
+        longer = math.ceil(float(chosen.sum()) * max(_LONGER, _SPARE * worth * likely / count))
         return Estimate(value, n=count, needs_s=estimates.needed_s(max(longer, needs or 0), bin_s))
     low, high = (merged.value_at_rank(rank) for rank in ranks)
     return Estimate(value, low, high, estimates.ORDER_STATISTICS, count, CONFIDENCE)
 
 
-def _effect(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> tuple[float, int | None]:
+def _below(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> tuple[Floats, Floats]:
+    """Return the values at or below a quantile in each chosen bin, and all values there."""
     index = merged.index_at_rank(rank_of(probability, merged.total))
-    return design_effect(timed.below(index)[chosen], timed.counts[chosen], probability)
+    return timed.below(index)[chosen], timed.counts[chosen]
 
 
 def distribution(
@@ -64,8 +78,9 @@ def distribution(
     extremes: bool = True,
     *,
     bin_s: float,
+    alike: Floats | None = None,
 ) -> dict[str, Any]:
-    """Mean, quantiles and extremes of times, as they stand in a summary.
+    """Return mean, quantiles and extremes of times, as in a summary.
 
     Parameters
     ----------
@@ -75,46 +90,68 @@ def distribution(
     chosen : ndarray of bool of shape (n_bins,)
     quantiles : dict, default `QUANTILES`
     extremes : bool, default True
-        Whether minimum and maximum belong to it.
+        Whether to include minimum and maximum.
     bin_s : float
         Length of a bin. [s]
+    alike : ndarray of shape (n_bins,), optional
+        Other sums, for the error of the mean, as of `response_by_users`. [s]
     """
     quantiles = QUANTILES if quantiles is None else quantiles
     merged = timed.merged(chosen)
-    found: dict[str, Any] = {"mean": mean_of(timed, sums, chosen, bin_s)[0].document()}
+    found: dict[str, Any] = {"mean": mean_of(timed, sums, chosen, bin_s, alike)[0].document()}
     for name, probability in quantiles.items():
-        one = estimates.NOTHING if merged is None else quantile(timed, merged, probability, chosen, bin_s)
-        found[name] = one.document()
+        estimate = estimates.NOTHING if merged is None else quantile(timed, merged, probability, chosen, bin_s)
+        found[name] = estimate.document()
     if extremes:
         found["min"] = None if merged is None else merged.minimum_s
         found["max"] = None if merged is None else merged.maximum_s
     return found
 
 
-def mean_of(timed: TimedHistograms, sums: Floats, chosen: Mask, bin_s: float = 1.0) -> tuple[Estimate, float | None]:
-    """Mean of the chosen bins from exact sums, with its standard error. [s]"""
-    return ratio_of_sums(sums[chosen], timed.counts[chosen], bin_s=bin_s)
+def mean_of(
+    timed: TimedHistograms, sums: Floats, chosen: Mask, bin_s: float = 1.0, alike: Floats | None = None
+) -> tuple[Estimate, float | None]:
+    """Return the mean of the chosen bins from exact sums, with its standard error. [s]"""
+    same = None if alike is None else alike[chosen]
+    return ratio_of_sums(sums[chosen], timed.counts[chosen], bin_s=bin_s, alike=same)
 
 
-def effective_samples(column: Column, chosen: Mask) -> float:
-    """How many independent values would give a mean as exact as this one.
+def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
+    """Return the user seconds of each bin less the pauses that ended in it: response times by Little's law. [s]
+
+    Of shape (n_bins,). None of an open load, if a transaction ended without a response time, and if the law does not
+    hold in the chosen bins; see `laws.response_by_users`.
+    """
+    every = measurement.transactions
+    is_timed = every.ended[chosen].sum() == every.response.counts[chosen].sum()
+    if measurement.arrivals[chosen].any() or not is_timed:
+        return None
+    unpaused = np.asarray(measurement.user_s - measurement.think_s, dtype=float)
+    sums, ended, user_s = every.response_sum_s[chosen], every.ended[chosen], float(measurement.user_s[chosen].sum())
+    return None if laws.response_by_users(unpaused[chosen], sums, ended, user_s) is None else unpaused
+
+
+def effective_samples(measurement: Measurement, chosen: Mask) -> float:
+    """Return the number of independent response times that would give an equally exact mean.
 
     Notes
     -----
-    Variance of the values over the square of the standard error of their mean, at most their number. Where
-    the series is too short for a standard error it is the number of values.
+    Variance of the values over the square of the standard error of their mean, at most their number. If the series is
+    too short for a standard error it is the number of values.
     """
+    column = measurement.transactions
     merged = column.response.merged(chosen)
     if merged is None:
         return 0.0
-    error = mean_of(column.response, column.response_sum_s, chosen)[1]
+    alike = response_by_users(measurement, chosen)
+    error = mean_of(column.response, column.response_sum_s, chosen, alike=alike)[1]
     if not error:
         return float(merged.total)
     return min(float(merged.total), merged.variance_s2 / error**2)
 
 
 def errors(column: Column, chosen: Mask) -> dict[str, Any]:
-    """Failures in the chosen bins: number, share of all that ended, by kind."""
+    """Return the failures in the chosen bins: number, share of all that ended, by kind."""
     ended, failed = float(column.ended[chosen].sum()), float(column.failed[chosen].sum())
     kinds = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {
@@ -125,7 +162,7 @@ def errors(column: Column, chosen: Mask) -> dict[str, Any]:
 
 
 def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Any]:
-    """Every transaction in the window and, briefly, in each phase."""
+    """Return every transaction in the window and, briefly, in each phase."""
     total = float(measurement.transactions.ended[chosen].sum())
     found = {}
     for name, column in measurement.columns("transaction").items():
@@ -135,22 +172,26 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
             "errors": int(column.failed[chosen].sum()),
             "throughput_per_s": throughput(column.ok, measurement, chosen).document(),
             "response_time_s": distribution(column.response, column.response_sum_s, chosen, bin_s=measurement.bin_s),
-            "phases": {phase: brief for phase, mask in phases.items() if (brief := _brief(column, mask)) is not None},
+            "phases": {
+                phase: brief for phase, mask in phases.items() if (brief := _brief(column, phase, mask)) is not None
+            },
             "share": ended / total if total else 0.0,
         }
     return found
 
 
-def _brief(column: Column, chosen: Mask) -> dict[str, Any] | None:
+def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
+    """Return number, mean and p95 of a phase; of a ramp, which no window covers, with the interval of the mean."""
     merged = column.response.merged(chosen)
     if merged is None:
         return None
-    total = float(column.response_sum_s[chosen].sum())
-    return {"count": merged.total, "mean_s": total / merged.total, "p95_s": merged.quantile(0.95)}
+    sums, counts = column.response_sum_s[chosen], column.response.counts[chosen]
+    brief = {"count": merged.total, "mean_s": float(sums.sum()) / merged.total, "p95_s": merged.quantile(0.95)}
+    return brief | ({"estimates": {"mean_s": ratio_along_trend(sums, counts).document()}} if phase in RAMPS else {})
 
 
 def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Every request of the window."""
+    """Return every request of the window."""
     return {
         name: {
             "count": int(column.ok[chosen].sum()),
@@ -169,7 +210,7 @@ def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def timeline(measurement: Measurement) -> dict[str, Any]:
-    """The whole run second by second; `t_s` is the middle of each second."""
+    """Return the whole run second by second; `t_s` is the middle of each second."""
     column = measurement.transactions
     rated = np.where(_is_remnant(measurement), np.nan, measurement.lengths_of_rates)
     return {
@@ -185,12 +226,12 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
 
 
 def _is_remnant(measurement: Measurement) -> Mask:
-    """Short bins at the end of the drain, whose counts give no usable rate."""
+    """Find short bins at the end of the drain, whose counts give no usable rate."""
     lengths = measurement.lengths
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))
 
 
 def numbers(values: Floats) -> list[float | None]:
-    """As JSON: None for what is not a number, nine digits after the point for the rest."""
+    """Return values for JSON, rounded to nine digits after the point; None if a value is not finite."""
     return [round(float(value), 9) if np.isfinite(value) else None for value in values]

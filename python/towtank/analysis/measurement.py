@@ -1,7 +1,7 @@
-"""The engine's segments as arrays over time: what every number about the load is computed from.
+"""The engine's segments as arrays over time, from which all numbers about the load are computed.
 
 Intervals of all load threads that belong to the same second and stage become one bin. Histograms stay encoded
-until somebody asks for them; each is decoded once.
+until they are used; each is decoded once.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+RAMPS = ("ramp_up", "ramp_down")
+"""Phases in which the load changes."""
 DRAIN = "drain"
 """Name of the stage that the engine appends: from the end of the load to the last answer."""
 
@@ -47,17 +49,17 @@ class TimedHistograms:
         layout, bins, indices, counts, bad = None, [], [], [], 0
         for number, text in self.encoded:
             try:
-                one = histograms.decode(text)
+                histogram = histograms.decode(text)
             except BadHistogramError:
                 bad += 1
                 continue
-            if one.layout != (layout or one.layout):
+            if histogram.layout != (layout or histogram.layout):
                 bad += 1
                 continue
-            layout = one.layout
-            bins.append(np.full(len(one.indices), number, dtype=np.int64))
-            indices.append(one.indices)
-            counts.append(one.counts)
+            layout = histogram.layout
+            bins.append(np.full(len(histogram.indices), number, dtype=np.int64))
+            indices.append(histogram.indices)
+            counts.append(histogram.counts)
         return layout, _joined(bins), _joined(indices), _joined(counts), bad
 
     @property
@@ -72,12 +74,12 @@ class TimedHistograms:
         return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
 
     def below(self, index: int) -> Floats:
-        """Number of values in each bin that lie in a bucket or under it; ndarray of shape (n_bins,)."""
+        """Return the number of values in each bin that lie in a bucket or under it; ndarray of shape (n_bins,)."""
         _, bins, indices, counts, _ = self._decoded
         return np.bincount(bins, weights=counts * (indices <= index), minlength=self.bins).astype(float)
 
     def merged(self, chosen: Mask) -> Histogram | None:
-        """All values of the chosen bins; None where there is none."""
+        """Merge all values of the chosen bins; None without any."""
         layout, bins, indices, counts, _ = self._decoded
         inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
         if layout is None or not inside.any():
@@ -85,7 +87,7 @@ class TimedHistograms:
         return histograms.gather(layout, indices[inside], counts[inside])
 
     def quantile_by_bin(self, probability: float) -> list[float | None]:
-        """Quantile of each bin; None where it holds nothing. [s]"""
+        """Return the quantile of each bin; None if the bin is empty. [s]"""
         layout, bins, indices, counts, _ = self._decoded
         found: list[float | None] = [None] * self.bins
         if layout is None:
@@ -96,24 +98,24 @@ class TimedHistograms:
         for number in range(self.bins):
             first, last = edges[number], edges[number + 1]
             if first < last:
-                one = histograms.gather(layout, indices[first:last], counts[first:last])
-                found[number] = one.quantile(probability)
+                histogram = histograms.gather(layout, indices[first:last], counts[first:last])
+                found[number] = histogram.quantile(probability)
         return found
 
     @classmethod
     def union(cls, bins: int, parts: Iterable[TimedHistograms]) -> TimedHistograms:
-        """All values of several, from what they decoded already."""
+        """Merge several, reusing what they decoded already."""
         whole = cls(bins)
-        decoded = [one._decoded for one in parts]
-        layouts = {one[0] for one in decoded if one[0] is not None}
+        decoded = [part._decoded for part in parts]
+        layouts = {part[0] for part in decoded if part[0] is not None}
         if len(layouts) > 1:
             raise BadHistogramError("histograms of different layouts cannot be added")
         whole.__dict__["_decoded"] = (
             next(iter(layouts), None),
-            _joined([one[1] for one in decoded]),
-            _joined([one[2] for one in decoded]),
-            _joined([one[3] for one in decoded]),
-            sum(one[4] for one in decoded),
+            _joined([part[1] for part in decoded]),
+            _joined([part[2] for part in decoded]),
+            _joined([part[3] for part in decoded]),
+            sum(part[4] for part in decoded),
         )
         return whole
 
@@ -149,14 +151,14 @@ class Column:
 
     @classmethod
     def empty(cls, bins: int) -> Column:
-        """Nothing in any bin."""
+        """Return a column with nothing in any bin."""
         ok, failed, offered, started, response, exchange = (np.zeros(bins) for _ in range(6))
         timed = TimedHistograms(bins), TimedHistograms(bins)
         return cls(bins, ok, failed, offered, started, response, exchange, *timed)
 
     @property
     def ended(self) -> Floats:
-        """Everything that ended, well or not."""
+        """Number that ended, well or not."""
         return self.ok + self.failed
 
     @property
@@ -166,7 +168,7 @@ class Column:
             return np.asarray(self.response_sum_s / self.response.counts, dtype=float)
 
     def add(self, number: int, series: Series) -> None:
-        """Add what one load thread counted in one interval."""
+        """Add the counts of one load thread in one interval."""
         self.ok[number] += series.ok
         self.failed[number] += sum(series.failed.values())
         self.offered[number] += series.offered
@@ -186,7 +188,7 @@ class Column:
 
     @classmethod
     def total(cls, bins: int, parts: Sequence[Column]) -> Column:
-        """The sum of several columns."""
+        """Add up several columns."""
         whole = cls.empty(bins)
         for part in parts:
             for name in ("ok", "failed", "offered", "started", "response_sum_s", "exchange_sum_s"):
@@ -201,7 +203,7 @@ class Column:
 
 
 class Measurement:
-    """What the engine recorded of a run, bin by bin.
+    """Everything that the engine recorded of a run, bin by bin.
 
     Attributes
     ----------
@@ -216,7 +218,7 @@ class Measurement:
     waiting : ndarray of shape (n_bins,)
         Arrivals that wait for a user at the end of each bin. [1]
     arrivals : ndarray of shape (n_bins,)
-        Arrivals of an open load, where they were handled. [1]
+        Arrivals of an open load, in the bin in which they were handled. [1]
     connections : ndarray of shape (n_bins,)
         Connections open at the end of each bin. [1]
     places_ok, places_failed : ndarray of shape (n_bins, n_places)
@@ -233,7 +235,7 @@ class Measurement:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.stages: list[dict[str, Any]] = stages_of(recording)
-        keys = sorted({_key(one) for one in recording.intervals})
+        keys = sorted({_key(interval) for interval in recording.intervals})
         place = {key: number for number, key in enumerate(keys)}
         self.bins = len(keys)
         self.starts = np.full(self.bins, np.inf)
@@ -247,42 +249,42 @@ class Measurement:
         self.longest_gap_s, self.stalled_s = np.full(self.bins, np.nan), np.zeros(self.bins)
         self.surplus, self.unasked = np.zeros(self.bins), np.zeros(self.bins)
         self.lag, self.connect, self.tls, self.connection_wait = (TimedHistograms(self.bins) for _ in range(4))
-        width = max((len(one.places_ok) for one in recording.intervals), default=0)
+        width = max((len(interval.places_ok) for interval in recording.intervals), default=0)
         self.places_ok, self.places_failed = (np.zeros((self.bins, width)) for _ in range(2))
         self._columns: dict[str, dict[int, Column]] = defaultdict(dict)
         self._recorded_until: dict[int, float] = {}
-        for one in recording.intervals:
-            self._add(place[_key(one)], one)
+        for interval in recording.intervals:
+            self._add(place[_key(interval)], interval)
 
-    def _add(self, number: int, one: Interval) -> None:
-        self.starts[number] = min(self.starts[number], one.start_s)
-        self.ends[number] = max(self.ends[number], one.end_s)
-        self.user_s[number] += one.user_s
-        self.cpu_s[number] += one.cpu_s
-        self.think_s[number] += one.think_sum_s
-        self.think_count[number] += one.think_count
-        self.in_flight[number] += one.in_flight
-        self.waiting[number] += one.waiting
-        self.arrivals[number] += sum(one.arrivals)
-        self.connections[number] += one.connections
-        self.surplus[number] += one.surplus
-        self.unasked[number] += one.unasked
-        self.stalled_s[number] = max(self.stalled_s[number], one.stalled_s)
-        if one.gap_s is not None:
-            self.longest_gap_s[number] = np.fmax(self.longest_gap_s[number], one.gap_s)
-        if one.places_ok:
-            self.places_ok[number] += one.places_ok
-            self.places_failed[number] += one.places_failed
+    def _add(self, number: int, interval: Interval) -> None:
+        self.starts[number] = min(self.starts[number], interval.start_s)
+        self.ends[number] = max(self.ends[number], interval.end_s)
+        self.user_s[number] += interval.user_s
+        self.cpu_s[number] += interval.cpu_s
+        self.think_s[number] += interval.think_sum_s
+        self.think_count[number] += interval.think_count
+        self.in_flight[number] += interval.in_flight
+        self.waiting[number] += interval.waiting
+        self.arrivals[number] += sum(interval.arrivals)
+        self.connections[number] += interval.connections
+        self.surplus[number] += interval.surplus
+        self.unasked[number] += interval.unasked
+        self.stalled_s[number] = max(self.stalled_s[number], interval.stalled_s)
+        if interval.gap_s is not None:
+            self.longest_gap_s[number] = np.fmax(self.longest_gap_s[number], interval.gap_s)
+        if interval.places_ok:
+            self.places_ok[number] += interval.places_ok
+            self.places_failed[number] += interval.places_failed
         for timed, text in (
-            (self.lag, one.lag),
-            (self.connect, one.connect),
-            (self.tls, one.tls),
-            (self.connection_wait, one.connection_wait),
+            (self.lag, interval.lag),
+            (self.connect, interval.connect),
+            (self.tls, interval.tls),
+            (self.connection_wait, interval.connection_wait),
         ):
             if text:
                 timed.encoded.append((number, text))
-        self._recorded_until[one.worker] = max(self._recorded_until.get(one.worker, 0.0), one.end_s)
-        for series in one.series:
+        self._recorded_until[interval.worker] = max(self._recorded_until.get(interval.worker, 0.0), interval.end_s)
+        for series in interval.series:
             columns = self._columns[series.of]
             if series.number not in columns:
                 columns[series.number] = Column.empty(self.bins)
@@ -295,7 +297,7 @@ class Measurement:
 
     @property
     def lengths_of_rates(self) -> Floats:
-        """Lengths of the bins; NaN for those without length, of which no rate can be had. [s]"""
+        """Lengths of the bins; NaN for bins without length, which have no rate. [s]"""
         lengths = self.lengths
         return np.where(lengths > 0, lengths, np.nan)
 
@@ -321,17 +323,17 @@ class Measurement:
 
     @property
     def recorded_until(self) -> float:
-        """Until when every thread has recorded; 0 without any record. [s]"""
+        """Instant until which every thread has recorded; 0 without any record. [s]"""
         return min(self._recorded_until.values(), default=0.0)
 
     def inside(self, start_s: float, end_s: float) -> Mask:
-        """Which bins lie wholly between two instants."""
+        """Return which bins lie wholly between two instants."""
         within = (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
-        # A clock that steps leaves bins without length, of which no rate can be had.
+        # A clock that steps leaves bins without length, which have no rate.
         return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
     def columns(self, of: str) -> dict[str, Column]:
-        """All transactions, pages or steps that occurred, by name."""
+        """Return all transactions, pages or steps that occurred, by name."""
         known = list(names(self.recording, of))
         table = self._columns.get(of, {})
         return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}
@@ -347,5 +349,5 @@ class Measurement:
         return Column.total(self.bins, list(self.columns("step").values()))
 
 
-def _key(one: Interval) -> tuple[int, int]:
-    return int((one.start_s + one.end_s) / 2), one.stage
+def _key(interval: Interval) -> tuple[int, int]:
+    return int((interval.start_s + interval.end_s) / 2), interval.stage

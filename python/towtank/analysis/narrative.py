@@ -1,20 +1,23 @@
-"""Sentences computed from a study's numbers: nothing is said that no number stands behind."""
+"""Composes sentences from a study's numbers; every sentence carries the numbers behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from towtank import over_runs
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
-from towtank.analysis.comparison import is_certain, strength
+from towtank.analysis.checks.machine import PACE_SPREAD
+from towtank.analysis.comparison import compared_points, is_certain, strength, suspect_runs
 from towtank.analysis.doubts import percent, seconds
 from towtank.analysis.ideal import share_of
 from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis.objective_stored import is_about_stored
 from towtank.analysis.statistics import ratio_interval
 from towtank.analysis.statistics.estimates import from_document
-from towtank.estimates import duration_in_words, in_words
+from towtank.estimates import duration_in_words, few_digits, in_words
 
 _AT_THE_END = {
     LimitKind.CPU: ", limited by the CPU of {resource}",
@@ -25,12 +28,16 @@ _AT_THE_END = {
     LimitKind.UNDECIDED: "; the levels do not decide whether this is its limit",
 }
 """End of the headline of one configuration, by the kind of its limit."""
+_NAMED = 3
+"""Largest number of configurations that the headline names one by one. [1]"""
+_VAGUE = 10.0
+"""Ratio of the ends of an interval beyond which the headline does not mention an effect. [1]"""
 Summary = dict[str, Any]
 Sentence = dict[str, Any]
 
 
 def observations(summary: Summary) -> list[Sentence]:
-    """All observations, the most important kinds first.
+    """Return all observations, the most important kinds first.
 
     Returns
     -------
@@ -41,7 +48,7 @@ def observations(summary: Summary) -> list[Sentence]:
     for configuration in summary["configurations"]:
         found += _found(configuration)
         found += _scaling(configuration)
-        # Where a search found the limit, that its one level shows none is no news.
+        # If a search found the limit, it is no news that its single level shows none.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
@@ -58,6 +65,16 @@ def _sentence(kind: str, text: str, **numbers: Any) -> Sentence:
     return {"kind": kind, "text": text, "numbers": numbers}
 
 
+def _of_points(kind: str, text: str, points: Iterable[dict[str, Any]], **numbers: Any) -> Sentence:
+    """Make a sentence about points, which names the suspect runs that it leans on."""
+    return _sentence(kind, text + _suspects(suspect_runs(points)), **numbers)
+
+
+def _suspects(runs: Sequence[str]) -> str:
+    """Name suspect runs, as a sentence to be appended; empty without any."""
+    return f" This leans on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}." if runs else ""
+
+
 def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         point
@@ -67,7 +84,8 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _load(point: dict[str, Any]) -> str:
-    amount = f"{point['load']:g} users" if "users" in point else f"{point['load']:g} arrivals per second"
+    unit = "users" if "users" in point else "arrivals per second"
+    amount = f"{point['load']:,.10g} {unit}"
     # The numbers of a run with several loads describe one stage.
     return f"{amount} (stage {point['stage']})" if point.get("stage") else amount
 
@@ -81,7 +99,7 @@ def _capital(text: str) -> str:
 
 
 def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """What a search for the limit found, and what failed beyond it."""
+    """Describe what a search for the limit found, and what failed beyond it."""
     limit = configuration.get("found_limit")
     if not limit:
         return
@@ -98,9 +116,12 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
         how = f"{limit['method']}{confidence}{within}"
         text = f"{_prefix(configuration)}the limit is {text_of(limit)} ({how}); beyond it{why}."
     text = text.replace("beyond it: ", "beyond it ")
-    yield _sentence(
+    names = {str(run["run"]) for run in limit.get("runs") or ()}
+    points = [point for point in _valid(configuration) if names.intersection(point.get("runs") or ())]
+    yield _of_points(
         "found_limit",
         _capital(text),
+        points,
         value=limit["value"],
         low=limit["low"],
         high=limit["high"],
@@ -117,14 +138,14 @@ def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
     first, last = points[0], points[-1]
     times = last["load"] / first["load"]
     grown = last["throughput_per_s"]["value"] / first["throughput_per_s"]["value"]
-    told = ratio_interval(from_document(last["throughput_per_s"]), from_document(first["throughput_per_s"]))
+    growth = ratio_interval(from_document(last["throughput_per_s"]), from_document(first["throughput_per_s"]))
     of_ideal = share_of(ideal, from_document(last["throughput_per_s"]), last["load"])
     text = (
         f"{_prefix(configuration)}throughput grows from {interval(first['throughput_per_s'])} /s at {_load(first)} to "
-        f"{interval(last['throughput_per_s'])} /s at {_load(last)}: {interval(told.document())} times as much for "
-        f"{times:.3g} times the load, {interval(of_ideal.scaled(100).document())} % of ideal scaling."
+        f"{interval(last['throughput_per_s'])} /s at {_load(last)}: {interval(growth.document())} times as much for "
+        f"{few_digits(times)} times the load, {interval(of_ideal.scaled(100).document())} % of ideal scaling."
     )
-    yield _sentence("scaling", _capital(text), growth=grown, load_ratio=times, of_ideal=of_ideal.value)
+    yield _of_points("scaling", _capital(text), (first, last), growth=grown, load_ratio=times, of_ideal=of_ideal.value)
 
 
 def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
@@ -136,19 +157,29 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
             f"the highest throughput seen is {interval(limit['peak_throughput_per_s'])} /s."
         )
     else:
-        text = f"{_prefix(configuration)}the limit: {limit['evidence']}."
+        text = f"{_prefix(configuration)}{_evidence(limit)}."
     numbers = {key: limit[key] for key in ("reached", "resource")}
-    yield _sentence("limit", _capital(text), limit_kind=limit["kind"], **numbers)
+    points = _valid(configuration)
+    yield _of_points("limit", _capital(text), points, limit_kind=limit["kind"], **numbers)
     if knee["value"] is not None:
-        yield _sentence(
+        yield _of_points(
             "knee",
             _capital(
                 f"{_prefix(configuration)}the demands at the lowest load put the knee (D + Z) / D_max at "
-                f"{interval(knee)} users{_leaves(limit)}."
+                f"{interval(knee)} users{_leaves(limit) if len(points) > 1 else ''}."
             ),
+            points[:1],
             knee_users=knee["value"],
             leaves_ideal_at=limit["leaves_ideal_at"],
         )
+
+
+def _evidence(limit: dict[str, Any]) -> str:
+    """Render the evidence of a limit as a clause: `the limit was not found: one load level only`."""
+    evidence = str(limit["evidence"])
+    verbs = {"not found: ": "was ", "not decided: ": "is ", "nearly reached: ": "is "}
+    bare = "is reached: " if limit["reached"] else "is not decided: "
+    return f"the limit {next((verb for start, verb in verbs.items() if evidence.startswith(start)), bare)}{evidence}"
 
 
 def _leaves(limit: dict[str, Any]) -> str:
@@ -156,8 +187,9 @@ def _leaves(limit: dict[str, Any]) -> str:
     if leaves is None:
         return "; the measured curve does not leave the line of ideal scaling"
     if leaves["after"] is None:
-        return f"; the measured curve has left the line of ideal scaling at {leaves['at']:g}"
-    return f"; the measured curve leaves the line of ideal scaling between {leaves['after']:g} and {leaves['at']:g}"
+        return f"; the measured curve has left the line of ideal scaling at {leaves['at']:,.10g}"
+    between = f"{leaves['after']:,.10g} and {leaves['at']:,.10g}"
+    return f"; the measured curve leaves the line of ideal scaling between {between}"
 
 
 def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
@@ -174,21 +206,24 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
         f"{_time(means[1])} at {_load(points[-1])}, {interval(grown)} times as long; p95 is "
         f"{_time(points[-1]['response_time_s']['p95'])} there."
     )
-    yield _sentence("response_time", _capital(text), first_s=first, last_s=last, ratio=last / first)
+    yield _of_points(
+        "response_time", _capital(text), (points[0], points[-1]), first_s=first, last_s=last, ratio=last / first
+    )
 
 
 def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """At which valid load most transactions fail, and that what was answered counts in response times all the same."""
+    """Describe at which valid load most transactions fail, and how failed ones distort response times."""
     points = [point for point in _valid(configuration) if point["errors_share"]]
     if not points:
         return
     worst = max(points, key=lambda point: point["errors_share"])
+    found = over_runs.shares((worst.get("of_runs") or {}).get("errors_share"), worst["errors_share"])
     text = (
-        f"{_prefix(configuration)}at {_load(worst)} {percent(worst['errors_share'])} of the transactions fail, the "
-        f"most of all valid loads. Response times hold them too, unless a connection failed: quick errors make means "
+        f"{_prefix(configuration)}at {_load(worst)} {found} of the transactions fail, the "
+        f"most of all valid loads. Response times include them, unless a connection failed: quick errors make means "
         f"and percentiles look better, time-outs make them look worse."
     )
-    yield _sentence("errors", _capital(text), errors_share=worst["errors_share"])
+    yield _of_points("errors", _capital(text), (worst,), errors_share=worst["errors_share"])
 
 
 def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:
@@ -208,80 +243,102 @@ def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:
         for part, about in tier["parts"].items():
             part_used = about["cpus_used"]["value"]
             if part_used is not None and used > 0:
-                text += f"; {100 * part_used / used:.0f} % of it in the {part}"
+                shares = (top.get("of_runs") or {}).get("parts", {}).get(name, {}).get(part)
+                share = over_runs.words(shares, part_used / used, lambda value: f"{100 * value:.0f} %")
+                text += f"; {share} of it in the {part}"
                 numbers[f"{part}_share"] = part_used / used
-        yield _sentence("cpu", _capital(text + "."), **numbers)
+        yield _of_points("cpu", _capital(text + "."), (top,), **numbers)
 
 
 def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """The highest load at which waiting for a connection of the pool is a good part of response time."""
+    """Describe the highest load at which waiting for a connection of the pool is a good part of response time."""
     for point in reversed(_valid(configuration)):
         waits = point["connections"]["wait_time_s"] or {}
         share = waits.get("share_of_response_time") or 0.0
         if share > CONNECTION_WAIT_SHARE:
-            text = (
-                f"{_prefix(configuration)}at {_load(point)} {percent(waits['share_waited'])} of the requests waited "
-                f"for a connection of the generator's pool, {seconds(waits['mean'])} on average and "
-                f"{seconds(waits['p99'])} at p99: {percent(share)} of response time. The pool is a candidate of "
-                f"what limits, before the system."
+            of_runs = (point.get("of_runs") or {}).get("wait_time_s", {})
+            mean, p99 = (over_runs.words(of_runs.get(name), waits[name], seconds) for name in ("mean", "p99"))
+            waited, of_time = (
+                over_runs.shares(of_runs.get(name), waits[name]) for name in ("share_waited", "share_of_response_time")
             )
-            yield _sentence("connection_wait", _capital(text), **waits)
+            text = (
+                f"{_prefix(configuration)}at {_load(point)} {waited} of the requests waited "
+                f"for a connection of the generator's pool, {mean} on average and {p99} at p99: {of_time} of response "
+                f"time. The pool may limit throughput before the system does."
+            )
+            yield _of_points("connection_wait", _capital(text), (point,), **waits)
             return
 
 
 def _comparisons(summary: Summary) -> Iterator[Sentence]:
-    """For every factor at its lowest and highest load what changed; at the highest the CPU demands too."""
+    """Describe for every factor what changed at its lowest and highest load; at the highest the CPU demands too."""
     groups: dict[tuple[Any, ...], dict[float, list[dict[str, Any]]]] = {}
-    for one in summary["comparisons"]:
-        key = (one["factor"], one["from"], one["to"], tuple(one["others"].items()))
-        groups.setdefault(key, {}).setdefault(one["load"], []).append(one)
-    for (factor, base, other, _), loads in groups.items():
+    for comparison in summary["comparisons"]:
+        key = (comparison["factor"], comparison["from"], comparison["to"], tuple(comparison["others"].items()))
+        groups.setdefault(key, {}).setdefault(comparison["load"], []).append(comparison)
+    for loads in groups.values():
         for load in dict.fromkeys((min(loads), max(loads))):
-            transactions = [one for one in loads[load] if "transaction" in one]
-            if transactions:
-                yield _change(factor, base, other, load, transactions[0])
-            for one in loads[load]:
-                if one["metric"] == "throughput_per_s" or ("tier" in one and load == max(loads)):
-                    yield _change(factor, base, other, load, one)
+            transactions = [comparison for comparison in loads[load] if "transaction" in comparison]
+            shown = transactions[:1] + [
+                comparison
+                for comparison in loads[load]
+                if comparison["metric"] == "throughput_per_s" or ("tier" in comparison and load == max(loads))
+            ]
+            for comparison in shown:
+                points = compared_points(comparison, summary["configurations"])
+                yield _change(comparison, points)
 
 
-def _change(factor: str, base: str, other: str, load: float, one: dict[str, Any]) -> Sentence:
-    ratio, first, second = one["ratio"], one["from_value"], one["to_value"]
-    if one["metric"] == "throughput_per_s":
+def _change(comparison: dict[str, Any], points: list[dict[str, Any]]) -> Sentence:
+    ratio, first, second = comparison["ratio"], comparison["from_value"], comparison["to_value"]
+    if comparison["metric"] == "throughput_per_s":
         what, values = "throughput", f"from {interval(first)} /s to {interval(second)} /s"
-    elif "transaction" in one:
-        what = f"the mean response time of {one['transaction']}"
+    elif "transaction" in comparison:
+        what = f"the mean response time of {comparison['transaction']}"
         values = f"from {_time(first)} to {_time(second)}"
     else:
-        where = f"the {one['part']} in {one['tier']}" if "part" in one else one["tier"]
+        where = f"the {comparison['part']} in {comparison['tier']}" if "part" in comparison else comparison["tier"]
         what = f"the CPU demand of a transaction at {where}"
         values = f"from {_time(first)} to {_time(second)}"
     text = (
-        f"At {_load(one)}, {factor} {other} instead of {base} changes {what} {values}: "
-        f"{interval(ratio)} times as much{_certainty(one)}."
+        f"At {_load(comparison)}, {comparison['factor']} {comparison['to']} instead of {comparison['from']} changes "
+        f"{what} {values}: "
+        f"{interval(ratio)} times as much{_certainty(comparison)}{_pace(comparison)}."
     )
-    return _sentence(
+    return _of_points(
         "comparison",
         text,
-        factor=factor,
-        load=load,
-        metric=one["metric"],
+        points,
+        factor=comparison["factor"],
+        load=comparison["load"],
+        metric=comparison["metric"],
         ratio=ratio["value"],
         low=ratio["low"],
         high=ratio["high"],
     )
 
 
-def _certainty(one: dict[str, Any]) -> str:
-    """How sure a change is, as the end of its sentence."""
-    if one["differs"] is not None:
-        return "" if one["differs"] else "; the interval holds 1, so this may be chance"
-    if one["ratio"]["low"] is None:
+def _certainty(comparison: dict[str, Any]) -> str:
+    """Describe how certain a change is, as the end of its sentence."""
+    if comparison["differs"] is not None:
+        return "" if comparison["differs"] else "; the interval holds 1, so this may be chance"
+    if comparison["ratio"]["low"] is None:
         return "; no interval"
-    share = percent(one["assumed"]["run_to_run"])
-    if one["assumed"]["differs"]:
-        return f" within these runs; with {share} assumed from run to run this is more than chance"
-    return f" within these runs; with {share} assumed from run to run this may be chance: repeat the runs"
+    share = percent(comparison["assumed"]["run_to_run"])
+    if comparison["assumed"]["differs"]:
+        return f" within these runs; if the system's speed differs by {share} from run to run, this is more than chance"
+    return (
+        f" within these runs; if the system's speed differs by {share} from run to run, this may be chance: "
+        "repeat the runs"
+    )
+
+
+def _pace(comparison: dict[str, Any]) -> str:
+    """Describe how much slower or faster the machine itself was, as the end of a sentence; empty if hardly."""
+    ratio = comparison.get("pace_ratio")
+    if not ratio or 1 / (1 + PACE_SPREAD) <= ratio <= 1 + PACE_SPREAD:
+        return ""
+    return f". The machine took {ratio:.2g} times the CPU time for a fixed piece of work there: its speed differed, too"
 
 
 def _names_load(objective: Summary) -> bool:
@@ -289,42 +346,49 @@ def _names_load(objective: Summary) -> bool:
 
 
 def _objectives(summary: Summary) -> Iterator[Sentence]:
-    for one in summary["objectives"]:
-        where = f" with {one['label']}" if one["configuration"] else ""
-        if one["met"] is None:
-            text = f"The objective “{one['text']}”{where} is not judged: {_not_judged(one)}."
-        elif one["met"]:
-            at = "" if _names_load(one) else f" up to {one['up_to']}" if "up_to" in one else " at every load"
-            text = f"The objective “{one['text']}” is met{at}{where}; the worst value is {_seen(one)}."
+    for objective in summary["objectives"]:
+        where = f" with {objective['label']}" if objective["configuration"] else ""
+        if objective["met"] is None:
+            text = f"The objective “{objective['text']}”{where} is not judged: {_not_judged(objective)}."
+        elif objective["met"]:
+            at = (
+                ""
+                if _names_load(objective)
+                else f" up to {objective['up_to']}"
+                if "up_to" in objective
+                else " at every load"
+            )
+            text = f"The objective “{objective['text']}” is met{at}{where}; the worst value is {_seen(objective)}."
         else:
-            upto = one["holds_up_to"]
-            holds = "at no load" if upto is None else f"up to {upto:g}"
-            text = f"The objective “{one['text']}” is missed{where}: {_seen(one)}"
-            text += "." if _names_load(one) else f"; it holds {holds}."
-        if one.get("certain") is False:
+            upto = objective["holds_up_to"]
+            holds = "at no load" if upto is None else f"up to {upto:,.10g}"
+            text = f"The objective “{objective['text']}” is missed{where}: {_seen(objective)}"
+            text += "." if _names_load(objective) else f"; it holds {holds}."
+        text += _suspects(objective.get("suspect_runs") or ())
+        if objective.get("certain") is False:
             text += " The interval holds the limit, so that another run may decide otherwise."
-        windows = one.get("windows")
+        windows = objective.get("windows")
         if windows and windows["worst"]:
             worst = windows["worst"]
             text += f" {windows['met']} of {windows['count']} windows met it; the worst was {worst['start_s']:g} to "
             text += f"{worst['end_s']:g} s of {worst['run']}."
-        yield _sentence("objective", text, seen=one["seen"], limit=one["limit"])
+        yield _sentence("objective", text, seen=objective["seen"], limit=objective["limit"])
 
 
 def _not_judged(objective: dict[str, Any]) -> str:
-    """Reason why an objective is not judged, and its worst value at the valid levels."""
-    gaps = "; ".join(f"at {gap['load']:g}, {gap['why']}" for gap in objective["not_judged"])
+    """Return the reason why an objective is not judged, and its worst value at the valid levels."""
+    gaps = "; ".join(f"at {gap['load']:,.10g}, {gap['why']}" for gap in objective["not_judged"])
     if objective["seen"] is None:
         return gaps or "no measured value decides it"
     return f"{gaps}. At the other levels it is met; the worst value there is {_seen(objective)}"
 
 
 def _seen(objective: dict[str, Any]) -> str:
-    """The number seen, in the unit of what the objective is about."""
+    """Render the number seen, in the unit of the objective's metric."""
     value, metric = objective["seen"], str(objective["metric"])
     if metric.startswith("throughput"):
-        return f"{value:.3g} /s"
-    if metric.startswith("stored."):
+        return f"{few_digits(value)} /s"
+    if is_about_stored(objective):
         return f"{value:,.0f}"
     return percent(value) if metric.startswith("err") else seconds(value)
 
@@ -332,25 +396,24 @@ def _seen(objective: dict[str, Any]) -> str:
 def _quality(summary: Summary) -> Iterator[Sentence]:
     verdict = summary["verdict"]
     total = verdict["valid_runs"] + verdict["suspect_runs"] + verdict["invalid_runs"]
-    text = (
-        f"Of {total} runs {verdict['valid_runs']} are valid, {verdict['suspect_runs']} suspect and "
-        f"{verdict['invalid_runs']} invalid"
-    )
+    runs = "run" if total == 1 else "runs"
+    counts = f"{verdict['valid_runs']} valid, {verdict['suspect_runs']} suspect and {verdict['invalid_runs']} invalid"
+    text = f"{total} {runs}: {counts}"
     if verdict["missing_runs"]:
         text += f"; {verdict['missing_runs']} of the design are missing"
     yield _sentence("quality", text + ".", **{key: verdict[key] for key in verdict if key.endswith("_runs")})
 
 
 def interval(document: dict[str, Any]) -> str:
-    """A value with its interval, as `12.3 (11.9 to 12.7)`."""
+    """Render a value with its interval, as `12.3 (11.9 to 12.7)`."""
     value, low, high = (document[key] for key in ("value", "low", "high"))
     if low is None or high is None:
-        return f"{value:.3g}"
+        return few_digits(value)
     return in_words(value, low, high)
 
 
 def _time(document: dict[str, Any]) -> str:
-    """A time with its interval, as `12.3 (11.9 to 12.7) ms`."""
+    """Render a time with its interval, as `12.3 (11.9 to 12.7) ms`."""
     value, low, high = (document[key] for key in ("value", "low", "high"))
     if low is None or high is None:
         return seconds(value)
@@ -358,28 +421,86 @@ def _time(document: dict[str, Any]) -> str:
 
 
 def headline(summary: Summary) -> str:
-    """The study in one sentence with numbers."""
-    usable = [one for one in summary["configurations"] if _valid(one)]
+    """Render the answer in a few sentences with numbers: each configuration, or the best and the worst of many."""
+    configurations = summary["configurations"]
+    usable = [configuration for configuration in configurations if _valid(configuration)]
     if not usable:
-        return "No run of this study can carry an answer; see the verdicts of the runs."
-    first = usable[0]
-    text = _capacity(first) if not first.get("found_limit") else _carried(first)
+        why = _because(summary, configurations)
+        return f"No run of this study can carry an answer{why or '; see the verdicts of the runs'}."
+    sentences = [_answer(configuration) for configuration in (usable if len(usable) <= _NAMED else _extremes(usable))]
+    if len(usable) > _NAMED:
+        verb = "carry most and least" if _differ(*_extremes(usable)) else "are at both ends, not clearly apart"
+        sentences[0] = f"Of {len(usable)} configurations these {verb}. {sentences[0]}"
+    unanswered = [
+        configuration for configuration in configurations if not _valid(configuration) and configuration["key"]
+    ]
+    if unanswered:
+        alone = len(unanswered) == 1
+        named, whose = (unanswered[0]["label"], "it") if alone else (f"{len(unanswered)} configurations", "them")
+        why = _because(summary, unanswered)
+        sentences.append(f"Not answered with {named}: no run of {whose} counts{why}")
+    missing = int(summary["verdict"].get("missing_runs") or 0)
+    if missing:
+        sentences.append(f"{missing} of the design's runs {'is' if missing == 1 else 'are'} missing")
     change = _strongest(summary)
     if change is not None:
-        text += (
-            f"; {change['factor']} {change['to']} instead of {change['from']} multiplies the mean response "
-            f"time of {change['transaction']} by {interval(change['ratio'])} at {_load(change)}"
-        )
-        if change["differs"] is None:
-            text += " (within single runs)"
+        sentences.append(_effect(change) + (", from a suspect run" if _leans(change, configurations) else ""))
     if summary["verdict"]["level"] == "invalid":
-        text += " (the measurement is not valid)"
-    return text + "."
+        sentences[-1] += " (the measurement is not valid)"
+    return ". ".join(sentences) + "."
+
+
+def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
+    """Give the first reason why runs of configurations are invalid, and what to do; empty if none is known."""
+    points = [point for configuration in configurations for point in configuration["points"]]
+    names = {str(run) for point in points for run in point.get("runs") or ()}
+    for reason in summary["verdict"].get("reasons") or ():
+        if reason["level"] == "invalid" and names.intersection(reason.get("runs") or ()):
+            hint = f". Do: {reason['hint'].rstrip('.')}" if reason.get("hint") else ""
+            return f", because {reason['message'].rstrip('.')}{hint}"
+    return ""
+
+
+def _extremes(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the configurations with the most and the least throughput at their best level."""
+    ordered = sorted(
+        configurations, key=lambda configuration: float(_peak(configuration)["throughput_per_s"]["value"]), reverse=True
+    )
+    return [ordered[0], ordered[-1]]
+
+
+def _differ(most: dict[str, Any], least: dict[str, Any]) -> bool:
+    """Return True if the intervals of the throughputs of two configurations do not overlap."""
+    low, high = (_peak(most)["throughput_per_s"]["low"], _peak(least)["throughput_per_s"]["high"])
+    return low is not None and high is not None and bool(low > high)
+
+
+def _peak(configuration: dict[str, Any]) -> dict[str, Any]:
+    return max(_valid(configuration), key=lambda point: float(point["throughput_per_s"]["value"]))
+
+
+def _answer(configuration: dict[str, Any]) -> str:
+    return _carried(configuration) if configuration.get("found_limit") else _capacity(configuration)
+
+
+def _effect(change: dict[str, Any]) -> str:
+    text = (
+        f"{_capital(change['factor'])} {change['to']} instead of {change['from']} multiplies the mean response time of "
+        f"{change['transaction']} by {interval(change['ratio'])} at {_load(change)}"
+    )
+    return f"{text} (within single runs)" if change["differs"] is None else text
+
+
+def _leans(change: dict[str, Any], configurations: list[dict[str, Any]]) -> bool:
+    """Return True if either side of a comparison has a suspect run."""
+    return bool(suspect_runs(compared_points(change, configurations)))
 
 
 def _carried(configuration: dict[str, Any]) -> str:
-    """What a search found, and what was seen at the highest level that passed."""
-    limit, point = configuration["found_limit"], _valid(configuration)[-1]
+    """Describe what a search found, and the highest level that passed."""
+    limit, points = configuration["found_limit"], _valid(configuration)
+    passed = [point for point in points if limit["value"] is not None and point["load"] <= limit["value"]]
+    point = (passed or points)[-1]
     seen = f"{interval(point['throughput_per_s'])} transactions/s{_with_mean(point)} at {_load(point)}"
     if limit["value"] is None:
         return _capital(f"{_prefix(configuration)}no load that was tried passed; {seen}")
@@ -389,10 +510,9 @@ def _carried(configuration: dict[str, Any]) -> str:
 
 
 def _capacity(configuration: dict[str, Any]) -> str:
-    points, limit = _valid(configuration), configuration["limit"]
-    peak = max(points, key=lambda point: point["throughput_per_s"]["value"])
+    peak, limit = _peak(configuration), configuration["limit"]
     head = _capital(
-        f"{_prefix(configuration)}the system carries {interval(peak['throughput_per_s'])} transactions/s at "
+        f"{_prefix(configuration)}throughput reaches {interval(peak['throughput_per_s'])} transactions/s at "
         f"{_load(peak)}{_with_mean(peak)}"
     )
     return f"{head}{_AT_THE_END[limit['kind']].format(resource=limit['resource'])}"
@@ -400,16 +520,28 @@ def _capacity(configuration: dict[str, Any]) -> str:
 
 def _with_mean(point: dict[str, Any]) -> str:
     """Describe the mean response time; it is unknown if no histogram can be read."""
-    mean = point["response_time_s"]["mean"]["value"]
-    return " (response times unknown)" if mean is None else f" with a mean response time of {seconds(mean)}"
+    mean = point["response_time_s"]["mean"]
+    doubt = ", from a suspect run" if "suspect" in point["verdicts"] else ""
+    if mean["value"] is None:
+        return f" (response times unknown){doubt}"
+    return f" with a mean response time of {_time(mean)}{doubt}"
+
+
+def _says_little(ratio: dict[str, Any]) -> bool:
+    """Return True if an interval spans more than ten times its lower end."""
+    return ratio["low"] is not None and ratio["high"] > _VAGUE * ratio["low"]
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:
-    """The comparison of a transaction that differs most, and beyond chance, at the lowest load that shows one.
+    """Return the comparison of a transaction that differs most, and beyond chance, at the lowest load that shows one.
 
-    At a high load one configuration may be saturated and the other not; every transaction then differs, and none
-    tells what the factor itself costs.
+    At a high load one configuration may be saturated and the other not; every transaction then differs, and none shows
+    the cost of the factor itself.
     """
-    found = [one for one in summary["comparisons"] if "transaction" in one and is_certain(one)]
-    lowest = min((one["load"] for one in found), default=None)
-    return max((one for one in found if one["load"] == lowest), key=strength, default=None)
+    found = [
+        comparison
+        for comparison in summary["comparisons"]
+        if "transaction" in comparison and is_certain(comparison) and not _says_little(comparison["ratio"])
+    ]
+    lowest = min((comparison["load"] for comparison in found), default=None)
+    return max((comparison for comparison in found if comparison["load"] == lowest), key=strength, default=None)

@@ -1,7 +1,6 @@
-"""Objectives about a phase, or about every window of a phase, judged on one run.
+"""Judges objectives about a phase, or about every window of a phase, on one run.
 
-They need the seconds of the run, so they are worked out with its summary; `objectives` brings the runs of a study
-together.
+They need the seconds of the run, so they are computed with its summary; `objectives` combines the runs of a study.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ _QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
 def is_scoped(objective: dict[str, Any]) -> bool:
-    """Whether an objective is about a phase or about windows."""
+    """Return True if an objective is about a phase or about windows."""
     return objective.get("phase") is not None or objective.get("every_s") is not None
 
 
 def judge(
     objectives: Iterable[dict[str, Any]], measurement: Measurement, steady: Mask, phases: dict[str, Mask]
 ) -> list[dict[str, Any]]:
-    """Values of all scoped objectives in one run.
+    """Compute the values of all scoped objectives in one run.
 
     Parameters
     ----------
@@ -41,36 +40,36 @@ def judge(
     Returns
     -------
     list of dict
-        Of each objective with a scope: `text`, `value` over the whole scope (None where nothing tells), and
+        For each objective with a scope: `text`, `value` over the whole scope (None if nothing was recorded), and
         `windows`, None without any.
     """
     found = []
-    for one in objectives:
-        if not is_scoped(one):
+    for objective in objectives:
+        if not is_scoped(objective):
             continue
-        phase = one.get("phase") or "steady"
+        phase = objective.get("phase") or "steady"
         mask = steady if phase == "steady" else phases.get(phase, np.zeros(measurement.bins, dtype=bool))
-        column = column_of(measurement, one.get("transaction"))
-        every = one.get("every_s")
+        column = column_of(measurement, objective.get("transaction"))
+        every = objective.get("every_s")
         found.append(
             {
-                "text": one.get("text", ""),
-                "value": value(str(one.get("metric")), column, measurement, mask),
-                "windows": None if every is None else _windows(one, column, measurement, mask),
+                "text": objective.get("text", ""),
+                "value": value(str(objective.get("metric")), column, measurement, mask),
+                "windows": None if every is None else _windows(objective, column, measurement, mask),
             }
         )
     return found
 
 
 def column_of(measurement: Measurement, transaction: str | None) -> Column:
-    """The transaction that an objective is about; all of them where it names none."""
+    """Return the transaction that an objective is about; all of them if it names none."""
     if transaction is None:
         return measurement.transactions
     return measurement.columns("transaction").get(transaction) or Column.empty(measurement.bins)
 
 
 def value(metric: str, column: Column, measurement: Measurement, mask: Mask) -> float | None:
-    """A metric over some bins; None where nothing tells: no bin, or no response for a metric of responses."""
+    """Return a metric over some bins; None if no bin, or no response for a metric of responses, exists."""
     if not mask.any():
         return None
     if metric == "throughput":
@@ -92,7 +91,7 @@ def _time(metric: str, column: Column, mask: Mask) -> float | None:
 
 
 def _windows(objective: dict[str, Any], column: Column, measurement: Measurement, mask: Mask) -> dict[str, Any] | None:
-    """How many windows met an objective, and the worst of them."""
+    """Count the windows that met an objective, and find the worst of them."""
     compare = COMPARISONS.get(str(objective.get("comparison")))
     limit = objective.get("value")
     if compare is None or not isinstance(limit, int | float):
@@ -114,9 +113,9 @@ def _windows(objective: dict[str, Any], column: Column, measurement: Measurement
 
 
 def windows_of(measurement: Measurement, mask: Mask, every_s: float) -> Iterator[Mask]:
-    """Windows one after the other, each of the fewest recorded seconds that are this long together.
+    """Yield windows one after the other, each of the fewest recorded seconds that reach the length together.
 
-    A window never goes on over a gap, as between two levels; what is left at the end is no window.
+    A window never spans a gap, as between two levels; the rest at the end is no window.
     """
     window = np.zeros(measurement.bins, dtype=bool)
     length, end = 0.0, None

@@ -1,4 +1,4 @@
-"""The objectives of a study, checked level by level."""
+"""Checks the objectives of a study, level by level."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.analysis.comparison import suspect_runs
 from towtank.analysis.doubts import Kind
 from towtank.analysis.limits.of_runs import text_of
 from towtank.analysis.objective_scopes import COMPARISONS, Compare, is_scoped
+from towtank.analysis.objective_stored import is_about_stored, is_certain, left_open, worst_count
 from towtank.analysis.statistics.estimates import NOTHING, Estimate, estimate_of
-from towtank.analysis.stored import count_of
 
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 _EXTREMES = ("min", "max")
-STORED = "stored."
-"""Prefix of metrics of documents that the system confirmed as stored."""
 Json = dict[str, Any]
 
 
@@ -63,13 +62,14 @@ def check(
     list of dict
         One for each objective and configuration: `met` at all levels (None if no valid run decides it), `seen` at
         the worst valid level and `at` its place, the highest load up to which the objective holds without a break,
-        and `not_judged`, the loads without a valid run; `certain`, whether the intervals at the levels leave no doubt
-        about `met` (None where one that decides has none); also `windows` if the objective applies to every window.
+        `not_judged`, the loads without a valid run, and `suspect_runs`, the suspect ones of those that judge it;
+        `certain`, whether the intervals at the levels leave no doubt about `met` (None if a deciding level has no
+        interval); also `windows` if the objective applies to every window.
 
     Notes
     -----
-    An invalid run decides nothing. An objective is missed if any valid level misses it, and met if no level misses it
-    and every load that it names has a valid run.
+    An invalid run decides nothing but that stored data are lost. An objective is missed if any valid level misses it,
+    and met if no level misses it and every load that it names has a valid run.
     """
     by_name = {str(run["run"]): run for run in runs}
     return [
@@ -85,6 +85,8 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
     limit = objective.get("value")
     asked = _asked(objective, configuration)
     points = [point for point in asked if decides(objective, point, runs)]
+    left = [entry for point in points if (entry := _left_open(objective, point, runs, compare)) is not None]
+    points = [point for point in points if float(point["load"]) not in {entry["load"] for entry in left}]
     seen = [(point, value) for point in points if (value := _seen(objective, point, runs, upward)) is not None]
     head = {
         "text": objective.get("text", ""),
@@ -97,7 +99,8 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
         "not_judged": _not_judged(objective, configuration, asked, runs, missing),
     }
     judged = [point for point, _ in seen]
-    head["not_judged"] += [_unmeasured(objective, point) for point in points if point not in judged]
+    head["suspect_runs"] = suspect_runs(judged)
+    head["not_judged"] += left + [_unmeasured(objective, point) for point in points if point not in judged]
     head["not_judged"].sort(key=lambda entry: float(entry["load"]))
     if objective.get("every_s") is not None:
         head["windows"] = _windows(objective, points, runs, upward)
@@ -115,18 +118,24 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
     return {
         **head,
         "met": met,
-        "certain": None if met is None else _certain(objective, judged, compare, limit, met=met),
+        "certain": None if met is None else _certain(objective, judged, runs, compare, limit, met=met),
         "seen": worst[1],
         "at": {**at, **configuration["key"]},
         "holds_up_to": holds,
     }
 
 
-def _certain(objective: Json, points: list[Json], compare: Compare, limit: float, *, met: bool) -> bool | None:
-    """Whether the intervals of an objective leave no doubt about its verdict: of a miss one level, else all of them."""
+def _certain(
+    objective: Json, points: list[Json], runs: dict[str, Json], compare: Compare, limit: float, *, met: bool
+) -> bool | None:
+    """Return True if the intervals of an objective leave no doubt about its verdict: for a miss at one level, otherwise
+    at all.
+    """
+    if is_about_stored(objective):
+        return is_certain(objective, [run for point in points for run in _summaries(point, runs)], compare, met=met)
     sides: list[bool | None] = []
     for point in points:
-        found = _estimate_at(point, objective)
+        found = estimate_at(point, objective)
         if found.low is None or found.high is None or is_scoped(objective):
             sides.append(None)
         else:
@@ -135,6 +144,12 @@ def _certain(objective: Json, points: list[Json], compare: Compare, limit: float
     if met:
         return False if False in sides else None if None in sides else True
     return True if True in sides else None if None in sides else False
+
+
+def _left_open(objective: Json, point: Json, runs: dict[str, Json], compare: Compare) -> Json | None:
+    if not is_about_stored(objective) or not isinstance(objective.get("value"), int | float):
+        return None
+    return left_open(objective, float(point["load"]), _summaries(point, runs), compare)
 
 
 def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> float | None:
@@ -149,20 +164,21 @@ def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> fl
 
 
 def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
-    """Whether a level has a run that decides an objective: a valid run, or one that is invalid for harmless reasons.
+    """Return True if a level has a run that decides an objective: a valid run, or one that is invalid for harmless
+    reasons.
 
     Every run decides objectives about stored data, since data that are lost stay lost however the run was disturbed.
     """
     if any(verdict != "invalid" for verdict in point.get("verdicts") or ("unknown",)):
         return True
     found = [runs[name] for name in map(str, point.get("runs", ())) if name in runs]
-    if str(objective.get("metric", "")).startswith(STORED):
+    if is_about_stored(objective):
         return bool(found)
     return bool(found) and all(_invalid_kinds(run) <= _harmless(objective) for run in found)
 
 
 def _harmless(objective: Json) -> set[Kind]:
-    """Reasons that make a run invalid without an effect on an objective.
+    """Return the doubts that make a run invalid without an effect on an objective.
 
     Too many errors distort response times, but not the share of errors. A system that changes distorts the mean over
     the steady state, but not the values of single windows and phases.
@@ -178,7 +194,7 @@ def _invalid_kinds(run: Json) -> set[str]:
 def _not_judged(
     objective: Json, configuration: Json, asked: list[Json], runs: dict[str, Json], missing: Sequence[MissingRun]
 ) -> list[Json]:
-    """Loads of an objective at which no run decides it, with their runs and the reasons."""
+    """Return the loads of an objective at which no run decides it, with their runs and the reasons."""
     found = [_undecided(point, runs) for point in asked if not decides(objective, point, runs)]
     known = {float(point["load"]) for point in configuration["points"]}
     load = objective.get("users") if objective.get("users") is not None else objective.get("rate")
@@ -194,7 +210,7 @@ def _not_judged(
 
 
 def _no_run(objective: Json, known: set[float]) -> str:
-    """Reason why an objective is not judged at its load, with the loads of the runs."""
+    """Return the reason why an objective is not judged at its load, with the loads of the runs."""
     unit = " users" if objective.get("users") is not None else " /s"
     why = f"no run has this load, the runs have {' and '.join(f'{load:g}' for load in sorted(known)) or 'none'}{unit}"
     share = objective.get("of_limit")
@@ -202,14 +218,16 @@ def _no_run(objective: Json, known: set[float]) -> str:
 
 
 def _undecided(point: Json, runs: dict[str, Json]) -> Json:
-    """Entry for a load whose runs are all invalid, with the first reason of each run."""
+    """Return the entry for a load whose runs are all invalid, with the first reason of each run."""
     names = [str(name) for name in point.get("runs", ())]
     why = [f"{name} is invalid{_first_reason(runs.get(name))}" for name in names]
     return {"load": float(point["load"]), "runs": names, "kind": "invalid", "why": "; ".join(why) or "no valid run"}
 
 
 def _unmeasured(objective: Json, point: Json) -> Json:
-    """Entry for a load whose valid runs lack the value of an objective, since its transaction never completed."""
+    """Return the entry for a load whose valid runs lack the value of an objective, since its transaction never
+    completed.
+    """
     transaction = objective.get("transaction")
     why = f"{transaction} was not measured" if transaction else "no measured value decides it"
     names = [str(name) for name in point.get("runs", ())]
@@ -222,12 +240,12 @@ def _first_reason(run: Json | None) -> str:
 
 
 def _is_about(objective: Json, found: Json) -> bool:
-    """Whether the limit that was found is where this objective begins to be missed."""
+    """Return True if the limit that was found is the load beyond which this objective is missed."""
     return (found.get("binding") or {}).get("text") == objective.get("text")
 
 
 def _asked(objective: Json, configuration: Json) -> list[Json]:
-    """The points that an objective is about: those at its load, all where it names none."""
+    """Return the points that an objective is about: those at its load, or all if it names none."""
     users, rate = objective.get("users"), objective.get("rate")
     points = [point for point in configuration["points"] if users is None or point.get("users") == users]
     return [point for point in points if rate is None or math.isclose(point.get("rate") or 0.0, rate, rel_tol=1e-6)]
@@ -238,43 +256,47 @@ def _second(pair: tuple[Json, float]) -> float:
 
 
 def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> float | None:
-    """The number that an objective is about, at one point: over a phase the mean of the runs, over windows the
-    worst of all."""
-    if str(objective.get("metric")).startswith(STORED):
-        found = [count_of(runs.get(name, {}).get("stored"), _count(objective)) for name in _runs_of(point)]
-        return max((one for one in found if one is not None), default=None)
+    """Return the number that an objective is about, at one point: over a phase the mean of the runs, over windows the
+    worst of all.
+    """
+    if is_about_stored(objective):
+        return worst_count(objective, _summaries(point, runs), upward=upward)
     if not is_scoped(objective):
         return metric_of(point, objective)
-    told = list(_told(objective, point, runs))
+    by_run = list(_judged(objective, point, runs))
     if objective.get("every_s") is None:
-        values = [one["value"] for _, one in told if one.get("value") is not None]
+        values = [judged["value"] for _, judged in by_run if judged.get("value") is not None]
         return sum(values) / len(values) if values else None
-    worst = [one["windows"]["worst"]["value"] for _, one in told if (one.get("windows") or {}).get("worst")]
+    worst = [judged["windows"]["worst"]["value"] for _, judged in by_run if (judged.get("windows") or {}).get("worst")]
     return (min if upward else max)(worst, default=None)
 
 
-def _told(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Values of a scoped objective in the runs of a point that count."""
+def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
+    """Yield the values of a scoped objective in the runs of a point that count."""
     for name in _runs_of(point):
-        for one in runs.get(name, {}).get("objectives") or ():
-            if one.get("text") == objective.get("text"):
-                yield name, one
+        for judged in runs.get(name, {}).get("objectives") or ():
+            if judged.get("text") == objective.get("text"):
+                yield name, judged
 
 
 def _runs_of(point: Json) -> list[str]:
-    """Names of the runs of a point that are not invalid; all runs if every run is, for objectives about errors."""
+    """Return the names of a point's runs that are not invalid; all if every run is, for objectives about errors."""
     names = [str(name) for name in point.get("runs", ())]
     return [name for name, level in zip(names, point.get("verdicts", ()), strict=False) if level != "invalid"] or names
 
 
-def _count(objective: Json) -> str:
-    return str(objective["metric"]).removeprefix(STORED)
+def _summaries(point: Json, runs: dict[str, Json]) -> list[Json]:
+    """Return the summaries of all runs of a point, invalid ones, too."""
+    return [runs[name] for name in map(str, point.get("runs", ())) if name in runs]
 
 
 def _windows(objective: Json, points: list[Json], runs: dict[str, Json], upward: bool) -> Json:
-    """Windows of all runs at these points: how many met the objective, and the worst."""
+    """Combine the windows of all runs at these points: the number that met the objective, and the worst."""
     found = [
-        (name, one["windows"]) for point in points for name, one in _told(objective, point, runs) if one.get("windows")
+        (name, judged["windows"])
+        for point in points
+        for name, judged in _judged(objective, point, runs)
+        if judged.get("windows")
     ]
     count, met = (sum(windows[key] for _, windows in found) for key in ("count", "met"))
     worst = [{"run": name, **windows["worst"]} for name, windows in found if windows["worst"]]
@@ -288,12 +310,12 @@ def _windows(objective: Json, points: list[Json], runs: dict[str, Json], upward:
     }
 
 
-def _value(one: Json) -> float:
-    return float(one["value"])
+def _value(window: Json) -> float:
+    return float(window["value"])
 
 
 def metric_of(point: Json, objective: Json) -> float | None:
-    """The number that an objective is about, at one point; None where it was not measured."""
+    """Return the number that an objective is about, at one point; None if it was not measured."""
     metric, transaction = _metric(objective), objective.get("transaction")
     if metric in ("errors", "errors_share", "error_rate", "error_share"):
         about = point["transactions"].get(transaction, {}) if transaction else point
@@ -303,15 +325,15 @@ def metric_of(point: Json, objective: Json) -> float | None:
         where = point["transactions"].get(transaction, {}) if transaction else point["response_time_s"]
         extreme = where.get(f"{metric}_s" if transaction else metric)
         return None if extreme is None else float(extreme)
-    return _estimate_at(point, objective).value
+    return estimate_at(point, objective).value
 
 
 def _metric(objective: Json) -> str:
     return str(objective.get("metric", "")).removesuffix("_s").removeprefix("response_time.")
 
 
-def _estimate_at(point: Json, objective: Json) -> Estimate:
-    """The estimate that an objective is about, at one point; nothing of extremes and shares."""
+def estimate_at(point: Json, objective: Json) -> Estimate:
+    """Return the estimate that an objective is about, at one point; nothing for extremes and shares."""
     metric, transaction = _metric(objective), objective.get("transaction")
     if metric in ("throughput", "throughput_per"):
         path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)

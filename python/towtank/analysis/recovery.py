@@ -1,15 +1,15 @@
-"""Events that a study made happen: when, what was lost to them, and how long the system took to be as before.
+"""Describes the events of a study: when they happened, what was lost, and the time until the system had recovered.
 
-As before means: the seconds of the steady stage that went by before its first event set a band, and a system is back in
-the first second after which it never leaves the band again, if at least `HOLD_S` seconds are left. The band is
-throughput of at least what one more such second falls short of once in a thousand by chance, and of more than nothing
-where none of them was without any, a mean response time of at most what one exceeds once in a thousand, and a share of
-failures of at most the highest of them or the limit of the study, whichever is more. Response time belongs to it: after
-an outage throughput is full at once, long before the queue that has grown is worked off. Throughput above the band is
-no harm: users who waited come back at once.
+The seconds of the steady stage before its first event set a band. A system has recovered in the first second after
+which it never leaves the band again, if at least `HOLD_S` seconds are left. The band bounds three values of a second:
+throughput from below, by the value that a further second undercuts by chance once in a thousand, and above zero if none
+of the seconds before had zero; mean response time from above, by the value that a further second exceeds by chance once
+in a thousand; the share of failures from above, by the highest of the seconds before or the limit of the study,
+whichever is more. Response time is part of the band because throughput is full at once after an outage, long before
+the queue is worked off. Throughput above the band is harmless: users who waited come back at once.
 
-Of hundreds of seconds some leave such a band by chance. So a second is out if it is one of `HOLD_S` in a row, or so far
-out that chance explains none of the whole run.
+Of hundreds of seconds some leave such a band by chance. So a second counts as out if it is one of `HOLD_S` in a row, or
+so far out that chance does not explain it in the whole run.
 """
 
 from __future__ import annotations
@@ -19,38 +19,39 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
 
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement
 from towtank.analysis.windows.window import Window
+from towtank.distributions import t_quantile
 
 HOLD_S = 3
-"""Seconds out of the band in a row that count as being out, and seconds within it that are left at least. [s]"""
+"""Seconds in a row out of the band that count as out, and fewest seconds within it that recovery needs. [s]"""
 BY_CHANCE = 0.001
-"""Share of undisturbed seconds that leave the band on one side by chance, and of undisturbed runs that have one far out
-of it."""
-# Fewer seconds than this do not tell how far one strays from the others.
+"""Share of undisturbed seconds that leave the band on one side by chance, and of undisturbed runs that have a second
+far out of it.
+"""
+# Fewer seconds than this do not show how far a second strays from the others.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
-# Seconds are as long as clocks tell them: where all before were equal, one that is equal must not count as less.
+# Lengths of seconds have rounding errors: if all seconds before were equal, an equal one must not count as less.
 _ROUNDING = 1e-9
 _NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True)
-class Happened:
-    """One event as it really came.
+class StudyEvent:
+    """One event as it happened.
 
     Attributes
     ----------
     name, do, on : str
-        Which, what, to what.
+        Name of the event, its action, and the service or host it acts on.
     begin_s : float or None
-        In run time; None where it did not happen. [s]
+        In run time; None if it did not happen. [s]
     end_s : float or None
-        When it was over: started again, mended, released; None where it was not. [s]
+        When it was over: started again, mended, released; None if it was not. [s]
     failed : str or None
-        Why it did not happen as asked.
+        Reason why it did not happen as requested.
     """
 
     name: str
@@ -63,35 +64,37 @@ class Happened:
     left: dict[str, int] | None = None
 
 
-def happened(events: Sequence[dict[str, Any]], origin_ns: int) -> list[Happened]:
-    """The events of a run in the order in which they began, those that did not at the end."""
-    told: dict[str, dict[str, Any]] = {}
+def study_events(events: Sequence[dict[str, Any]], origin_ns: int) -> list[StudyEvent]:
+    """Return the events of a run in the order in which they began; those that did not begin come last."""
+    by_name: dict[str, dict[str, Any]] = {}
     for event in events:
         kind, name, at = event.get("k"), event.get("event"), event.get("t_ns")
         if kind not in ("event_begins", "event_filled", "event_ends", "event_failed") or not isinstance(at, int):
             continue
-        one = told.setdefault(str(name), {"name": str(name), "do": str(event.get("do")), "on": str(event.get("on"))})
+        entry = by_name.setdefault(
+            str(name), {"name": str(name), "do": str(event.get("do")), "on": str(event.get("on"))}
+        )
         if kind == "event_begins":
-            one |= {"begin_s": (at - origin_ns) / _NANOSECONDS, "processes": tuple(event.get("processes") or ())}
+            entry |= {"begin_s": (at - origin_ns) / _NANOSECONDS, "processes": tuple(event.get("processes") or ())}
         elif kind == "event_filled":
-            one["left"] = {key: event[key] for key in ("free_bytes", "free_files") if key in event}
+            entry["left"] = {key: event[key] for key in ("free_bytes", "free_files") if key in event}
         elif kind == "event_ends":
-            one["end_s"] = (at - origin_ns) / _NANOSECONDS
+            entry["end_s"] = (at - origin_ns) / _NANOSECONDS
         else:
-            one["failed"] = str(event.get("reason"))
-    found = [Happened(**one) for one in told.values()]
-    return sorted(found, key=lambda one: float("inf") if one.begin_s is None else one.begin_s)
+            entry["failed"] = str(event.get("reason"))
+    found = [StudyEvent(**event) for event in by_name.values()]
+    return sorted(found, key=lambda event: float("inf") if event.begin_s is None else event.begin_s)
 
 
-def first_inside(found: Sequence[Happened], window: Window) -> Happened | None:
-    """The first event that began inside a window as asked; None where it was left in peace."""
-    inside = [one for one in found if one.begin_s is not None and window.asked_start_s < one.begin_s]
-    return next((one for one in inside if one.begin_s is not None and one.begin_s < window.asked_end_s), None)
+def first_inside(found: Sequence[StudyEvent], window: Window) -> StudyEvent | None:
+    """Return the first event that began inside a window as asked; None without such an event."""
+    inside = [event for event in found if event.begin_s is not None and window.asked_start_s < event.begin_s]
+    return next((event for event in inside if event.begin_s is not None and event.begin_s < window.asked_end_s), None)
 
 
 @dataclass(frozen=True)
 class Band:
-    """How the system did before: seconds it rests on, mean throughput, and the band."""
+    """Behaviour of the system before: number of seconds, mean throughput, and the bounds of the band."""
 
     seconds: int
     throughput_per_s: float
@@ -100,12 +103,12 @@ class Band:
     response_at_most_s: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a summary."""
+        """Return the entry of the band in a summary."""
         return self.__dict__.copy()
 
 
 def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chance: float = BY_CHANCE) -> Band | None:
-    """The band of the chosen seconds; None where they are too few to tell."""
+    """Compute the band of the chosen seconds; None if they are too few."""
     chosen = before & (measurement.lengths >= _WHOLE)
     if chosen.sum() < _SECONDS_BEFORE:
         return None
@@ -120,13 +123,13 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chan
 
 
 def _reach(values: Floats, by_chance: float) -> float:
-    """How far beyond their mean one more of such values lies with this probability."""
+    """Return how far beyond their mean one more of these values lies with this probability."""
     number = len(values)
-    return float(t.ppf(1 - by_chance, number - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / number))
+    return float(t_quantile(1 - by_chance, number - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / number))
 
 
 def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
-    """Mean response time of a second that one more of the chosen exceeds with this probability; None of too few. [s]"""
+    """Return the mean response time that a further second exceeds with this probability; None if too few. [s]"""
     means = column.response_means_s[chosen]
     means = means[np.isfinite(means) & (means > 0)]
     if len(means) < _SECONDS_BEFORE:
@@ -136,30 +139,31 @@ def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
 
 
 def _standstill(rates: Floats, mean: float) -> float:
-    """Least throughput of a second that is no standstill, however much the seconds before strayed.
+    """Return the least throughput of a second that is no standstill, however much the seconds before strayed.
 
-    A second with nothing at all comes once in a thousand by chance where -ln 0.001 = 6.9 are expected and they come one
-    by one; where none of the seconds before was such, it is no chance. Half of one tells it from the others.
+    If -ln 0.001 = 6.9 independent completions are expected, a second without any comes once in a thousand by chance; if
+    none of the seconds before was empty, chance does not explain an empty one. Half a completion separates it from the
+    others.
     """
     return 0.5 if mean >= -np.log(BY_CHANCE) and rates.min() > 0 else 0.0
 
 
 def _error_shares(column: Column) -> Floats:
-    """Share of failures in each second; nothing that ended at all counts as no failure, and shows as throughput."""
+    """Return the share of failures in each second; 0 if nothing ended, which shows as low throughput."""
     return np.divide(column.failed, column.ended, out=np.zeros(column.bins), where=column.ended > 0)
 
 
 def describe(
-    found: Sequence[Happened], measurement: Measurement, asked: Window | None, errors_limit: float
+    found: Sequence[StudyEvent], measurement: Measurement, asked: Window | None, errors_limit: float
 ) -> dict[str, dict[str, Any]]:
-    """Events of a run by name, with what they did to it.
+    """Describe the events of a run by name, with their effects.
 
     Parameters
     ----------
-    found : sequence of Happened
+    found : sequence of StudyEvent
     measurement : Measurement
     asked : Window or None
-        The steady stages as asked, before any event shortened what is analysed.
+        The steady stages as asked, before any event shortens the window.
     errors_limit : float
         Share of failures that the study allows.
 
@@ -177,62 +181,62 @@ def describe(
         far = band_of(measurement, before, errors_limit, BY_CHANCE / (2 * max(1, left)))
     end = float(measurement.ends.max()) if measurement.bins else 0.0
     return {
-        one.name: {
-            "do": one.do,
-            "on": one.on,
-            "begin_s": one.begin_s,
-            "end_s": one.end_s,
-            "until_s": _until(one, found, end),
-            "failed": one.failed,
-            "left": one.left,
-            **_effect(one, found, measurement, asked, (band, far)),
+        event.name: {
+            "do": event.do,
+            "on": event.on,
+            "begin_s": event.begin_s,
+            "end_s": event.end_s,
+            "until_s": _until(event, found, end),
+            "failed": event.failed,
+            "left": event.left,
+            **_effect(event, found, measurement, asked, (band, far)),
         }
-        for one in found
+        for event in found
     }
 
 
-def _until(one: Happened, found: Sequence[Happened], end_s: float) -> float | None:
-    """Until when it lasts: what is killed or stopped, until it is started again."""
-    if one.begin_s is None:
+def _until(event: StudyEvent, found: Sequence[StudyEvent], end_s: float) -> float | None:
+    """Return until when an event lasts: what is killed or stopped, until it is started again."""
+    if event.begin_s is None:
         return None
-    if one.do not in ("kill", "stop"):
-        return end_s if one.end_s is None else one.end_s
+    if event.do not in ("kill", "stop"):
+        return end_s if event.end_s is None else event.end_s
     later = [
         other.end_s
         for other in found
-        if other.do in ("start", "restart") and _share(one, other) and other.end_s is not None
+        if other.do in ("start", "restart") and _share(event, other) and other.end_s is not None
     ]
-    return min((at for at in later if at > one.begin_s), default=end_s)
+    return min((at for at in later if at > event.begin_s), default=end_s)
 
 
-def _share(one: Happened, other: Happened) -> bool:
-    return one.on == other.on or bool(set(one.processes) & set(other.processes))
+def _share(event: StudyEvent, other: StudyEvent) -> bool:
+    return event.on == other.on or bool(set(event.processes) & set(other.processes))
 
 
 def _effect(
-    one: Happened,
-    found: Sequence[Happened],
+    event: StudyEvent,
+    found: Sequence[StudyEvent],
     measurement: Measurement,
     asked: Window | None,
     bands: tuple[Band | None, Band | None],
 ) -> dict[str, Any]:
-    """Recovery and losses of one event, by the band and by the one that no second leaves by chance."""
+    """Compute recovery and losses of one event, by the band and by the wider one that no second leaves by chance."""
     band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
-    if one.begin_s is None:
+    if event.begin_s is None:
         return {**nothing, "why": "it did not happen"}
-    if asked is None or not asked.asked_start_s < one.begin_s < asked.asked_end_s:
+    if asked is None or not asked.asked_start_s < event.begin_s < asked.asked_end_s:
         return {**nothing, "why": "it did not happen within the steady stage"}
     if band is None or far is None:
         return {**nothing, "why": f"less than {_SECONDS_BEFORE} s of the steady stage went by before the first event"}
-    after = (measurement.ends > one.begin_s + 1e-6) & (measurement.ends <= asked.asked_end_s + 1e-6)
+    after = (measurement.ends > event.begin_s + 1e-6) & (measurement.ends <= asked.asked_end_s + 1e-6)
     after &= (measurement.lengths >= _WHOLE) & (measurement.starts >= asked.asked_start_s - 1e-6)
     places = np.flatnonzero(after)
     left, back = _excursion(_within(measurement, places, band), _within(measurement, places, far))
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
-    recovery = None if back is None else max(0.0, until - one.begin_s) if left is not None else 0.0
-    if left is None:  # all the time that it lasted
-        during = places[measurement.starts[places] < (_until(one, found, asked.asked_end_s) or asked.asked_end_s)]
+    recovery = None if back is None else max(0.0, until - event.begin_s) if left is not None else 0.0
+    if left is None:  # the whole time that the event lasted
+        during = places[measurement.starts[places] < (_until(event, found, asked.asked_end_s) or asked.asked_end_s)]
     else:
         during = places if back is None else places[:back]
     return {
@@ -245,7 +249,7 @@ def _effect(
 
 
 def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
-    """Which seconds are within a band."""
+    """Return which seconds are within a band."""
     column = measurement.transactions
     rates = column.ok[places] / measurement.lengths[places]
     within = (rates >= band.least_per_s * (1 - _ROUNDING)) & (_error_shares(column)[places] <= band.errors_at_most)
@@ -256,7 +260,7 @@ def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
 
 
 def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
-    """First second out, and the first one behind the last that is out; None for it where fewer than `HOLD_S` are left.
+    """Return the first second out, and the first after the last one out; None if fewer than `HOLD_S` are left.
 
     Parameters
     ----------
@@ -288,7 +292,7 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
 
 
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
-    """What the seconds from an event until the system was back had, and what they lacked."""
+    """Describe the seconds from an event until recovery: what they completed, and what they lacked."""
     column, requests = measurement.transactions, measurement.requests
     length, ok = measurement.length_of(places), float(column.ok[places].sum())
     counts = column.response.counts[places]

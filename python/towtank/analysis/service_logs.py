@@ -153,7 +153,7 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
 
 
 def _growth(run: RunFolder) -> dict[str, list[Any]]:
-    """Times [ns] and lengths [byte] of the logs; empty if they were not recorded."""
+    """Return times [ns] and lengths [byte] of the logs; empty if they were not recorded."""
     ended = [event for event in run.events() if event.get("k") == "engine_ended"]
     looks = ended[-1].get("log_growth") if ended else None
     return looks if isinstance(looks, dict) else {}

@@ -1,27 +1,26 @@
-"""What became of what users were told is stored: counts of a run, and of a sample with its interval."""
+"""Counts of documents that users stored, for a run and for a sample with its interval."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from scipy import stats
-
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import BINOMIAL, Estimate
+from towtank.distributions import binomial_interval
 from towtank.files import read_regular
 from towtank.results.folder import RunFolder
-from towtank.results.stored import FATES, NOTES, UNREAD, read_ledger
+from towtank.results.stored import DIFFERENT, FATES, FOUND, LOST, NOTES, UNREAD, UNREADABLE, read_ledger
 
 Json = dict[str, Any]
 COUNTS = ("told", "removed", "uncertain", "read", *FATES)
-# Shown one by one; `stored.json` has more.
+# Listed one by one; `stored.json` has more.
 _NAMED_AT_MOST = 20
 _CUT_OFF = "the run was cut off before it could be read back"
 
 
 def read_stored(run: RunFolder) -> Json | None:
-    """`stored.json` of a run; what is known without it where notes were left; None where nothing was told."""
+    """Read `stored.json` of a run; without it, derive what the engine's notes show; None if nothing was confirmed."""
     try:
         document = json.loads(read_regular(run.stored))
         return document if isinstance(document, dict) else None
@@ -37,56 +36,57 @@ def _cut_off(run: RunFolder) -> Json | None:
         kind: {**dict.fromkeys(COUNTS, 0), "told": len(things), UNREAD: len(things), "named": [], "sample": False}
         for kind, things in ledger.things.items()
     }
-    told = sum(one["told"] for one in kinds.values())
+    told = sum(counts["told"] for counts in kinds.values())
     return {**dict.fromkeys(COUNTS, 0), "told": told, UNREAD: told, "reason": _CUT_OFF, "kinds": kinds}
 
 
 def stored(document: Json | None) -> Json | None:
-    """`stored` of the summary of a run; None where nobody was told anything."""
+    """Return `stored` of the summary of a run; None if nothing was confirmed as stored."""
     if document is None:
         return None
-    kinds = {kind: _kind(one) for kind, one in document["kinds"].items()}
-    named = [{"kind": kind, **each} for kind, one in document["kinds"].items() for each in one["named"]]
-    named.sort(key=lambda one: one["told_s"])
+    kinds = {kind: _kind(about) for kind, about in document["kinds"].items()}
+    named = [{"kind": kind, **each} for kind, about in document["kinds"].items() for each in about["named"]]
+    named.sort(key=lambda entry: entry["told_s"])
     sums = {key: document[key] for key in COUNTS}
-    if any(one.get("sample") for one in document["kinds"].values()):
+    if any(about.get("sample") for about in document["kinds"].values()):
         sums |= {key: _sum([kinds[kind][key] for kind in kinds]) for key in FATES}
     return {
         **sums,
         "reason": document.get("reason"),
+        "bad_lines": document.get("bad_lines", 0),
         "kinds": kinds,
         "named": [
-            {key: one[key] for key in ("kind", "key", "fate", "told_s", "read") if key in one}
-            for one in named[:_NAMED_AT_MOST]
+            {key: entry[key] for key in ("kind", "key", "fate", "told_s", "read") if key in entry}
+            for entry in named[:_NAMED_AT_MOST]
         ],
     }
 
 
-def _kind(one: Json) -> Json:
-    """Counts of a kind; of a sample what follows for all, with the interval."""
-    counts = {key: one[key] for key in COUNTS}
-    if not one.get("sample"):
+def _kind(about: Json) -> Json:
+    """Return the counts of a kind; for a sample, scaled to all with the interval."""
+    counts = {key: about[key] for key in COUNTS}
+    if not about.get("sample"):
         return counts
-    drawn = sum(one[key] for key in FATES)
-    return {**counts, **{key: scaled(one[key], drawn, one["told"]).document() for key in FATES}}
+    drawn = sum(about[key] for key in FATES)
+    return {**counts, **{key: scaled(about[key], drawn, about["told"]).document() for key in FATES}}
 
 
-def scaled(seen: int, drawn: int, told: int) -> Estimate:
-    """How many of all there are, from how many were seen in a sample.
+def scaled(seen: int, drawn: int, whole: int) -> Estimate:
+    """Estimate a count of all from the count in a sample.
 
     Parameters
     ----------
     seen : int
-        Of the sample. [1]
+        Count in the sample. [1]
     drawn : int
         Size of the sample. [1]
-    told : int
-        How many there are. [1]
+    whole : int
+        Size of the whole. [1]
 
     Returns
     -------
     Estimate
-        With the exact interval of a binomial share [1]_, which is too wide for a sample drawn without putting back,
+        With the exact interval of a binomial share [1]_, which is too wide for a sample drawn without replacement,
         never too narrow.
 
     References
@@ -96,18 +96,55 @@ def scaled(seen: int, drawn: int, told: int) -> Estimate:
     """
     if not drawn:
         return estimates.NOTHING
-    bounds = stats.binomtest(seen, drawn).proportion_ci(estimates.CONFIDENCE, method="exact")
-    return Estimate(seen / drawn * told, float(bounds.low) * told, float(bounds.high) * told, BINOMIAL, drawn)
+    low, high = binomial_interval(seen, drawn, estimates.CONFIDENCE)
+    return Estimate(seen / drawn * whole, low * whole, high * whole, BINOMIAL, drawn)
 
 
 def _sum(found: list[Any]) -> Json:
-    read = [estimates.from_document(one) if isinstance(one, dict) else Estimate(one, one, one, n=1) for one in found]
-    sums = [sum(getattr(one, name) or 0.0 for one in read) for name in ("value", "low", "high")]
-    return Estimate(sums[0], sums[1], sums[2], BINOMIAL, min(one.n for one in read)).document()
+    return _sum_of(found).document()
+
+
+def _sum_of(found: list[Any]) -> Estimate:
+    read = [
+        estimates.from_document(count) if isinstance(count, dict) else Estimate(count, count, count, n=1)
+        for count in found
+    ]
+    sums = [sum(getattr(estimate, name) or 0.0 for estimate in read) for name in ("value", "low", "high")]
+    return Estimate(sums[0], sums[1], sums[2], BINOMIAL, min((estimate.n for estimate in read), default=1))
+
+
+def not_read_back(found: Json, key: str) -> Estimate:
+    """Return the number of things that may belong to a count, too, since their content is not known.
+
+    What was not read, or not whole, may be found, lost or different; what was not read may be unreadable.
+    """
+    unknown = {FOUND: (UNREAD, UNREADABLE), LOST: (UNREAD, UNREADABLE), DIFFERENT: (UNREAD, UNREADABLE)}
+    return _sum_of([found.get(name) or 0 for name in unknown.get(key, (UNREAD,) if key == UNREADABLE else ())])
+
+
+def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tuple[float, float] | None:
+    """Return the least and the most that a count of the summary can be, given what was not read back.
+
+    Parameters
+    ----------
+    found : dict or None
+        `stored` of the summary of a run, or one of its kinds.
+    key : str
+        Name of the count.
+    by_intervals : bool, default False
+        Whether a count from a sample is as uncertain as its interval, or taken as it was scaled.
+    """
+    count = None if found is None else found.get(key)
+    if found is None or count is None:
+        return None
+    known, unknown = _sum_of([count]), not_read_back(found, key)
+    if by_intervals:
+        return known.low or 0.0, (known.high or 0.0) + (unknown.high or 0.0)
+    return known.value or 0.0, (known.value or 0.0) + (unknown.value or 0.0)
 
 
 def count_of(found: Json | None, key: str) -> float | None:
-    """A count of the summary as a number, also where it is an estimate."""
+    """Return a count of the summary as a number, also if it is an estimate."""
     value = None if found is None else found.get(key)
     if isinstance(value, dict):
         return estimates.from_document(value).value

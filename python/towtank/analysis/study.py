@@ -1,4 +1,4 @@
-"""From the summaries of all runs of a study to the answer to its question."""
+"""Answers the question of a study from the summaries of all its runs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from towtank.analysis.objective_scopes import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, is_current, kept_summary
 from towtank.analysis.service_logs import first_words
+from towtank.claim_words import sentence
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.errors import StudyError
+from towtank.over_runs import alike, merged
 from towtank.results.folder import ResultsFolder, RunFolder, offer_json
 from towtank.results.manifests import read_object
 
 SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"
 SET_ASIDE = ".interrupted"
-"""Part of the names of runs that a later try replaced; they are kept, and count no more."""
-# Only a run that has ended keeps its summary; one that was seen while it ran has more to tell by now.
+"""Part of the names of runs that a later try replaced; they are kept, but do not count."""
+# Only a run that has ended keeps its summary; a summary made while the run went on is out of date.
 ENDED = ("complete", "failed", "stopped")
 _UNDECIDED: dict[str, Any] = {
     "level": "invalid",
@@ -39,16 +41,16 @@ _UNDECIDED: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Question:
-    """What the manifest says about the study, with what is missing filled in from the runs.
+    """The description of a study from its manifest, with missing parts filled in from the runs.
 
     Attributes
     ----------
     factors : list of dict
         `name`, `levels`, `numeric`.
     load_factor : str or None
-        The factor that is the load, `users` or `rate`; None where no factor is.
+        The factor that is the load, `users` or `rate`; None if no factor is.
     run_to_run : float
-        Standard deviation from run to run, relative to the value, that is assumed of single runs. [1]
+        Standard deviation from run to run, relative to the value, that is assumed for single runs. [1]
     """
 
     name: str
@@ -62,7 +64,7 @@ class Question:
 
 
 def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, Any]:
-    """Analyse all runs of a study and write its `study-summary.json`, and `claims.json` where it has claims.
+    """Analyse all runs of a study and write its `study-summary.json`, and `claims.json` if it has claims.
 
     Parameters
     ----------
@@ -86,6 +88,7 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
     if judged is not None:
         summary["claims"] = judged["counts"]
+        summary["answers"] = [sentence(claim) for claim in judged["claims"]]
         offer_json(results.path / claims.CLAIMS_FILE, judged)
     offer_json(results.path / SUMMARY_FILE, summary)
     return summary
@@ -98,16 +101,20 @@ def summaries_of(runs: Iterable[RunFolder]) -> dict[str, dict[str, Any]]:
 
 
 def _scoped(manifest: dict[str, Any]) -> list[str]:
-    """Objectives that the summaries of the runs must tell about."""
+    """Return the objectives that the summaries of the runs must have."""
     study = manifest.get("study")
     found = study.get("objectives") if isinstance(study, dict) else None
-    return [str(one.get("text", "")) for one in found or () if isinstance(one, dict) and is_scoped(one)]
+    return [
+        str(objective.get("text", ""))
+        for objective in found or ()
+        if isinstance(objective, dict) and is_scoped(objective)
+    ]
 
 
 def _summary_of(run: RunFolder, fresh: bool, scoped: list[str]) -> dict[str, Any]:
     known = None if fresh else known_summary(run)
-    told = {one.get("text") for one in known.get("objectives") or ()} if known else set()
-    return known if known and told.issuperset(scoped) else kept_summary(run)
+    texts = {objective.get("text") for objective in known.get("objectives") or ()} if known else set()
+    return known if known and texts.issuperset(scoped) else kept_summary(run)
 
 
 def known_summary(run: RunFolder) -> dict[str, Any] | None:
@@ -124,7 +131,7 @@ def known_summary(run: RunFolder) -> dict[str, Any] | None:
 
 
 def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Study summary from the study's manifest and the summaries of its runs."""
+    """Make the study summary from the study's manifest and the summaries of its runs."""
     runs = sorted((run for run in runs if run.get("status") != "planned"), key=lambda run: str(run["run"]))
     runs = list(_without_copies(runs))
     question = question_of(manifest, runs)
@@ -158,7 +165,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
                 "run": run["run"],
                 "factors": run["factors"],
                 "verdict": run["verdict"]["level"],
-                "reasons": [one["message"] for one in run["verdict"]["reasons"]],
+                "reasons": [reason["message"] for reason in run["verdict"]["reasons"]],
             }
             for run in runs
         ],
@@ -189,7 +196,7 @@ def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, 
 
 
 def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Return the runs; a run with the same records as an earlier run is a copy, and invalid."""
+    """Yield the runs; a run with the same records as an earlier run is a copy, and invalid."""
     first: dict[str, str] = {}
     for run in runs:
         digest = (run.get("inputs") or {}).get("load")
@@ -203,13 +210,13 @@ def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Question:
-    """What the study asks; factors that the manifest does not tell are those of the runs."""
+    """Return the question of a study; factors that the manifest lacks are taken from the runs."""
     study = manifest.get("study")
     study = study if isinstance(study, dict) else {"name": study}
     factors = study.get("factors") or _factors_of(runs)
     load = study.get("load_factor")
     if load is None:
-        load = next((one["name"] for one in factors if one["name"] in ("users", "rate")), None)
+        load = next((factor["name"] for factor in factors if factor["name"] in ("users", "rate")), None)
     design = manifest.get("design") if isinstance(manifest.get("design"), list) else study.get("design")
     return Question(
         str(study.get("name") or "study"),
@@ -218,7 +225,7 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
         factors,
         load,
         list(study.get("objectives") or []),
-        [one for one in design if isinstance(one, dict)] if isinstance(design, list) else [],
+        [planned for planned in design if isinstance(planned, dict)] if isinstance(design, list) else [],
         claims.run_to_run_of(study),
     )
 
@@ -245,19 +252,19 @@ def _number(text: str) -> float | None:
 
 
 def _configurations(question: Question, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Runs by the levels of all factors but the load, in the order of the factors' levels."""
-    others = [one for one in question.factors if one["name"] != question.load_factor]
+    """Group the runs by the levels of all factors but the load, in the order of the factors' levels."""
+    others = [factor for factor in question.factors if factor["name"] != question.load_factor]
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
-        groups[tuple(str(run["factors"].get(one["name"])) for one in others)].append(run)
-    order = [{str(level): place for place, level in enumerate(one["levels"])} for one in others]
+        groups[tuple(str(run["factors"].get(factor["name"])) for factor in others)].append(run)
+    order = [{str(level): place for place, level in enumerate(factor["levels"])} for factor in others]
     found = []
     for key in sorted(groups, key=lambda key: [order[n].get(level, 99) for n, level in enumerate(key)]):
         points = _points(question, groups[key])
         found.append(
             {
-                "key": {one["name"]: level for one, level in zip(others, key, strict=True)},
-                "label": ", ".join(f"{one['name']} {level}" for one, level in zip(others, key, strict=True))
+                "key": {factor["name"]: level for factor, level in zip(others, key, strict=True)},
+                "label": ", ".join(f"{factor['name']} {level}" for factor, level in zip(others, key, strict=True))
                 or "all runs",
                 "points": [point.document() for point in points],
                 "_points": points,
@@ -309,8 +316,8 @@ def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[object
 def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
     levels = [run["verdict"]["level"] for run in runs]
     done = {str(run["run"]) for run in runs}
-    if question.design and all("run" in one for one in question.design):
-        missing = sum(str(one["run"]) not in done for one in question.design)
+    if question.design and all("run" in planned for planned in question.design):
+        missing = sum(str(planned["run"]) not in done for planned in question.design)
     else:
         missing = max(0, len(question.design) - len(runs))
     counts = {level: levels.count(level) for level in ("valid", "suspect", "invalid")}
@@ -333,32 +340,39 @@ def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One doubt of each kind and level that makes a run less than valid, with all runs that have it.
+    """Return one doubt of each kind and level that makes a run less than valid, with all runs that have it.
 
-    Notes do not, but the speed of the machine may be why a run is less than valid.
+    Notes are left out, except the speed of the machine if a run is less than valid: it may be the reason, and names
+    every run that has it.
     """
-    found: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
+    explained = any(run["verdict"]["level"] != "valid" for run in runs)
+    found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
     for run in runs:
-        for one in run["verdict"]["reasons"]:
-            explains = one["kind"] == Kind.MACHINE_SPEED and run["verdict"]["level"] != "valid"
-            if one["level"] == "note" and not explains:
-                continue
-            worst, names = found.setdefault((one["level"], one["kind"]), (one, []))
-            if str(run["run"]) not in names:
-                names.append(str(run["run"]))
-            if one["seen"] is not None and worst["seen"] is not None and _worse(one, worst):
-                found[one["level"], one["kind"]] = (one, names)
+        for reason in run["verdict"]["reasons"]:
+            if reason["level"] != "note" or (explained and reason["kind"] == Kind.MACHINE_SPEED):
+                found.setdefault((reason["level"], reason["kind"]), []).append((str(run["run"]), reason))
     order = {"invalid": 0, "suspect": 1}
     kinds = {str(kind): place for place, kind in enumerate(Kind)}
     keys = sorted(found, key=lambda key: (order.get(key[0], 2), kinds.get(key[1], 99)))
-    return [
-        {
-            **found[key][0],
-            "message": f"{found[key][0]['message']} ({', '.join(found[key][1])})",
-            "runs": found[key][1],
-        }
-        for key in keys
-    ]
+    return [_reason(found[key]) for key in keys]
+
+
+def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Return the worst of the doubts of one kind, with the runs that have it, and with the ranges of its numbers."""
+    worst = having[0][1]
+    for _, reason in having[1:]:
+        if reason["seen"] is not None and worst["seen"] is not None and _worse(reason, worst):
+            worst = reason
+    names = list(dict.fromkeys(name for name, _ in having))
+    same = [(name, str(reason["message"])) for name, reason in having if alike(reason["message"], worst["message"])]
+    return {**worst, "message": f"{merged([text for _, text in same])} ({_where(same, names)})", "runs": names}
+
+
+def _where(same: list[tuple[str, str]], names: list[str]) -> str:
+    """List the runs to which a message applies, then those with another doubt of its kind."""
+    having = list(dict.fromkeys(name for name, _ in same))
+    others = [name for name in names if name not in having]
+    return ", ".join(having) + (f"; others of this kind in {', '.join(others)}" if others else "")
 
 
 def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -370,7 +384,7 @@ def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"check": check, "why": why, "runs": names} for (check, why), names in found.items()]
 
 
-def _worse(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether a number is further beyond its limit than another."""
-    distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (one, other)]
+def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return True if a number is further beyond its limit than another."""
+    distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]

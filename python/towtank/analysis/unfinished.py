@@ -74,7 +74,7 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
             answered[target] = answered.get(target, False) or bool(column.ok.any())
     targets = plan.get("targets") or []
     silent = [targets[number] for number, has in sorted(answered.items()) if not has and number < len(targets)]
-    return [f"{one.get('name')} ({', '.join(one.get('addresses') or ['no address'])})" for one in silent]
+    return [f"{target.get('name')} ({', '.join(target.get('addresses') or ['no address'])})" for target in silent]
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
@@ -88,7 +88,7 @@ def _targets(node: Any) -> Iterator[tuple[int, int]]:
 
 
 def _drain(measurement: Measurement, window: Window) -> Mask | None:
-    """Bins of the drain; None if another stage lies between the window and the drain."""
+    """Return the bins of the drain; None if another stage lies between the window and the drain."""
     stages = measurement.stages
     if not stages or stages[-1].get("name") != DRAIN or window.planned_end_s < stages[-1]["start_s"] - 1e-6:
         return None
@@ -96,6 +96,6 @@ def _drain(measurement: Measurement, window: Window) -> Mask | None:
 
 
 def failed_by_kind(column: Column, chosen: Mask) -> dict[str, int]:
-    """Failures in the chosen bins, by kind; kinds without any are left out."""
+    """Return the failures in the chosen bins, by kind; kinds without any are left out."""
     counted = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {kind: count for kind, count in counted.items() if count}

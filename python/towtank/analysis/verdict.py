@@ -1,4 +1,4 @@
-"""The verdict on a run: every check, in one place, each a function from the evidence to doubts."""
+"""The verdict on a run: the list of all checks, each a function from the evidence to doubts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from towtank.analysis.checks import (
 from towtank.analysis.checks.evidence import Evidence, RunCheck
 from towtank.analysis.doubts import Doubt, Kind, Level
 
-_TOLD_ONCE = (Kind.SERVICE_DIED, Kind.SERVICE_RESTARTED)
+_REPORTED_ONCE = (Kind.SERVICE_DIED, Kind.SERVICE_RESTARTED)
 
 CHECKS: tuple[RunCheck, ...] = (
     course.ended_early,
     course.services_seen,
-    course.services_told,
+    course.services_reported,
+    course.services_held,
     course.events,
     course.errors,
     course.completed,
@@ -37,6 +38,8 @@ CHECKS: tuple[RunCheck, ...] = (
     generator.start_lag,
     window.steady,
     window.rest,
+    window.memory,
+    window.fixed_pace,
     window.settled,
     window.backlog,
     window.samples,
@@ -52,6 +55,7 @@ CHECKS: tuple[RunCheck, ...] = (
     machine.interference,
     machine.attributed,
     machine.clock,
+    machine.suspended,
     machine.pinned,
     network.listen_queues,
     limits.exhausted,
@@ -64,15 +68,15 @@ CHECKS: tuple[RunCheck, ...] = (
     recording.observation_cost,
     recording.damage,
 )
-"""Every check; to add one, write it in the file of its subject and name it here."""
+"""All checks. To add one, write it in the file of its subject and name it here."""
 
 
 def doubts(evidence: Evidence) -> list[Doubt]:
-    """All doubts about a run, the heaviest first."""
+    """Return all doubts about a run, the heaviest first."""
     found: list[Doubt] = []
     for doubt in (doubt for check in CHECKS for doubt in check(evidence)):
-        # Manifest, events and probe tell the same death; once is enough.
-        if doubt.kind not in _TOLD_ONCE or doubt.kind not in {one.kind for one in found}:
+        # Manifest, events and probe report the same death; one doubt is enough.
+        if doubt.kind not in _REPORTED_ONCE or doubt.kind not in {known.kind for known in found}:
             found.append(doubt)
     weight = {Level.INVALID: 0, Level.SUSPECT: 1, Level.NOTE: 2}
     return sorted(found, key=lambda doubt: weight[doubt.level])

@@ -14,7 +14,7 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str, optional
-        What follows the name of the program; of this process by default.
+        Arguments after the name of the program; those of this process by default.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments == ["--version"]:  # answered before anything heavy is imported

@@ -28,7 +28,7 @@ def command(
     rules: RuleFiles = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
-    """Tell for each rule of thumb what it says, what is set, what was seen, and whether the system follows it."""
+    """Compare a system with rules of thumb: print each rule's answer, the setting, the measurement and the verdict."""
     from towtank.cli.advise_table import advice_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
@@ -51,7 +51,7 @@ def command(
 
 
 def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Results folders, at most one, and sheets."""
+    """Return the results folders, at most one, and sheets."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
 
     folders = [path for path in sources if path.is_dir()]
@@ -62,7 +62,7 @@ def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
-    """Folders `rules` next to the study of the results, and next to sheets."""
+    """Return the folders `rules` next to the study of the results, and next to sheets."""
     from towtank.size.rules import rules_beside  # noqa: PLC0415
     from towtank.size.rules.measured import study_file  # noqa: PLC0415
 
@@ -86,7 +86,7 @@ def _situations(folders: list[Path], sheets: list[Path], rules: Rules, users: in
     if faults:
         raise StudyError(faults)
     if folders:
-        return [one.with_sheet(facts) for one in situations(folders[0], users)]
+        return [situation.with_sheet(facts) for situation in situations(folders[0], users)]
     if users is not None:
         message = "must be given with results only: a sheet has load.users"
         raise StudyError.at(COMMAND_LINE, message, where="--users")

@@ -1,4 +1,4 @@
-"""What `towtank advise` prints for people."""
+"""Renders the output of `towtank advise` as text."""
 
 from __future__ import annotations
 
@@ -12,48 +12,56 @@ _HEADS = {
     "follows": "follows the rule",
     "says": "the rule gives",
     "does_not_apply": "does not apply",
-    "cannot_be_told": "cannot be told",
+    "cannot_be_told": "not decidable",
 }
 _ALWAYS = ("differs", "follows", "says")
 
 
 def advice_lines(situation: Situation, advice: list[Advice], *, everything: bool) -> Iterator[str]:
-    """The advice of one system: what differs in full, what follows in a line, the rest as a count."""
+    """Render the advice of one system: differences in full, agreements in a line each, the rest as a count."""
     yield f"\n{situation.label} ({situation.note})"
     for verdict, head in _HEADS.items():
-        own = [one for one in advice if one.verdict == verdict]
+        own = [item for item in advice if item.verdict == verdict]
         if not own:
             continue
         if verdict in _ALWAYS or everything:
             yield f"\n{head}:"
-            for one in own:
-                yield from (_in_full(one) if verdict == "differs" else [_in_short(one)])
+            for item in own:
+                yield from (_in_full(item) if verdict == "differs" else [_in_short(item)])
+            continue
+        # Rules that the intervals leave open have all their inputs: more runs decide them.
+        left_open = [item for item in own if item.is_left_open]
+        count = len(own) - len(left_open)
+        if left_open:
+            yield f"\n{head}:"
+            yield from map(_in_short, left_open)
+            yield from [f"  and {count} other rule{'s' * (count != 1)} (--all lists them)"] if count else []
         else:
-            yield f"\n{head}: {len(own)} rule{'s' * (len(own) != 1)} (--all lists them)"
+            yield f"\n{head}: {count} rule{'s' * (count != 1)} (--all lists them)"
 
 
-def _in_full(one: Advice) -> Iterator[str]:
-    entry = one.rule.entry
-    yield f"  {one.rule.name}: {entry.title}{_services(one)}"
-    if one.answer.text and entry.result is not None:
-        yield f"    says: {one.answer.text} ({entry.result.meaning.rstrip('.')})"
+def _in_full(item: Advice) -> Iterator[str]:
+    entry = item.rule.entry
+    yield f"  {item.rule.name}: {entry.title}{_services(item)}"
+    if item.answer.text and entry.result is not None:
+        yield f"    says: {item.answer.text} ({entry.result.meaning.rstrip('.')})"
     for role in ("set", "seen", "given"):
-        for name, (value, origin) in one.values.items():
+        for name, (value, origin) in item.values.items():
             if entry.inputs[name].role == role:
                 yield f"    {role}: {name} {value} ({origin})"
-    if one.why:
-        yield f"    doubt: {one.why}"
+    if item.why:
+        yield f"    doubt: {item.why}"
     for title, text in (("true for", entry.range), ("advice", entry.advice), ("caution", entry.caution)):
         if text:
             yield f"    {title}: {text}"
 
 
-def _in_short(one: Advice) -> str:
-    values = ", ".join(f"{name} {value}" for name, (value, _) in one.values.items())
-    says = f" says {one.answer.text};" if one.answer.text else ""
-    why = f" ({one.why})" if one.why else ""
-    return f"  {one.rule.name}{_services(one)}:{says} {values}{why}"
+def _in_short(item: Advice) -> str:
+    values = ", ".join(f"{name} {value}" for name, (value, _) in item.values.items())
+    says = f" says {item.answer.text};" if item.answer.text else ""
+    why = f" ({item.why})" if item.why else ""
+    return f"  {item.rule.name}{_services(item)}:{says} {values}{why}"
 
 
-def _services(one: Advice) -> str:
-    return f" [{', '.join(one.services)}]" if one.services else ""
+def _services(item: Advice) -> str:
+    return f" [{', '.join(item.services)}]" if item.services else ""

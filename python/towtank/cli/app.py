@@ -19,9 +19,9 @@ COMMANDS = (
 GROUPS = ("record", "system", "model")
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FOLDERS = "name a folder that can be written: --out for results, TOWTANK_STATE for what is kept, TMPDIR for the rest"
+_FOLDERS = "name a folder that can be written: --out for results, TOWTANK_STATE for its state, TMPDIR for the rest"
 
-# Typer may bring a Click of its own, so what is wrong with a command line is known by the base of Typer's exceptions.
+# Typer may bring a Click of its own, so errors of a command line are recognised by the base of Typer's exceptions.
 _UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 

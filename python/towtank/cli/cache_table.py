@@ -1,4 +1,4 @@
-"""What `towtank model cache` prints for people."""
+"""Renders the output of `towtank model cache` as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DISK = {"disk_visits": "visits", "disk_demand_s": "demand", "disk_utilization":
 
 
 def cache_lines(document: Json) -> list[RenderableType]:
-    """What was read and how, curves, the table of limits, warnings."""
+    """Render the source and the method, the curves, the table of limits and the warnings."""
     lines: list[RenderableType] = []
     if "trace" in document:
         lines += [_trace(document), _method(document)]
@@ -50,14 +50,16 @@ def _method(document: Json) -> str:
         return f"exact: {document['method']}"
     text = f"estimate: {document['method']}, {sampling['keys']:,} keys at {100 * sampling['rate']:.3g} % in the end"
     if sampling["mean_half_width"] is None:
-        return f"{text}; too few to tell how far it may be off"
+        return f"{text}; too few to estimate its error"
     mean, largest = sampling["mean_half_width"], sampling["largest_half_width"]
     return f"{text}; 95 % intervals are ± {mean:.2g} on average, ± {largest:.2g} at most"
 
 
 def _curve(document: Json) -> list[RenderableType]:
-    """Sizes that double, those asked for, and the last one."""
-    asked = {key: {one[key] for one in document["limits"] if one[key] is not None} for key in ("entries", "bytes")}
+    """Render the curve at sizes that double, at those asked for, and at the last one."""
+    asked = {
+        key: {limit[key] for limit in document["limits"] if limit[key] is not None} for key in ("entries", "bytes")
+    }
     curves: list[RenderableType] = [_entries(document["curve"], asked)]
     if document["curve_by_bytes"]:
         points = _doubling(document["curve_by_bytes"], "bytes", asked["bytes"])
@@ -71,7 +73,7 @@ def _curve(document: Json) -> list[RenderableType]:
 
 def _doubling(points: list[Json], key: str, asked: set[int]) -> list[Json]:
     last = points[-1]
-    return [one for one in points if one[key] & (one[key] - 1) == 0 or one[key] in asked or one is last]
+    return [point for point in points if point[key] & (point[key] - 1) == 0 or point[key] in asked or point is last]
 
 
 def _entries(curve: list[Json], asked: dict[str, set[int]]) -> Table:
@@ -110,7 +112,7 @@ def _limits(rows: list[Json]) -> Table:
 
 
 def _interval_head(points: list[Json]) -> list[str]:
-    return ["95 %"] if any(one.get("half_width") is not None for one in points) else []
+    return ["95 %"] if any(point.get("half_width") is not None for point in points) else []
 
 
 def _interval(point: Json, points: list[Json]) -> list[str]:

@@ -73,7 +73,7 @@ def _row(name: str, parameter: Any) -> str:
 
 
 def _form(parameter: Any) -> str:
-    """Return what a value looks like; empty for a switch."""
+    """Return the form of a value; empty for a switch."""
     if getattr(parameter, "is_flag", False):
         return ""
     kind = parameter.type_descriptor.annotation

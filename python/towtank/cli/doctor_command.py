@@ -1,4 +1,4 @@
-"""`towtank doctor`: what this machine offers, and the command that installs what is missing."""
+"""`towtank doctor`: the abilities of this machine, and the commands that install missing programs."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 def command(
     needs_of: Annotated[
-        str | None, typer.Argument(metavar="[SYSTEM|STUDY]", help="Tell what this system or study needs, and no more.")
+        str | None, typer.Argument(metavar="[SYSTEM|STUDY]", help="Print the needs of this system or study only.")
     ] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    results: Annotated[Path, typer.Option("--results", help="Where results are going to be written.")] = RESULTS,
+    results: Annotated[Path, typer.Option("--results", help="Folder for future results.")] = RESULTS,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Measure how much load this machine can generate; under a minute.")
     ] = False,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove what hosts of systems left whose conductors were killed; no more.")
+        bool, typer.Option("--clean", help="Only remove the remains of systems whose conductors were killed.")
     ] = False,
     install: Annotated[
         bool, typer.Option("--install", help="Install the servers that SYSTEM or STUDY needs, after saying which.")
     ] = False,
 ) -> int:
-    """Tell what this machine offers, and how to install what is missing."""
+    """Print what this machine offers, and how to install what is missing."""
     if clean:
         return _clean(json)
     if needs_of is not None or install:
-        from towtank.cli.doctor_install import tell_needs  # noqa: PLC0415
+        from towtank.cli.doctor_install import print_needs  # noqa: PLC0415
 
-        return tell_needs(needs_of, json=json, install=install)
+        return print_needs(needs_of, json=json, install=install)
     from towtank.cli.envelope_table import envelope_parts  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.conduct.envelope import load_envelope  # noqa: PLC0415
@@ -69,7 +69,7 @@ def command(
 
 
 def _clean(json: bool) -> int:
-    """Remove what is left of systems that nobody holds up any more."""
+    """Remove the remains of systems whose keeper has ended."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.system.hosts.cleaning import clean_dead  # noqa: PLC0415
 
@@ -85,7 +85,7 @@ def _clean(json: bool) -> int:
 
 
 def _calibrated(missing: list[str]) -> dict[str, Any] | None:
-    """Measure the envelope and keep it; None where the engine is missing."""
+    """Measure the envelope and store it; None if the engine is missing."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.calibration import calibrate_here  # noqa: PLC0415
     from towtank.conduct.envelope import save_envelope  # noqa: PLC0415
@@ -121,7 +121,7 @@ def _shown(offer: Offer) -> str:
 
 
 def _size(size: float) -> str:
-    """Bytes for people, four digits."""
+    """Render bytes with four digits."""
     for unit in _UNITS[:-1]:
         if size < 1024:
             return f"{size:.4g} {unit}"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 SCHEMA = "towtank/needs/1"
 
 
-def tell_needs(text: str | None, *, json: bool, install: bool) -> int:
-    """Tell what a system or a study needs of this machine, and install what is missing where that is asked for.
+def print_needs(text: str | None, *, json: bool, install: bool) -> int:
+    """Print what a system or a study needs of this machine, and install what is missing if asked to.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def tell_needs(text: str | None, *, json: bool, install: bool) -> int:
     elif offers:
         printer().print(table_of(offers))
     else:
-        printer().print("It needs no server beyond what comes with Towtank.")
+        printer().print("It needs no server beyond those that come with Towtank.")
     return ExitStatus.TARGET if missing_names else ExitStatus.DONE
 
 

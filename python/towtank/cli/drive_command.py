@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE, Given, MaySend, Send, SendHeader, receivers
-from towtank.errors import ExitStatus, StudyError
-
-if TYPE_CHECKING:
-    from towtank.conduct.connecting import Reach
-    from towtank.conduct.drive import Exchange, Load
-    from towtank.conduct.outlets import Outlets
-    from towtank.conduct.stopping import StopRequest
-    from towtank.results.folder import RunFolder
-
-_ARRIVALS = ("constant", "poisson")
+from towtank.cli.options import MaySend, Send, SendHeader, receivers
+from towtank.errors import ExitStatus
 
 
 def command(
@@ -73,12 +61,12 @@ def command(
     ] = None,
     source: Annotated[list[str] | None, typer.Option(help="Address to connect from, in turn; repeatable.")] = None,
     arrivals: Annotated[str, typer.Option(help="constant or poisson, with --rate.")] = "constant",
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the random generator.")] = 1,
     pin: Annotated[str | None, typer.Option(help="CPUs to keep the load threads on, as 1 or 0,1.")] = None,
     address: Annotated[
         list[str] | None,
         typer.Option(
-            help="With a workload file: where a target is, NAME=host:port or NAME=https://host:port; repeatable."
+            help="With a workload file: address of a target, NAME=host:port or NAME=https://host:port; repeatable."
         ),
     ] = None,
     set_: Annotated[
@@ -94,129 +82,60 @@ def command(
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
 ) -> int:
     """Load one URL, or one workload file, against something that already runs."""
-    from towtank.conduct.connecting import Reach  # noqa: PLC0415
-    from towtank.conduct.drive import BACKLOG_AT_MOST, USERS_AT_MOST, Exchange, Load  # noqa: PLC0415
-    from towtank.conduct.outlets import Outlets  # noqa: PLC0415
-
-    given = Given()
-    others = {"--rate": rate, "--users": users, "--duration": duration, "--ramp": ramp}
-    is_open = rate is not None or trace is not None
-    load = Load(
-        users=given.at_least_one("--users", users) or 1,
-        rate=given.rate(rate, users),
-        curve=given.trace(trace, others),
-        users_at_most=given.bound("--users-at-most", users_at_most, USERS_AT_MOST, 1, is_open=is_open),
-        backlog_at_most=given.bound("--backlog-at-most", backlog_at_most, BACKLOG_AT_MOST, 0, is_open=is_open),
-        think_s=given.duration("--think", think),
-        duration_s=given.positive("--duration", duration or "10 s"),
-        ramp_s=given.duration("--ramp", ramp or "0 s"),
-        arrivals=given.one_of("--arrivals", arrivals, _ARRIVALS),
-        threads=given.at_least_one("--threads", threads),
-        seed=given.seed(seed),
-        cpus=given.cpus(pin),
-    )
-    exchange = Exchange(
-        target,
-        given.method(method),
-        given.headers(header),
-        given.body(body),
-        given.positive("--timeout", timeout),
-        tuple(set_ or ()),
-    )
-    streams = given.at_least_one("--streams", streams)
-    given.refuse_faults()
-    ways = (tuple(source or ()), tuple(connect_to or ()), insecure, cacert, cert, key)
-    reach = Reach(connections, *ways, http2=http2, streams=streams)
-    outlets = Outlets(receivers(send, i_may_send, send_header), study="drive", run=out.name if out else "drive")
-    return _drive(
-        exchange, load, reach, address or [], out=out, allowed=i_may_load or [], json=json, quiet=quiet, outlets=outlets
-    )
-
-
-def _drive(
-    exchange: Exchange,
-    load: Load,
-    reach: Reach,
-    addresses: list[str],
-    *,
-    out: Path | None,
-    allowed: list[str],
-    json: bool,
-    quiet: bool,
-    outlets: Outlets,
-) -> int:
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.display import display_for  # noqa: PLC0415
-    from towtank.conduct.drive import conduct_drive  # noqa: PLC0415
-    from towtank.conduct.drive_targets import prepare_plan  # noqa: PLC0415
+    from towtank.conduct.drive_options import DriveOptions  # noqa: PLC0415
+    from towtank.conduct.driving import drive_target  # noqa: PLC0415
+    from towtank.conduct.outlets import Outlets  # noqa: PLC0415
     from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
-    from towtank.secrets import redacted_text  # noqa: PLC0415
 
-    shown = redacted_text(exchange.url)
-    with StopRequest() as stop, _run_folder(out, load, stop) as run:
-        plan = prepare_plan(run, exchange, load, addresses, allowed, reach=reach)
-        with display_for(console(quiet=quiet), quiet=quiet) as display:
-            outcome = conduct_drive(run, shown, plan, stop, display, outlets=outlets)
-        document = {**_document(run, shown), **_sent(run)}
+    options = DriveOptions(
+        target,
+        users=users,
+        rate=rate,
+        trace=trace,
+        users_at_most=users_at_most,
+        backlog_at_most=backlog_at_most,
+        think=think,
+        duration=duration,
+        ramp=ramp,
+        threads=threads,
+        timeout=timeout,
+        method=method,
+        header=header or (),
+        body=body,
+        insecure=insecure,
+        cacert=cacert,
+        cert=cert,
+        key=key,
+        connections=connections,
+        http2=http2,
+        streams=streams,
+        connect_to=connect_to or (),
+        source=source or (),
+        arrivals=arrivals,
+        seed=seed,
+        pin=pin,
+        changes=set_ or (),
+    )
+    options.checked()
+    outlets = Outlets(receivers(send, i_may_send, send_header), study="drive", run=out.name if out else "drive")
+    with StopRequest() as stop:
+        outcome = drive_target(
+            options,
+            display_for(console(quiet=quiet), quiet=quiet),
+            stop,
+            addresses=address or (),
+            out=out,
+            allowed=i_may_load or (),
+            outlets=outlets,
+        )
         for note in outcome.notes:
             console().print(f"note: {note}", markup=False, soft_wrap=True)
-        _print(document, json=json)
+        _print(outcome.document, json=json)
         if stop.requested:
             return ExitStatus.STOPPED
-    return ExitStatus.DONE if document["valid"] else ExitStatus.INVALID_MEASUREMENT
-
-
-def _document(run: RunFolder, target: str) -> dict[str, Any]:
-    from towtank.analysis import drive_document  # noqa: PLC0415
-
-    document: dict[str, Any] = drive_document(run, target)
-    return document
-
-
-def _sent(run: RunFolder) -> dict[str, Any]:
-    """What receivers took while the run went on; nothing where nothing was sent."""
-    return next(({"sent": event["receivers"]} for event in run.events() if event.get("k") == "sent"), {})
-
-
-@contextmanager
-def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[RunFolder]:
-    """The run folder: kept where the user names one and the load began, else removed at the end."""
-    import shutil  # noqa: PLC0415
-
-    from towtank.conduct.drive import manifest  # noqa: PLC0415
-    from towtank.conduct.provenance import require_own  # noqa: PLC0415
-    from towtank.results.folder import RunFolder  # noqa: PLC0415
-    from towtank.system.scratch import make_scratch  # noqa: PLC0415
-
-    _refuse_results(out)
-    if out is not None:
-        require_own(out)
-    made = out is None or not out.exists()
-    path = out or make_scratch("drive")
-    remove = partial(shutil.rmtree, path, ignore_errors=True)
-    stop.kept, stop.leaving = (str(out), None) if out is not None else (None, remove)
-    try:
-        run = RunFolder.create(path, manifest(load))
-        yield run
-    except (StudyError, OSError):
-        # Nothing was recorded. An empty run folder would make the next attempt fail.
-        if made and not any((path / "engine").glob("*")):
-            remove()
-        raise
-    finally:
-        if out is None:
-            remove()
-
-
-def _refuse_results(out: Path | None) -> None:
-    """Refuse an output folder that already holds a run or a study."""
-    from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST  # noqa: PLC0415
-
-    if out is not None and out.exists() and not out.is_dir():
-        raise StudyError.at(COMMAND_LINE, f"must be a folder, got the file {str(out)!r} instead", where="--out")
-    if out is not None and any((out / name).exists() for name in (RUN_MANIFEST, STUDY_MANIFEST)):
-        message = f"must be a folder without a run or a study in it, got {str(out)!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="--out")
+    return ExitStatus.DONE if outcome.document["valid"] else ExitStatus.INVALID_MEASUREMENT
 
 
 def _print(document: dict[str, Any], *, json: bool) -> None:

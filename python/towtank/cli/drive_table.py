@@ -1,4 +1,4 @@
-"""What `towtank drive` prints for people."""
+"""Renders the output of `towtank drive` as text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import few_digits, interval_texts, number_estimate
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
-# Failures that the engine counts with a response time: there was an answer, or the wait for it was cut.
+# Failures that the engine counts with a response time: an answer arrived, or the wait for it was cut.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 
 
 def drive_table(document: dict[str, Any]) -> list[RenderableType]:
-    """The verdict, the rates, the times, the errors, and what the generator used."""
+    """Render the verdict, the rates, the times, the errors, and the resources that the generator used."""
     return [
         _headline(document),
         _times(document),
@@ -49,7 +49,7 @@ def _throughput(rate: float | None, known: Estimate) -> str:
 
 
 def _times(document: dict[str, Any]) -> Table:
-    """Times with three digits, those with an interval with the digits that it supports and its ends below them."""
+    """Render times with three digits; those with an interval with the digits it supports, and its ends below them."""
     table = Table("time, ms", *_PERCENTILES)
     for title in ("response", "exchange"):
         times, known = document.get(f"{title}_time_ms") or {}, document["estimates"][f"{title}_time_s"]
@@ -86,14 +86,14 @@ def _errors(document: dict[str, Any]) -> list[str]:
 
 
 def _connections(document: dict[str, Any]) -> list[str]:
-    """How long connections took and requests waited for one; nothing where there is nothing of the kind."""
-    told = document.get("connections") or {}
+    """Render connection times and waits of requests for a connection; nothing if there were none."""
+    found = document.get("connections") or {}
     parts = []
-    for title, times in (("connect", told.get("connect_time_s")), ("TLS handshake", told.get("tls_time_s"))):
+    for title, times in (("connect", found.get("connect_time_s")), ("TLS handshake", found.get("tls_time_s"))):
         if times:
             parts.append(f"{title} mean {_millis(times['mean'])}, p99 {_millis(times['p99'])}")
-    lines = [f"connections: {told['opened_in_run']:,} opened; " + "; ".join(parts)] if parts else []
-    waits = told.get("wait_time_s")
+    lines = [f"connections: {found['opened_in_run']:,} opened; " + "; ".join(parts)] if parts else []
+    waits = found.get("wait_time_s")
     if waits and waits["waited"]:
         lines.append(
             f"waited for a connection of the pool: {100 * waits['share_waited']:.3g} % of the requests, mean "
@@ -117,7 +117,7 @@ def _generator(document: dict[str, Any]) -> str:
 
 
 def _verdict(document: dict[str, Any]) -> list[str]:
-    """The verdict with all doubts, the heaviest first, and the checks that could not be made."""
+    """Render the verdict with all doubts, the heaviest first, and the checks that could not be made."""
     doubts = document["doubts"]
     by_level = {level: [doubt["message"] for doubt in doubts if doubt["level"] == level] for level in _HEADS}
     lines = [f"{_HEADS[level]}: {'; '.join(texts)}" for level, texts in by_level.items() if texts]

@@ -11,7 +11,7 @@ from towtank.units import format_duration
 
 
 def envelope_parts(envelope: dict[str, Any] | None) -> list[Table | str]:
-    """A sentence and a table; one sentence where the machine was never calibrated."""
+    """Render a sentence and a table; one sentence if the machine was never calibrated."""
     if envelope is None:
         return ["As a generator this machine is not calibrated: `towtank doctor --calibrate`."]
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(envelope["measured_wall_ns"] / 1e9))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE, Given, MaySend
+from towtank.cli.options import COMMAND_LINE, MaySend, OptionCheck
 from towtank.errors import ExitStatus, Fault, StudyError
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ def command(
     from towtank.results.exports import FORMATS, find  # noqa: PLC0415
     from towtank.results.exports.format import Options  # noqa: PLC0415
 
-    given = Given()
-    given.one_of("--to", to, FORMATS)
-    options = Options(endpoint, given.headers(header), os.environ.get("GITHUB_STEP_SUMMARY"), tuple(i_may_send or ()))
+    check = OptionCheck()
+    check.one_of("--to", to, FORMATS)
+    options = Options(endpoint, check.headers(header), os.environ.get("GITHUB_STEP_SUMMARY"), tuple(i_may_send or ()))
     if out is not None and not out.strip():
-        given.fault("--out", "must name a file or a folder, got '' instead")
+        check.fault("--out", "must name a file or a folder, got '' instead")
     if json and out == "-":
-        given.fault("--json", "must not be given with --out -: both write to standard output")
-    given.refuse_faults()
+        check.fault("--json", "must not be given with --out -: both write to standard output")
+    check.refuse_faults()
     form = find(to)
     if faults := form.check(options):
         raise StudyError(faults)
@@ -57,7 +57,7 @@ def command(
 
 
 def _gathered(form: Format, path: Path, wanted: list[str]) -> Material:
-    """What there is to export; runs that have nothing in this form are left out and told."""
+    """Gather the runs to export; leave out those without records that the format needs, with a note."""
     from towtank.analysis import gather  # noqa: PLC0415
 
     material = gather(path, wanted)
@@ -88,7 +88,7 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
         paths = [path for path, outcome in made.items() if not isinstance(outcome, Failed)]
         delivered = dict(form.deliver(paths, options)) if len(paths) == len(made) else {}
     with contained() as parts:
-        notes = [*material.told(), *(failed.sentence for failed in parts.failed)]
+        notes = [*material.warnings(), *(failed.sentence for failed in parts.failed)]
     for note in notes:
         console().print(f"note: {note}", markup=False, soft_wrap=True)
     if json:
@@ -112,7 +112,7 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
 
 
 def _only(files: list[File], options: Options, form: Format) -> File:
-    """The one file that goes to standard output; nothing that is delivered goes there."""
+    """Return the only file, which goes to standard output; delivered files do not go there."""
     if len(files) > 1:
         message = f"must name a folder: there are {len(files)} files to write, got '-' instead"
         raise StudyError.at(COMMAND_LINE, message, where="--out")

@@ -1,7 +1,8 @@
-"""What `towtank model fit` and `towtank model demands` print for people."""
+"""Renders the output of `towtank model fit` and `towtank model demands` as text."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,13 +13,17 @@ from towtank.estimates import (
     FEW_DIGITS,
     duration_estimate,
     duration_unit,
+    durations_like,
+    error_estimate,
     few_digits,
     interval_texts,
     number_estimate,
     places_of,
+    relative_error,
     rounded_text,
     significant,
 )
+from towtank.model.fitting.held_out import worst_row
 from towtank.units import format_duration
 
 Json = dict[str, Any]
@@ -42,11 +47,11 @@ _TITLES = {
 
 
 def fit_lines(document: Json) -> list[RenderableType]:
-    """The curve with its verdict, parameters, knees, predictions, and what was left out."""
+    """Render the curve with its verdict, parameters, knees, predictions, and the runs left out."""
     name = document.get("label") or document.get("source")
     lines: list[RenderableType] = [f"{name}: {document['curve'] or 'no curve'} - {document['verdict']['level']}"]
-    lines += [f"  {one['text']}" for one in document["verdict"]["reasons"]]
-    lines += [f"  left out, {one['run']}: {one['why']}" for one in document["excluded"]]
+    lines += [f"  {reason['text']}" for reason in document["verdict"]["reasons"]]
+    lines += [f"  left out, {run['run']}: {run['why']}" for run in document["excluded"]]
     if "choice" in document and document["curve"]:
         lines += [f"  chosen, {document['choice']['why']}", _candidates(document["choice"])]
     if document["curve"]:
@@ -56,12 +61,13 @@ def fit_lines(document: Json) -> list[RenderableType]:
     if "shape" in document:
         lines.append(f"limit: {document['shape']['sentence']}")
     if document["curve"]:
-        lines.append(_trust(document["trust"]))
+        lines.append(_trust(document["trust"], document["held_out"]))
     if "model" in document:
-        worst = max(document["model"]["check"], key=lambda row: abs(row["error"]))
+        worst = worst_row(document["model"]["check"])
+        off = relative_error(worst["error"], worst.get("error_interval"))
         lines.append(
-            f"model written to {document['model']['file']}; at the loads measured its throughput is at most "
-            f"{100 * abs(worst['error']):.2g} % off (at {worst['load']})"
+            f"model written to {document['model']['file']}; of the loads measured its throughput is off most at "
+            f"{worst['load']}: {off}"
         )
     return lines
 
@@ -77,7 +83,7 @@ def _parameters(document: Json) -> Table:
         others = (intervals[method].get(name) for method in ("profile", "bootstrap"))
         table.add_row(
             title,
-            rounded_text(document[name], places),
+            _value(document[name], places),
             _pair(pair, places),
             *(_pair(other, places) for other in others),
         )
@@ -86,14 +92,14 @@ def _parameters(document: Json) -> Table:
 
 def _candidates(choice: Json) -> Table:
     table = Table("curve", "AICc", "difference", "error at the highest load, held out", "verdict")
-    for one in choice["candidates"]:
-        held = one["held_out_error"]
+    for candidate in choice["candidates"]:
+        held = candidate["held_out_error"]
         table.add_row(
-            one["curve"],
-            _short(one["aicc"]),
-            _short(one["delta_aicc"]),
-            "-" if held is None else f"{100 * held:+.2g} %",
-            one["verdict"],
+            candidate["curve"],
+            _short(candidate["aicc"]),
+            _short(candidate["delta_aicc"]),
+            "-" if held is None else relative_error(held, candidate.get("held_out_interval")),
+            candidate["verdict"],
         )
     return table
 
@@ -109,10 +115,12 @@ def _held_out(document: Json) -> list[RenderableType]:
             f"{row['load']:g}",
             few_digits(row["measured_throughput"]),
             _estimate(row["predicted_throughput"], row.get("throughput_band_95")),
-            f"{100 * row['error']:+.2g} %",
+            error_estimate(row["predicted_throughput"], row.get("throughput_band_95"), row["measured_throughput"]),
             _time(row["measured_response_s"]) if timed else "-",
             _estimated_time(row["predicted_response_s"], row.get("response_band_95")) if timed else "-",
-            f"{100 * row['response_error']:+.2g} %" if timed else "-",
+            error_estimate(row["predicted_response_s"], row.get("response_band_95"), row["measured_response_s"])
+            if timed
+            else "-",
         )
     return [table]
 
@@ -127,7 +135,7 @@ def _predictions(document: Json) -> Table:
         table.add_row(
             f"{row['load']:g}",
             row["range"],
-            rounded_text(rate["median"], places),
+            _value(rate["median"], places),
             _pair(rate["band_80"], places),
             _pair(rate["band_95"], places),
             *(times(time["median"], *time["band_95"]) if time else ("-", "-")),
@@ -136,7 +144,7 @@ def _predictions(document: Json) -> Table:
 
 
 def refused_predictions(document: Json) -> list[str]:
-    """Loads without a prediction, by reason."""
+    """Render the loads without a prediction, by reason."""
     reasons: dict[str, list[str]] = {}
     for row in document["predictions"]:
         if "refused" in row:
@@ -149,28 +157,33 @@ def _knees(rows: list[Json]) -> Table:
     for row in rows:
         pair = [row["low"], row["high"]]
         places = _places(row["load"], pair)
-        load = "-" if row["load"] is None else rounded_text(row["load"], places)
+        load = "-" if row["load"] is None else _value(row["load"], places)
         table.add_row(row["kind"], load, _pair(pair, places), row["how"])
     return table
 
 
-def _trust(trust: Json) -> str:
-    held = trust["held_out_error"]
+def _trust(trust: Json, held_out: Json | None) -> str:
+    error = "not known"
+    if held_out:
+        worst = worst_row(held_out["points"])
+        error = error_estimate(
+            worst["predicted_throughput"], worst.get("throughput_band_95"), worst["measured_throughput"]
+        )
     return (
         f"rests on {trust['points']} points at {trust['levels']} loads from {trust['measured_from']:g} to "
         f"{trust['measured_to']:g}; predicts up to {trust['predicts_to']:g} ({trust['because']}); held-out error "
-        f"{'not known' if held is None else f'{100 * held:+.2g} %'}"
+        f"{error}"
     )
 
 
 def demand_lines(document: Json) -> list[RenderableType]:
-    """Demands by resource and by class, configuration by configuration."""
+    """Render the demands by resource and by class, configuration by configuration."""
     lines: list[RenderableType] = []
-    for one in document["configurations"]:
-        lines.append(f"{one['label']}:")
-        lines += [f"  left out, {run['run']}: {run['why']}" for run in one["excluded"]]
-        lines.append(_resources(one["resources"]))
-        for resource, found in one["classes"].items():
+    for configuration in document["configurations"]:
+        lines.append(f"{configuration['label']}:")
+        lines += [f"  left out, {run['run']}: {run['why']}" for run in configuration["excluded"]]
+        lines.append(_resources(configuration["resources"]))
+        for resource, found in configuration["classes"].items():
             lines += [f"by class, {resource}: {found['sentence']}", _classes(found)]
     return lines
 
@@ -179,33 +192,51 @@ def _resources(resources: Json) -> Table:
     table = Table(
         "resource", "servers", "demand of a transaction", "95 % interval", "background, servers", "with the load"
     )
-    for name, one in resources.items():
-        demand, background = one["demand_s"], one["background"]["value"]
-        bend = one["load_dependence"]
+    for name, demands in resources.items():
+        demand, background = demands["demand_s"], demands["background"]
+        bend = demands["load_dependence"]
         if bend is None:
-            told = "not tested"
+            trend = "not tested"
         elif bend["depends"]:
-            low, high = _time(bend["demand_at_lowest_s"]), _time(bend["demand_at_highest_s"])
-            told = f"{bend['direction']} from {low} to {high} (p = {bend['p_value']:.2g})"
+            low, high = (
+                _estimated_time(bend[f"demand_at_{end}_s"], bend.get(f"demand_at_{end}_interval"))
+                for end in ("lowest", "highest")
+            )
+            trend = f"{bend['direction']} from {low} to {high} (p = {bend['p_value']:.2g})"
         else:
-            told = f"no change seen (p = {bend['p_value']:.2g})"
+            trend = f"no change seen (p = {bend['p_value']:.2g})"
         table.add_row(
-            name, str(one["servers"]), *estimated_times(demand), _short(background), told
+            name, str(demands["servers"]), *estimated_times(demand), _background(background), trend
         )  # fmt: skip
     return table
 
 
 def _classes(found: Json) -> Table:
     table = Table("class", "demand", "95 % interval", "lowest - highest of all estimators", "VIF", "known")
-    for name, one in found["classes"].items():
+    for name, job_class in found["classes"].items():
         table.add_row(
             name,
-            *estimated_times(one),
-            f"{_time(one['lowest_estimate_s'])} - {_time(one['highest_estimate_s'])}",
+            *estimated_times(job_class),
+            _spread(job_class),
             _short(found["variance_inflation"][name]),
-            "yes" if one["identified"] else "; ".join(one["why_not"]),
+            "yes" if job_class["identified"] else "; ".join(job_class["why_not"]),
         )
     return table
+
+
+def _spread(job_class: Json) -> str:
+    """Render the lowest and the highest estimate with the digits that the interval supports."""
+    ends = (job_class["lowest_estimate_s"], job_class["highest_estimate_s"])
+    value, low, high = (job_class[key] for key in ("value", "low", "high"))
+    if value is None or low is None or high is None or None in ends:
+        return " - ".join(_time(end) for end in ends)
+    texts, unit = durations_like(ends, value, low, high)
+    return f"{' - '.join(texts)} {unit}"
+
+
+def _background(estimate: Json) -> str:
+    value = estimate["value"]
+    return "-" if value is None else _estimate(value, (estimate["low"], estimate["high"]))
 
 
 def _short(value: float | None) -> str:
@@ -225,9 +256,16 @@ def _estimated_time(value: float, pair: Sequence[float | None] | None) -> str:
 
 
 def _places(value: float | None, pair: Sequence[float | None] | None) -> int | None:
-    """Return the decimal places that the interval of a value supports; None without an interval."""
+    """Return the decimal places that the interval of a value supports, or its only end; None without an interval."""
     low, high = pair or (None, None)
-    return None if value is None or low is None or high is None else places_of(value, low, high)
+    if value is None or (low is None and high is None):
+        return None
+    return places_of(value, -math.inf if low is None else low, math.inf if high is None else high)
+
+
+def _value(value: float, places: int | None) -> str:
+    """Render a value with the decimal places that its interval supports; with few digits without one."""
+    return few_digits(value) if places is None else rounded_text(value, places)
 
 
 def _pair(pair: Sequence[float | None] | None, places: int | None) -> str:

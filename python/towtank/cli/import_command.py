@@ -12,7 +12,7 @@ from towtank.errors import ExitStatus, StudyError
 if TYPE_CHECKING:
     from towtank.workload.importers.writing import Imported
 
-# Places of one note told on the terminal; the JSON document has more.
+# Places of one note printed on the terminal; the JSON document has more.
 _PLACES_SHOWN = 10
 
 
@@ -28,17 +28,17 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
-    """Make a workload file of another tool's file, and tell what could not be carried over."""
-    from towtank.cli.options import COMMAND_LINE, Given  # noqa: PLC0415
+    """Make a workload file of another tool's file, and report what could not be carried over."""
+    from towtank.cli.options import COMMAND_LINE, OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json  # noqa: PLC0415
     from towtank.secrets import open_private  # noqa: PLC0415
     from towtank.workload.importers import FORMATS, Options, read  # noqa: PLC0415
     from towtank.workload.importers.writing import finish, json_document  # noqa: PLC0415
 
-    given = Given()
-    given.one_of("FORMAT", form, tuple(FORMATS))
-    given.new_file("--out", out, force=force)
-    given.refuse_faults()
+    check = OptionCheck()
+    check.one_of("FORMAT", form, tuple(FORMATS))
+    check.new_file("--out", out, force=force)
+    check.refuse_faults()
     folder = out.parent if out is not None else Path()
     imported = finish(read(form, file, Options(tuple(host or ()), folder)), folder)
     if out is not None:
@@ -53,19 +53,19 @@ def command(
         print_json(json_document(imported, str(out) if out is not None else None))
     elif out is None:
         print(imported.text, end="")
-    tell_notes(imported, out)
+    print_notes(imported, out)
     return ExitStatus.DONE
 
 
-def tell_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False) -> None:
-    """Notes and the next step, on standard error.
+def print_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False) -> None:
+    """Print the notes and the next step on standard error.
 
     Parameters
     ----------
     places : int
-        How many places of one note are told.
+        Most places of one note that are printed.
     addresses : bool
-        Whether the next step may go where the requests came from.
+        Whether the next step may go to the origin of the requests.
     """
     import sys  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`towtank list`: what ships, one line each."""
+"""`towtank list`: everything that ships, one line each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def command(
 
 
 def _usable(section: str, entry: dict[str, str]) -> str:
-    """Return what commands take for an entry: a name, or the path of a workload or system, which have no names."""
+    """Return the argument of commands for an entry: a name, or the path of a workload or system, which have no name."""
     if section not in _FILES:
         return entry["name"]
     path = Path(entry["file"])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from towtank.cli.options import Given
+from towtank.cli.options import OptionCheck
 
 if TYPE_CHECKING:
-    from towtank.model.caching import CacheWish, Disk, Index
+    from towtank.model.caching import CacheRequest, Disk, Index
 
 _Quantity = TypeVar("_Quantity", int, float)
 _COUNT_AT_MOST = 2**53
@@ -41,49 +41,49 @@ def command(
     ] = None,
     index: Annotated[str | None, typer.Option(help="Instead of a trace: an index of this size on disk.")] = None,
     memory: Annotated[str | None, typer.Option(help="With --index: memory of its host.")] = None,
-    heap: Annotated[str | None, typer.Option(help="With --index: what programs take of it; 0 if left out.")] = None,
+    heap: Annotated[str | None, typer.Option(help="With --index: memory that programs use; 0 if left out.")] = None,
     page: Annotated[str | None, typer.Option(help="With --index: size of a page; 4 KiB if left out.")] = None,
     skew: Annotated[
         float | None, typer.Option(help="With --index: exponent of Zipf's law of its pages; several if left out.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> None:
-    """Tell how much a cache of any size misses, with two limits too, and what the disk then has to do."""
-    from towtank.model.caching import CacheWish, index_document, trace_document, zipf_document  # noqa: PLC0415
+    """Print the miss ratio of a cache over its size, also with two limits, and the load that remains for the disk."""
+    from towtank.model.caching import CacheRequest, index_document, trace_document, zipf_document  # noqa: PLC0415
 
-    given = Given()
-    _one_source(given, trace, zipf, index)
-    disk = _disk(given, disk_time, reads_per_transaction)
+    check = OptionCheck()
+    _one_source(check, trace, zipf, index)
+    disk = _disk(check, disk_time, reads_per_transaction)
     if index is not None:
         parts = {"--memory": memory, "--heap": heap, "--page": page}
-        _not_with_an_index(given, {"--entries": entries, "--bytes": bytes_, "--metadata": metadata})
-        wanted = _index(given, index, parts, skew)
-        given.refuse_faults()
+        _not_with_an_index(check, {"--entries": entries, "--bytes": bytes_, "--metadata": metadata})
+        wanted = _index(check, index, parts, skew)
+        check.refuse_faults()
         _show(index_document(wanted, disk), json=json)
         return
     for option, value in {"--memory": memory, "--heap": heap, "--page": page, "--skew": skew}.items():
         if value is not None:
-            given.fault(option, f"must be given with --index only, got {value!r}")
-    wish = CacheWish(
-        entries=_entries(given, entries),
-        bytes=_sizes(given, "--bytes", bytes_),
-        metadata_bytes=_size(given, "--metadata", metadata),
-        rate=_rate(given, shards),
-        samples=_count(given, "--samples", samples, _SAMPLES_AT_LEAST),
-        warm_up=_count(given, "--warm-up", warm_up, 0) or 0,
+            check.fault(option, f"must be given with --index only, got {value!r}")
+    request = CacheRequest(
+        entries=_entries(check, entries),
+        bytes=_sizes(check, "--bytes", bytes_),
+        metadata_bytes=_size(check, "--metadata", metadata),
+        rate=_rate(check, shards),
+        samples=_count(check, "--samples", samples, _SAMPLES_AT_LEAST),
+        warm_up=_count(check, "--warm-up", warm_up, 0) or 0,
         disk=disk,
     )
-    pairs = max(len(wish.entries), 1) * max(len(wish.bytes), 1)
+    pairs = max(len(request.entries), 1) * max(len(request.bytes), 1)
     if pairs > _LIMITS_AT_MOST:
-        given.fault("--entries", f"must make at most {_LIMITS_AT_MOST} pairs with --bytes, got {pairs}")
+        check.fault("--entries", f"must make at most {_LIMITS_AT_MOST} pairs with --bytes, got {pairs}")
     if zipf is not None:
-        law = _law(given, zipf, wish)
-        given.refuse_faults()
-        _show(zipf_document(*law, wish), json=json)
+        law = _law(check, zipf, request)
+        check.refuse_faults()
+        _show(zipf_document(*law, request), json=json)
         return
-    given.refuse_faults()
+    check.refuse_faults()
     assert trace is not None
-    _show(trace_document(trace, wish), json=json)
+    _show(trace_document(trace, request), json=json)
 
 
 def _show(document: dict[str, Any], *, json: bool) -> None:
@@ -97,71 +97,73 @@ def _show(document: dict[str, Any], *, json: bool) -> None:
         printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
 
 
-def _one_source(given: Given, trace: str | None, zipf: str | None, index: str | None) -> None:
+def _one_source(check: OptionCheck, trace: str | None, zipf: str | None, index: str | None) -> None:
     named = {"TRACE": trace, "--zipf": zipf, "--index": index}
     got = [name for name, value in named.items() if value is not None]
     if len(got) != 1:
-        given.fault("TRACE", f"must be given, or --zipf, or --index: one of them, got {', '.join(got) or 'none'}")
+        check.fault("TRACE", f"must be given, or --zipf, or --index: one of them, got {', '.join(got) or 'none'}")
 
 
-def _not_with_an_index(given: Given, values: dict[str, str | None]) -> None:
+def _not_with_an_index(check: OptionCheck, values: dict[str, str | None]) -> None:
     for option, value in values.items():
         if value is not None:
-            given.fault(option, f"must not be given with --index, got {value!r}")
+            check.fault(option, f"must not be given with --index, got {value!r}")
 
 
-def _disk(given: Given, time: str | None, reads: float | None) -> Disk | None:
+def _disk(check: OptionCheck, time: str | None, reads: float | None) -> Disk | None:
     from towtank.model.caching import Disk  # noqa: PLC0415
 
     if time is None and reads is None:
         return None
     if reads is not None and not 0 < reads < float("inf"):
-        given.fault("--reads-per-transaction", f"must be a number above 0, got {reads} instead")
-    return Disk(1.0 if reads is None else reads, None if time is None else given.positive("--disk-time", time))
+        check.fault("--reads-per-transaction", f"must be a number above 0, got {reads} instead")
+    return Disk(1.0 if reads is None else reads, None if time is None else check.positive("--disk-time", time))
 
 
-def _read(given: Given, option: str, read: Callable[[object], _Quantity], text: str, otherwise: _Quantity) -> _Quantity:
+def _read(
+    check: OptionCheck, option: str, read: Callable[[object], _Quantity], text: str, otherwise: _Quantity
+) -> _Quantity:
     try:
         return read(text)
     except ValueError as error:
-        given.fault(option, str(error))
+        check.fault(option, str(error))
         return otherwise
 
 
-def _size(given: Given, option: str, text: str | None, least: int = 0) -> int:
+def _size(check: OptionCheck, option: str, text: str | None, least: int = 0) -> int:
     from towtank import units  # noqa: PLC0415
 
     if text is None:
         return least
-    before = given.count
-    size = _read(given, option, units.size, text, least)
-    if not least <= size <= _COUNT_AT_MOST and given.count == before:
-        given.fault(option, f"must be from {least} B to 2^53 B, got {text!r} instead")
+    before = check.count
+    size = _read(check, option, units.size, text, least)
+    if not least <= size <= _COUNT_AT_MOST and check.count == before:
+        check.fault(option, f"must be from {least} B to 2^53 B, got {text!r} instead")
     return size
 
 
-def _sizes(given: Given, option: str, text: str | None) -> tuple[int, ...]:
-    return tuple(_size(given, option, part.strip(), 1) for part in text.split(",")) if text is not None else ()
+def _sizes(check: OptionCheck, option: str, text: str | None) -> tuple[int, ...]:
+    return tuple(_size(check, option, part.strip(), 1) for part in text.split(",")) if text is not None else ()
 
 
-def _entries(given: Given, text: str | None) -> tuple[int, ...]:
+def _entries(check: OptionCheck, text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
     parts = [part.strip() for part in text.split(",")]
     if all(part.isdecimal() and part.isascii() and 1 <= int(part[:17]) <= _COUNT_AT_MOST for part in parts):
         return tuple(map(int, parts))
-    given.fault("--entries", f"must be whole numbers above 0, separated by commas, got {text!r} instead")
+    check.fault("--entries", f"must be whole numbers above 0, separated by commas, got {text!r} instead")
     return ()
 
 
-def _count(given: Given, option: str, value: int | None, least: int) -> int | None:
+def _count(check: OptionCheck, option: str, value: int | None, least: int) -> int | None:
     if value is not None and not least <= value <= _COUNT_AT_MOST:
-        given.fault(option, f"must be a whole number from {least} to 2^53, got {value} instead")
+        check.fault(option, f"must be a whole number from {least} to 2^53, got {value} instead")
     return value
 
 
-def _rate(given: Given, text: str | None) -> float | None:
-    """A share as 1 % or as 0.01, above 0."""
+def _rate(check: OptionCheck, text: str | None) -> float | None:
+    """Read a share as 1 % or as 0.01, above 0."""
     from towtank import units  # noqa: PLC0415
 
     if text is None:
@@ -169,45 +171,45 @@ def _rate(given: Given, text: str | None) -> float | None:
     try:
         rate = float(text)
     except ValueError:
-        rate = _read(given, "--shards", units.share, text, 1.0)
+        rate = _read(check, "--shards", units.share, text, 1.0)
     if not 0 < rate <= 1:
-        given.fault("--shards", f"must be above 0 %, at most 100 %, got {text!r} instead")
+        check.fault("--shards", f"must be above 0 %, at most 100 %, got {text!r} instead")
     return rate
 
 
-def _law(given: Given, text: str, wish: CacheWish) -> tuple[int, float]:
-    """Zipf's law, and whether what else was given goes with it."""
-    others = {"--bytes": wish.bytes, "--metadata": wish.metadata_bytes, "--shards": wish.rate}
-    for option, value in {**others, "--samples": wish.samples, "--warm-up": wish.warm_up}.items():
+def _law(check: OptionCheck, text: str, request: CacheRequest) -> tuple[int, float]:
+    """Read Zipf's law, and check the other options against it."""
+    others = {"--bytes": request.bytes, "--metadata": request.metadata_bytes, "--shards": request.rate}
+    for option, value in {**others, "--samples": request.samples, "--warm-up": request.warm_up}.items():
         if value:
-            given.fault(option, "must not be given with --zipf: there is no trace")
-    if not wish.entries:
-        given.fault("--entries", "must be given with --zipf, got none")
+            check.fault(option, "must not be given with --zipf, which has no trace")
+    if not request.entries:
+        check.fault("--entries", "must be given with --zipf, got none")
     keys, _, skew = text.partition(":")
     try:
         law = int(keys), float(skew)
     except ValueError:
         law = 0, 0.0
     if not (1 <= law[0] <= _COUNT_AT_MOST and 0 <= law[1] <= 100):
-        given.fault("--zipf", f"must be KEYS:SKEW, as 1000000:0.9, with a skew from 0 to 100, got {text!r} instead")
+        check.fault("--zipf", f"must be KEYS:SKEW, as 1000000:0.9, with a skew from 0 to 100, got {text!r} instead")
     return law
 
 
-def _index(given: Given, text: str, parts: dict[str, str | None], skew: float | None) -> Index:
+def _index(check: OptionCheck, text: str, parts: dict[str, str | None], skew: float | None) -> Index:
     from towtank.model.caching import Index  # noqa: PLC0415
 
     if parts["--memory"] is None:
-        given.fault("--memory", "must be given with --index, got none")
+        check.fault("--memory", "must be given with --index, got none")
     if skew is not None and not 0 <= skew <= 100:
-        given.fault("--skew", f"must be a number from 0 to 100, got {skew} instead")
-    page = 4096 if parts["--page"] is None else _size(given, "--page", parts["--page"], 1)
+        check.fault("--skew", f"must be a number from 0 to 100, got {skew} instead")
+    page = 4096 if parts["--page"] is None else _size(check, "--page", parts["--page"], 1)
     index = Index(
-        index_bytes=_size(given, "--index", text, 1),
-        memory_bytes=_size(given, "--memory", parts["--memory"], 1),
-        heap_bytes=_size(given, "--heap", parts["--heap"]),
+        index_bytes=_size(check, "--index", text, 1),
+        memory_bytes=_size(check, "--memory", parts["--memory"], 1),
+        heap_bytes=_size(check, "--heap", parts["--heap"]),
         page_bytes=page,
         skew=skew,
     )
-    if parts["--memory"] is not None and given.count == 0 and index.room_bytes < page:
-        given.fault("--heap", f"must leave a page of {page} B of the memory, got {parts['--heap']!r} instead")
+    if parts["--memory"] is not None and check.count == 0 and index.room_bytes < page:
+        check.fault("--heap", f"must leave a page of {page} B of the memory, got {parts['--heap']!r} instead")
     return index

@@ -16,7 +16,7 @@ def command(
     *,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
-    """Tell what a transaction needs of every resource, and each class of transactions, with intervals."""
+    """Print the demand of a transaction, and of each class of transactions, at every resource, with intervals."""
     from towtank.cli.fit_table import demand_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415

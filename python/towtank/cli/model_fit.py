@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE, Given
+from towtank.cli.options import COMMAND_LINE, OptionCheck
 from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from towtank.containment import Parts
-    from towtank.model.fitting import Answer, Wish
+    from towtank.model.fitting import Answer
     from towtank.model.fitting.networks import NetworkAnswer
 
 _CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent", "auto")
@@ -50,56 +50,50 @@ def command(
 ) -> int:
     """Fit a curve of throughput over load, with intervals, a verdict and predictions."""
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.model.fitting import Columns, Wish, is_results  # noqa: PLC0415
+    from towtank.model.fitting import Columns, FitRequest, is_results  # noqa: PLC0415
+    from towtank.model.fitting.asking import fit_source, misplaced, why_no_source  # noqa: PLC0415
 
-    given = Given()
+    check = OptionCheck()
     if source is None and curve is not None and curve not in (*_CURVES, _NETWORK):
         source, curve = Path(curve), None
     curve = curve or "auto"
-    given.one_of("CURVE", curve, (*_CURVES, _NETWORK))
+    check.one_of("CURVE", curve, (*_CURVES, _NETWORK))
     if source is None:
-        given.fault("CSV|RESULTS", "must name a CSV file or a results folder, got none")
-        given.refuse_faults()
+        check.fault("CSV|RESULTS", "must name a CSV file or a results folder, got none")
+        check.refuse_faults()
         raise AssertionError
-    given.at_least_one("--servers", servers)
-    given.at_least_one("--hold-out", hold_out)
-    loads = _loads(given, at)
+    check.at_least_one("--servers", servers)
+    check.at_least_one("--hold-out", hold_out)
+    loads = _loads(check, at)
     results = is_results(source)
-    if not source.exists():
-        given.fault("CSV|RESULTS", f"must be a CSV file or a results folder, got {str(source)!r}, which is not there")
-    elif source.is_dir() and not results:
-        given.fault("CSV|RESULTS", f"must be a CSV file or a results folder, got the folder {str(source)!r}")
-    if results:
-        for option, value in (("--x", x), ("--y", y), ("--response", response), ("--error", error), ("--busy", busy)):
-            if value is not None:
-                given.fault(option, f"must not be given with a results folder, got {value!r}")
-        think_s = None if think is None else given.duration("--think", think)
-    else:
-        think_s = None
-        if configuration is not None:
-            given.fault("--configuration", f"must be given with a results folder only, got {configuration!r}")
+    if message := why_no_source(source):
+        check.fault("CSV|RESULTS", message)
+    columns = Columns(x, y, response, error, think, busy)
+    for option, message in misplaced(source, columns, configuration):
+        check.fault(option, message)
+    think_s = check.duration("--think", think) if results and think is not None else None
     if out is not None and curve not in ("closed", "load-dependent", "auto", _NETWORK):
-        given.fault(
+        check.fault(
             "--out", f"must be given with closed, load-dependent, auto or network, got {curve!r}: others are no network"
         )
     if curve == _NETWORK:
-        _check_network(given, source, servers=servers, think=think, results=results)
-    given.target("--out", out)
-    given.refuse_faults()
+        _check_network(check, source, servers=servers, think=think, results=results)
+    check.target("--out", out)
+    check.refuse_faults()
     if curve == _NETWORK:
         return _network(source, configuration, loads, hold_out or 1, out, json=json)
-    wish = Wish(curve, servers, loads, hold_out, think_s)
+    request = FitRequest(curve, servers, loads, hold_out, think_s)
     with contained() as parts:
-        answers = _answers(source, Columns(x, y, response, error, think, busy), wish, configuration, results=results)
+        answers = fit_source(source, columns, request, configuration)
     return parts.status(_show(answers, source, out, parts, results=results, json=json))
 
 
-def _check_network(given: Given, source: Path, *, servers: int | None, think: str | None, results: bool) -> None:
+def _check_network(check: OptionCheck, source: Path, *, servers: int | None, think: str | None, results: bool) -> None:
     if source.exists() and not results:
-        given.fault("CSV|RESULTS", f"must be a results folder for a network of resources, got {str(source)!r}")
+        check.fault("CSV|RESULTS", f"must be a results folder for a network of resources, got {str(source)!r}")
     for option, value in (("--servers", servers), ("--think", think)):
         if value is not None:
-            given.fault(option, f"must not be given with network, which takes it from the results, got {value!r}")
+            check.fault(option, f"must not be given with network, which takes it from the results, got {value!r}")
 
 
 def _network(
@@ -108,36 +102,36 @@ def _network(
     from towtank.cli.network_table import network_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
+    from towtank.model.fitting.asking import no_such_configuration  # noqa: PLC0415
     from towtank.model.fitting.networks import SCHEMA, network_answers, written_network  # noqa: PLC0415
 
     with contained() as parts:
         answers = network_answers(source, configuration, loads, hold_out)
     print_failed(parts)
     if not answers:
-        message = f"must be part of the label of a configuration, got {configuration!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="--configuration")
+        raise no_such_configuration(configuration)
     if out is not None:
         _one_only(answers)
         answers[0].document["model"] = written_network(answers[0], str(source), out)
-    documents = [one.document for one in answers]
+    documents = [answer.document for answer in answers]
     if json:
         print_json({"schema": SCHEMA, "source": str(source), "configurations": documents, **failed_parts(parts)})
     else:
         for line in (each for document in documents for each in network_lines(document)):
             printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
-    told = any(one["refused"] is None for one in documents)
-    return parts.status(ExitStatus.DONE if told else ExitStatus.INVALID_MEASUREMENT)
+    fitted = any(document["refused"] is None for document in documents)
+    return parts.status(ExitStatus.DONE if fitted else ExitStatus.INVALID_MEASUREMENT)
 
 
 def _one_only(answers: Sequence[Answer | NetworkAnswer]) -> None:
-    """A model file is of one configuration."""
+    """Refuse a model file of several configurations."""
     if len(answers) > 1:
-        labels = "; ".join(str(one.document["label"]) for one in answers)
+        labels = "; ".join(str(answer.document["label"]) for answer in answers)
         message = f"must be given for one configuration, choose it with --configuration, got {labels}"
         raise StudyError.at(COMMAND_LINE, message, where="--out")
 
 
-def _loads(given: Given, text: str | None) -> list[float] | None:
+def _loads(check: OptionCheck, text: str | None) -> list[float] | None:
     if text is None:
         return None
     try:
@@ -145,21 +139,8 @@ def _loads(given: Given, text: str | None) -> list[float] | None:
     except ValueError:
         loads = [0.0]
     if not all(0 < load < 1e9 for load in loads):
-        given.fault("--at", f"must be loads above 0, separated by commas, got {text!r} instead")
+        check.fault("--at", f"must be loads above 0, separated by commas, got {text!r} instead")
     return loads
-
-
-def _answers(path: Path, columns: object, wish: Wish, wanted: str | None, *, results: bool) -> list[Answer]:
-    from towtank.model.fitting import Columns, fit_results, fit_table  # noqa: PLC0415
-
-    if not results:
-        assert isinstance(columns, Columns)
-        return [fit_table(path, columns, wish)]
-    answers = fit_results(path, wish, wanted)
-    if not answers:
-        message = f"must be part of the label of a configuration, got {wanted!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="--configuration")
-    return answers
 
 
 def _show(
@@ -173,7 +154,7 @@ def _show(
     if out is not None:
         _one_only(answers)
         answers[0].document["model"] = written_model(answers[0], str(source), out)
-    documents = [one.document for one in answers]
+    documents = [answer.document for answer in answers]
     if json and results:
         head = {"schema": "towtank/model-fit/1", "source": str(source)}
         print_json({**head, "configurations": documents, **failed_parts(parts)})
@@ -183,5 +164,5 @@ def _show(
         for document in documents:
             for line in fit_lines(document):
                 printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
-    told = any(one["curve"] is not None for one in documents)
-    return ExitStatus.DONE if told else ExitStatus.INVALID_MEASUREMENT
+    fitted = any(document["curve"] is not None for document in documents)
+    return ExitStatus.DONE if fitted else ExitStatus.INVALID_MEASUREMENT

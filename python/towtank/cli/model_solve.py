@@ -10,7 +10,7 @@ from towtank.cli.options import Changes, Json, ModelArgument
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from towtank.cli.solve_points import Point
+    from towtank.model.variants import Point
 
 
 def command(
@@ -30,17 +30,20 @@ def command(
     method: Annotated[str, typer.Option(help="auto, exact, bard-schweitzer or linearizer.")] = "auto",
     json: Json = False,
 ) -> None:
-    """Solve a queueing network: throughput, response time, utilizations, with bounds and what the answer rests on."""
-    from towtank.cli.options import Given  # noqa: PLC0415
+    """Solve a queueing network: throughput, response time, utilizations, with bounds and the basis of the answer."""
+    from towtank import yamlfile  # noqa: PLC0415
+    from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
-    from towtank.cli.solve_points import points_of, solve_points  # noqa: PLC0415
+    from towtank.cli.solve_points import points_of  # noqa: PLC0415
     from towtank.cli.solve_table import solve_table, sweep_table  # noqa: PLC0415
     from towtank.model import METHODS  # noqa: PLC0415
+    from towtank.model.variants import solve_points  # noqa: PLC0415
 
-    given = Given()
-    given.one_of("--method", method, METHODS)
-    given.refuse_faults()
-    points = solve_points(file, points_of(file, change or [], users or [], sweep or []), method)
+    check = OptionCheck()
+    check.one_of("--method", method, METHODS)
+    check.refuse_faults()
+    document = yamlfile.load(file)
+    points = solve_points(document, points_of(document, change or [], users or [], sweep or []), method)
     if not (users or sweep):
         answer = points[0].answer_or_refuse()
         if json:
@@ -59,6 +62,6 @@ def command(
 
 
 def _entry(point: Point) -> dict[str, Any]:
-    """One point of a sweep: what was changed, and the answer or why there is none."""
+    """Return one point of a sweep: its changes, and the answer or the faults."""
     faults = [{"where": fault.where, "message": fault.message} for fault in point.faults]
     return {"changes": point.changes, **(point.answer or {"faults": faults})}

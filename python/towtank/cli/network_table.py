@@ -1,4 +1,4 @@
-"""What `towtank model fit network` prints for people."""
+"""Renders the output of `towtank model fit network` as text."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.cli.fit_table import estimated_times, refused_predictions
-from towtank.estimates import duration_estimate, few_digits, number_estimate
+from towtank.estimates import duration_estimate, error_estimate, few_digits, number_estimate
 from towtank.size.interval import Interval, duration_text, share_text
 
 Json = dict[str, Any]
 
 
 def network_lines(document: Json) -> list[RenderableType]:
-    """Verdict, stations, transactions, levels, held-out level, predictions, what limits."""
+    """Render the verdict, stations, transactions, levels, held-out level, predictions and the bottleneck."""
     label = document["label"]
-    left_out = [f"  left out, {one['run']}: {one['why']}" for one in document["excluded"]]
+    left_out = [f"  left out, {run['run']}: {run['why']}" for run in document["excluded"]]
     if document["refused"] is not None:
         return [f"{label}: no network", *left_out, f"  {document['refused']}"]
     verdict = document["verdict"]
     lines: list[RenderableType] = [f"{label}: network of {_count(document)} - {verdict['level']}", *left_out]
-    lines += [f"  {one['text']}" for one in verdict["reasons"]]
+    lines += [f"  {reason['text']}" for reason in verdict["reasons"]]
     lines.append(_stations(document))
     lines += _groups(document)
     lines += [_transactions(document), _levels(document)]
@@ -42,41 +42,49 @@ def _count(document: Json) -> str:
 
 def _stations(document: Json) -> Table:
     table = Table("resource", "servers", "demand of the mix", "95 % interval", "background", "other programs")
-    for name, one in document["stations"].items():
-        others = one["other_programs"]
+    for name, station in document["stations"].items():
+        others = station["other_programs"]
         table.add_row(
             name,
-            str(one["servers"]),
-            *estimated_times(one["demand_s"]),
-            f"{one['background']['value']:.3g}",
+            str(station["servers"]),
+            *estimated_times(station["demand_s"]),
+            _background(station["background"]),
             f"{min(others):.2g} - {max(others):.2g}",
         )
     return table
 
 
+def _background(estimate: Json) -> str:
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    # A resource without background work has none in any replicate.
+    return few_digits(value) if low is None or high is None or low == high else number_estimate(value, low, high)
+
+
 def _groups(document: Json) -> list[str]:
-    """Which transactions share a demand because they cannot be told apart."""
+    """Render the transactions that share a demand because the measurements cannot distinguish them."""
     lines = []
-    for name, one in document["stations"].items():
-        merged = [" + ".join(group) for group in one["told_apart"] if len(group) > 1]
+    for name, station in document["stations"].items():
+        merged = [" + ".join(group) for group in station["told_apart"] if len(group) > 1]
         if merged:
-            lines.append(f"{name}: not told apart, with one demand {one['within_groups']}: {'; '.join(merged)}")
+            lines.append(
+                f"{name}: not distinguishable, with one demand {station['within_groups']}: {'; '.join(merged)}"
+            )
     return lines
 
 
 def _transactions(document: Json) -> Table:
     stations = document["stations"]
     columns = [f"at {name}" for name in stations]
-    table = Table("transaction", "share", "requests", *columns, "elsewhere", "p95 measured / worked out")
-    for name, one in document["transactions"].items():
+    table = Table("transaction", "share", "requests", *columns, "elsewhere", "p95 measured / computed")
+    for name, transaction in document["transactions"].items():
         tail = document["percentiles"].get(name)
         demands = [each["demands_s"][name] for each in stations.values()]
         table.add_row(
             name,
-            share_text(one["share"]),
-            f"{one['requests']:.3g}",
+            share_text(transaction["share"]),
+            f"{transaction['requests']:.3g}",
             *(duration(each["value"], each["low"], each["high"]) for each in demands),
-            duration(*(one["elsewhere_s"][key] for key in ("value", "low", "high"))),
+            duration(*(transaction["elsewhere_s"][key] for key in ("value", "low", "high"))),
             "-" if tail is None else number_estimate(tail["ratio"], tail["low"], tail["high"]),
         )
     return table
@@ -90,11 +98,11 @@ def _levels(document: Json) -> Table:
         used = [row["utilization"][name] for name in names]
         table.add_row(
             f"{row['load']:g}",
-            few_digits(row["throughput"]),
-            few_digits(row["fitted_throughput"]),
-            duration_text(row["response_s"]),
-            duration_text(row["fitted_response_s"]),
-            *(f"{share_text(one['measured'])}, {share_text(one['fitted'])}" for one in used),
+            _rate(row["throughput"], *_ends(row, "throughput_interval")),
+            _rate(row["fitted_throughput"], *row["fitted_throughput_band_95"]),
+            duration(row["response_s"], *_ends(row, "response_interval")),
+            duration(row["fitted_response_s"], *row["fitted_response_band_95"]),
+            *(f"{_measured(use)}, {_share(use['fitted'], use['fitted_band_95'])}" for use in used),
         )
     return table
 
@@ -109,29 +117,31 @@ def _held_out(held: Json) -> Table:
         used = [row["utilization"][name] for name in names]
         table.add_row(
             f"{row['load']:g}",
-            few_digits(row["measured_throughput"]),
+            _rate(row["measured_throughput"], *_ends(row, "measured_throughput_interval")),
             _rate(row["predicted_throughput"], *row["throughput_band_95"]),
-            f"{100 * row['error']:+.2g} %",
-            duration_text(row["measured_response_s"]),
+            error_estimate(row["predicted_throughput"], row["throughput_band_95"], row["measured_throughput"]),
+            duration(row["measured_response_s"], *_ends(row, "measured_response_interval")),
             duration(row["predicted_response_s"], *row["response_band_95"]),
-            f"{100 * row['response_error']:+.2g} %",
-            *(f"{share_text(one['measured'])}, {_share(one['predicted'], one['band_95'])}" for one in used),
+            error_estimate(row["predicted_response_s"], row["response_band_95"], row["measured_response_s"]),
+            *(f"{_measured(use)}, {_share(use['predicted'], use['band_95'])}" for use in used),
         )
     return table
 
 
 def _held_out_classes(held: Json) -> Table:
-    """Response times by transaction at the highest level held out."""
+    """Render the response times by transaction at the highest level held out."""
     row = held["points"][-1]
     table = Table(f"at {row['load']:g} users", "ended", "R measured", "R predicted", "error")
-    for name, one in row["classes"].items():
-        measured = one["measured_response_s"]
+    for name, job_class in row["classes"].items():
+        measured = job_class["measured_response_s"]
         table.add_row(
             name,
-            f"{one['count']:.0f}",
-            "-" if measured is None else duration_text(measured),
-            duration(one["predicted_response_s"], *one["band_95"]),
-            "-" if one["error"] is None else f"{100 * one['error']:+.2g} %",
+            f"{job_class['count']:.0f}",
+            "-" if measured is None else duration(measured, *_ends(job_class, "measured_response_interval")),
+            duration(job_class["predicted_response_s"], *job_class["band_95"]),
+            "-"
+            if job_class["error"] is None
+            else error_estimate(job_class["predicted_response_s"], job_class["band_95"], measured),
         )
     return table
 
@@ -153,8 +163,16 @@ def _predictions(document: Json) -> Table:
     return table
 
 
+def _ends(row: Json, key: str) -> Sequence[float | None]:
+    return row.get(key) or (None, None)
+
+
+def _measured(use: Json) -> str:
+    return _share(use["measured"], _ends(use, "measured_interval"))
+
+
 def duration(value: float, low: float | None, high: float | None) -> str:
-    """A time with its interval, if it has one."""
+    """Render a time with its interval, if it has one."""
     return duration_text(value) if low is None or high is None else duration_estimate(value, low, high)
 
 
@@ -163,6 +181,6 @@ def _rate(value: float, low: float | None, high: float | None) -> str:
 
 
 def _share(ratio: float, band: Sequence[float | None]) -> str:
-    """A ratio in per cent with its band, if it has one."""
+    """Render a ratio in per cent with its band, if it has one."""
     low, high = band
     return share_text(ratio) if low is None or high is None else share_text(ratio, Interval(low, high))

@@ -1,4 +1,4 @@
-"""What commands print: one JSON document, or text for people; progress always on standard error."""
+"""Output of commands: one JSON document, or text; progress always on standard error."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 def console(*, quiet: bool = False) -> Console:
-    """Console for progress and notes, on standard error; honours NO_COLOR and non-terminals."""
+    """Return the console for progress and notes, on standard error; it honours NO_COLOR and non-terminals."""
     return Console(stderr=True, quiet=quiet, highlight=False)
 
 
 def printer() -> Printer:
-    """Console for the answer itself, on standard output."""
+    """Return the console for the answer itself, on standard output."""
     return Printer(highlight=False, soft_wrap=True)
 
 

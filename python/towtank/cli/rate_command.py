@@ -12,7 +12,7 @@ import typer
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from towtank.cli.options import Given
+    from towtank.cli.options import OptionCheck
     from towtank.size.machines import Machine
     from towtank.size.rating_document import Rated
 
@@ -31,16 +31,16 @@ def command(
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
 ) -> int:
     """Rate this machine in capacity units, by a fixed set of kernels."""
-    from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rate_table import rate_lines  # noqa: PLC0415
     from towtank.size.rating_document import against_document, machine_name, rating_document  # noqa: PLC0415
 
-    given = Given()
-    given.new_file("--out", out, force=force)
-    _check_name(given, name)
-    other = _other(given, against)
-    given.refuse_faults()
+    check = OptionCheck()
+    check.new_file("--out", out, force=force)
+    _check_name(check, name)
+    other = _other(check, against)
+    check.refuse_faults()
     rated = _rate(folder, quick=quick, quiet=quiet)
     compared = against_document(rated, other) if other is not None else None
     document = rating_document(rated, compared)
@@ -58,16 +58,16 @@ def command(
     return ExitStatus.DONE if document["valid"] else ExitStatus.INVALID_MEASUREMENT
 
 
-def _check_name(given: Given, name: str | None) -> None:
+def _check_name(check: OptionCheck, name: str | None) -> None:
     import re  # noqa: PLC0415
 
     if name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,79}", name):
         must = "must be a name of letters, digits, _ and -, beginning with a letter"
-        given.fault("--name", f"{must}, got {name!r} instead")
+        check.fault("--name", f"{must}, got {name!r} instead")
 
 
-def _other(given: Given, against: str | None) -> Machine | None:
-    """The machine to compare with: the only one of a file, or one of the catalogue."""
+def _other(check: OptionCheck, against: str | None) -> Machine | None:
+    """Return the machine to compare with: the only machine of a file, or a machine of the catalogue."""
     from towtank.size.machines import catalogue, load_machines  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
 
@@ -76,12 +76,12 @@ def _other(given: Given, against: str | None) -> Machine | None:
     if Path(against).is_file():
         machines = load_machines(against)
         if len(machines) > 1:
-            given.fault("--against", f"must be a file of one machine, got {len(machines)}: {', '.join(machines)}")
+            check.fault("--against", f"must be a file of one machine, got {len(machines)}: {', '.join(machines)}")
         return next(iter(machines.values()))
     machines = catalogue()
     if against not in machines:
         near = did_you_mean(against, list(machines))
-        given.fault("--against", f"must be a machine file or a machine that ships, got {against!r} instead{near}")
+        check.fault("--against", f"must be a machine file or a machine that ships, got {against!r} instead{near}")
     return machines.get(against)
 
 
@@ -102,7 +102,7 @@ def _rate(folder: Path, *, quick: bool, quiet: bool) -> Rated:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]:
-    """A bar on standard error."""
+    """Show a bar on standard error."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from towtank.cli.output import console  # noqa: PLC0415

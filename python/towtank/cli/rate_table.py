@@ -1,4 +1,4 @@
-"""What `towtank rate` prints for people."""
+"""Renders the output of `towtank rate` as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TITLES = {
 
 
 def rate_lines(document: Json) -> list[RenderableType]:
-    """Ratings, areas, kernels, comparison, doubts."""
+    """Render the ratings, areas, kernels, comparison, doubts."""
     machine = document["machine"]
     cpus = document["cpus"]
     named = " · ".join(str(machine[key]) for key in ("name", "cpu_model", "kernel", "file_system") if key in machine)
@@ -44,7 +44,7 @@ def _ratings(document: Json) -> Table:
     for scale, rating in document["ratings"].items():
         whole = rating["whole"]
         shown, low, high = interval_texts(whole["value"], whole["low"], whole["high"])
-        # A disk is shared: what one thread gets of it is no rating of a CPU.
+        # A disk is shared: the rate of one thread on it is no rating of a CPU.
         per_cpu = _value(rating["per_cpu"]) if scale == "towtank" else ""
         table.add_row(
             _TITLES[scale],
@@ -81,7 +81,7 @@ def _kernels(document: Json) -> Table:
 
 
 def _rate(estimate: Json, unit: str) -> str:
-    """A value with its interval and its unit."""
+    """Render a value with its interval and its unit."""
     value, low, high = (estimate[end] for end in _ENDS)
     if unit != "bytes/s":
         return number_estimate(value, low, high, unit)

@@ -14,7 +14,7 @@ import typer
 from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
-    from towtank.cli.options import Given
+    from towtank.cli.options import OptionCheck
     from towtank.record.authority import Authority
     from towtank.record.finishing import Recording
     from towtank.record.script import Action
@@ -68,8 +68,8 @@ def proxy(
     json: _Json = False,
     quiet: _Quiet = False,
 ) -> None:
-    """Record what a browser or another client does through a local proxy."""
-    from towtank.cli.options import Given  # noqa: PLC0415
+    """Record the requests of a browser or another client through a local proxy."""
+    from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.conduct.envelope import state_folder  # noqa: PLC0415
     from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
     from towtank.record.authority import authority_in  # noqa: PLC0415
@@ -78,29 +78,29 @@ def proxy(
     from towtank.record.recorder import Recorder  # noqa: PLC0415
     from towtank.record.running import record_proxy  # noqa: PLC0415
 
-    given = Given()
-    address = _address(given, listen, anywhere=listen_anywhere)
-    for_s = given.positive("--for", for_) if for_ is not None else None
-    _files(given, out, har, force=force)
-    given.refuse_faults()
+    check = OptionCheck()
+    address = _address(check, listen, anywhere=listen_anywhere)
+    for_s = check.positive("--for", for_) if for_ is not None else None
+    _files(check, out, har, force=force)
+    check.refuse_faults()
     folder = state_folder() / "record"
     lent: AbstractContextManager[Authority | None]
     lent = nullcontext() if no_tls else authority_in(folder, keep=keep_authority)
-    tell = _teller(quiet=quiet)
+    say = _printer_of(quiet=quiet)
     with StopRequest() as stop, lent as authority, archive_at(har, _note) as archive:
-        recorder = Recorder(archive, frozenset(host.lower() for host in only or ()), tell)
+        recorder = Recorder(archive, frozenset(host.lower() for host in only or ()), say)
         relay = Proxy(recorder, authority, trust_of(cacert, insecure=insecure), address)
         relay.password = secrets.token_urlsafe(12) if password else ""
         relay.distrusted = f"it does not trust {folder / 'ca.pem'}: install that, or give --no-tls"
 
         def started() -> None:
             end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
-            tell(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
+            say(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
             if password:  # nobody else has it
                 _note(f"it lets in user {USER} with password {relay.password}")
             if authority is not None:
                 until = f"{authority.certificate.not_valid_after_utc:%Y-%m-%d}"
-                tell(f"HTTPS is recorded where the client trusts {folder / 'ca.pem'}, valid until {until}")
+                say(f"HTTPS is recorded if the client trusts {folder / 'ca.pem'}, valid until {until}")
 
         record_proxy(relay, started, lambda: stop.requested, for_s)
         _finish(Recording("proxy", recorder, har, keep_passwords), out, json=json)
@@ -129,23 +129,23 @@ def browser(
     quiet: _Quiet = False,
 ) -> None:
     """Record a session in a headless Chromium."""
-    from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
     from towtank.record.finishing import Recording, archive_at  # noqa: PLC0415
     from towtank.record.proxy import Proxy, trust_of  # noqa: PLC0415
     from towtank.record.recorder import Recorder  # noqa: PLC0415
     from towtank.record.running import Session, record_browser  # noqa: PLC0415
 
-    given = Given()
-    think_s, timeout_s = given.duration("--think", think), given.positive("--timeout", timeout)
-    _files(given, out, har, force=force)
+    check = OptionCheck()
+    think_s, timeout_s = check.duration("--think", think), check.positive("--timeout", timeout)
+    _files(check, out, har, force=force)
     if bool(url) == (script is not None):
-        given.fault("URL", f"must be given, or else --script, got {'both' if url else 'neither'}")
-    given.refuse_faults()
+        check.fault("URL", f"must be given, or else --script, got {'both' if url else 'neither'}")
+    check.refuse_faults()
     session = Session(_actions(url or [], script), think_s, timeout_s, sandbox=not no_sandbox)
     with StopRequest() as stop, archive_at(har, _note) as archive:
         hosts = frozenset(host.lower() for host in only or ())
-        recorder = Recorder(archive, hosts, _teller(quiet=quiet), own_pages=True)
+        recorder = Recorder(archive, hosts, _printer_of(quiet=quiet), own_pages=True)
         relay = Proxy(recorder, None, trust_of(cacert, insecure=insecure))
         record_browser(relay, session, lambda: stop.requested)
         _finish(Recording("browser", recorder, har, keep_passwords), out, json=json)
@@ -159,8 +159,8 @@ def _actions(urls: list[str], script: Path | None) -> list[Action]:
     return load_script(script) if script is not None else opened(urls)
 
 
-def _address(given: Given, text: str, *, anywhere: bool) -> tuple[str, int]:
-    """Host and port to listen at: of this machine only, unless the user wants otherwise."""
+def _address(check: OptionCheck, text: str, *, anywhere: bool) -> tuple[str, int]:
+    """Read host and port to listen at: of this machine only, unless the user wants otherwise."""
     import ipaddress  # noqa: PLC0415
 
     from towtank.record.proxy import is_loopback  # noqa: PLC0415
@@ -172,23 +172,23 @@ def _address(given: Given, text: str, *, anywhere: bool) -> tuple[str, int]:
     except ValueError:
         named = False
     if not named or not port.isdecimal() or int(port[:6]) > 65535:
-        given.fault("--listen", f"must be an IP address and a port as 127.0.0.1:8899, got {text!r} instead")
+        check.fault("--listen", f"must be an IP address and a port as 127.0.0.1:8899, got {text!r} instead")
         return "127.0.0.1", 0
     if not is_loopback(host) and not anywhere:
-        given.fault("--listen", f"must be a loopback address (or give --listen-anywhere), got {host!r} instead")
+        check.fault("--listen", f"must be a loopback address (or give --listen-anywhere), got {host!r} instead")
     return host, int(port)
 
 
-def _files(given: Given, out: Path | None, har: Path | None, *, force: bool) -> None:
-    given.new_file("--out", out, force=force)
-    given.new_file("--har", har, force=force)
+def _files(check: OptionCheck, out: Path | None, har: Path | None, *, force: bool) -> None:
+    check.new_file("--out", out, force=force)
+    check.new_file("--har", har, force=force)
     if out is not None and out == har:
-        given.fault("--har", "must be another file than --out, got the same")
+        check.fault("--har", "must be another file than --out, got the same")
 
 
 def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
-    """Write the workload, and tell what came of the recording."""
-    from towtank.cli.import_command import tell_notes  # noqa: PLC0415
+    """Write the workload, and report the result of the recording."""
+    from towtank.cli.import_command import print_notes  # noqa: PLC0415
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.cli.output import print_json  # noqa: PLC0415
     from towtank.secrets import open_private  # noqa: PLC0415
@@ -205,7 +205,7 @@ def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
         print_json(recording.document(imported, out))
     elif out is None:
         print(imported.text, end="")
-    tell_notes(imported, out, places=_PLACES_SHOWN, addresses=True)
+    print_notes(imported, out, places=_PLACES_SHOWN, addresses=True)
     if recording.archive.fault:
         _note(f"warning: the recording ended early: {recording.archive.fault}")
 
@@ -216,5 +216,5 @@ def _note(text: str) -> None:
     print(visible(text), file=sys.stderr, flush=True)
 
 
-def _teller(*, quiet: bool) -> Callable[[str], None]:
+def _printer_of(*, quiet: bool) -> Callable[[str], None]:
     return (lambda _: None) if quiet else _note

@@ -17,7 +17,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
     """Write the report of a results folder again, as one file that opens offline."""
-    from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
@@ -25,9 +25,9 @@ def command(
     from towtank.report.content.headline import headline, level, unchecked  # noqa: PLC0415
     from towtank.report.source import dig, load  # noqa: PLC0415
 
-    given = Given()
-    given.target("--out", out)
-    given.refuse_faults()
+    check = OptionCheck()
+    check.target("--out", out)
+    check.refuse_faults()
     with contained() as parts:
         found = load(results)
         path = write(found, out or results / REPORT)
@@ -53,7 +53,7 @@ def command(
 
 
 def _show(path: Path) -> None:
-    """Open the file in the browser of the user; say so where there is none."""
+    """Open the file in the user's browser; print a message if no browser is found."""
     import webbrowser  # noqa: PLC0415
 
     from towtank.cli.output import console  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`towtank rules`: rules of thumb, what they say, and what they give for numbers."""
+"""`towtank rules`: rules of thumb, with their texts and their answers for numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> None:
     """List rules of thumb, show one with its source and examples, or work it out step by step."""
-    from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rules_table import listed, shown, worked_out  # noqa: PLC0415
     from towtank.size.rules import load_rules  # noqa: PLC0415
@@ -36,7 +36,7 @@ def command(
 
     known = load_rules(rules, name)
     if name is None:
-        options = Given()
+        options = OptionCheck()
         if given:
             options.fault("--set", "must be given with the name of a rule")
         if topic is not None:
@@ -63,7 +63,7 @@ def command(
 
 
 def _named(known: Rules, name: str, files: list[Path] | None) -> Rule:
-    """The rule of a name, or a fault that says which one may be meant."""
+    """Return the rule of a name; refuse an unknown name with the most similar one."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.errors import StudyError  # noqa: PLC0415
     from towtank.size.rules import load_rules  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What `towtank rules` prints for people."""
+"""Renders the output of `towtank rules` as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.size.rules.file import RuleExample
 
 
 def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:
-    """Rules by topic, a line for each."""
+    """Render the rules by topic, a line for each."""
     width = max(len(rule.name) for rules in topics.values() for rule in rules)
     for topic, rules in topics.items():
         yield f"\n{topic.replace('_', ' ')}"
@@ -20,16 +20,16 @@ def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:
 
 
 def shown(rule: Rule) -> Iterator[str]:
-    """One rule with all that belongs to it."""
+    """Render one rule with all that belongs to it."""
     entry = rule.entry
     yield f"{rule.name}: {entry.title}"
     yield f"  {entry.kind}, topic {rule.topic.replace('_', ' ')}"
     yield from _formulas(rule)
-    for name, one in entry.inputs.items():
-        form = f"one of {', '.join(one.choices)}" if one.choices else f"[{one.unit}]"
-        role = f", {one.role}" if one.role != "given" else ""
-        facts = f"; bound to {', '.join(one.binds)}" if one.binds else ""
-        yield f"  {name} {form}{role}: {one.meaning}{bounds_text(one)}{facts}"
+    for name, quantity in entry.inputs.items():
+        form = f"one of {', '.join(quantity.choices)}" if quantity.choices else f"[{quantity.unit}]"
+        role = f", {quantity.role}" if quantity.role != "given" else ""
+        facts = f"; bound to {', '.join(quantity.binds)}" if quantity.binds else ""
+        yield f"  {name} {form}{role}: {quantity.meaning}{bounds_text(quantity)}{facts}"
     for row in entry.table:
         picked = ", ".join(row.when.values())
         yield f"  {picked}: {row.value}{f'  ({row.note})' if row.note else ''}"
@@ -56,7 +56,9 @@ def _formulas(rule: Rule) -> Iterator[str]:
 def _example(rule: Rule, example: RuleExample) -> str:
     inputs = ", ".join(f"{name} {value}" for name, value in example.inputs.items()) or "no inputs"
     proves = (
-        "; an input was chosen to give the printed result, it proves nothing" if example.origin == "inferred" else ""
+        "; an input was chosen to give the printed result, so that it proves nothing"
+        if example.origin == "inferred"
+        else ""
     )
     found = outcome(rule, example)
     off = "" if found.comes_out else ", WHICH IS NOT WITHIN ITS TOLERANCE"
@@ -64,7 +66,7 @@ def _example(rule: Rule, example: RuleExample) -> str:
 
 
 def worked_out(rule: Rule, answer: Answer) -> Iterator[str]:
-    """The arithmetic of one answer, step by step."""
+    """Render the arithmetic of one answer, step by step."""
     yield f"{rule.name}: {rule.entry.title}"
     for line in answer.lines:
         yield f"  {line.name} = {line.formula}" if line.name != "follows" else f"  follows: {line.formula}"

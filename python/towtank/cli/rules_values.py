@@ -5,7 +5,7 @@ from __future__ import annotations
 from towtank.cli.options import COMMAND_LINE
 from towtank.errors import Fault, StudyError
 from towtank.size.rules import Answer, Rule, answer, with_defaults
-from towtank.size.rules.rule import Given
+from towtank.size.rules.rule import InputValue
 from towtank.yamlfile import did_you_mean
 
 
@@ -18,7 +18,7 @@ def answer_for(rule: Rule, settings: list[str]) -> Answer:
         With every value that is unknown, missing, or none that the rule takes.
     """
     if not rule.is_workable and rule.follows_when is None:
-        message = f"must not be given: {rule.name} is advice, which has nothing to work out"
+        message = f"must not be given: {rule.name} is advice, which computes nothing"
         raise StudyError.at(COMMAND_LINE, message, where="--set")
     given, faults = _read(rule, settings)
     values = with_defaults(rule, given)
@@ -26,9 +26,9 @@ def answer_for(rule: Rule, settings: list[str]) -> Answer:
     wrong = {fault.where for fault in faults}
     for name in wanted:
         if name not in values and f"--set {name}" not in wrong:
-            one = rule.entry.inputs[name]
-            form = ", ".join(one.choices) if one.choices else one.unit
-            faults.append(_fault(name, f"must be given: {one.meaning.rstrip('.')} [{form}]"))
+            quantity = rule.entry.inputs[name]
+            form = ", ".join(quantity.choices) if quantity.choices else quantity.unit
+            faults.append(_fault(name, f"must be given: {quantity.meaning.rstrip('.')} [{form}]"))
     if faults:
         raise StudyError(faults)
     return answer(rule, values)
@@ -38,8 +38,8 @@ def _fault(name: str, message: str) -> Fault:
     return Fault(COMMAND_LINE, 0, 0, f"--set {name}", message)
 
 
-def _read(rule: Rule, settings: list[str]) -> tuple[dict[str, Given], list[Fault]]:
-    given: dict[str, Given] = {}
+def _read(rule: Rule, settings: list[str]) -> tuple[dict[str, InputValue], list[Fault]]:
+    given: dict[str, InputValue] = {}
     faults = []
     for setting in settings:
         name, equals, text = setting.partition("=")

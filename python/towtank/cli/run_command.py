@@ -30,19 +30,26 @@ def command(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Change a value: path.to.key=value; repeatable.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the order of runs and of everything random.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the order of runs and of the random generators.")
+    ] = None,
     i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Files outside of the study's folder may be sent, served and run.")
+    ] = False,
     send: Send = None,
     send_header: SendHeader = None,
     i_may_send: MaySend = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Whether the report is written.")] = True,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report, or not.")] = True,
 ) -> int:
     """Run a study, write its report. A study starts programs: read one of somebody else before you run it."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.display import display_for  # noqa: PLC0415
     from towtank.conduct.request import StudyRequest, new_folder, recorded_request  # noqa: PLC0415
+    from towtank.conduct.side_effects import side_effects  # noqa: PLC0415
+    from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
     from towtank.conduct.study import run_study  # noqa: PLC0415
 
     if quick and preset not in (None, QUICK):
@@ -50,24 +57,28 @@ def command(
         raise StudyError.at(COMMAND_LINE, message, where="--preset")
     preset = QUICK if quick else preset
     if resume is not None:
-        request = recorded_request(resume, study, tuple(i_may_load or ()))
+        request = recorded_request(resume, study, tuple(i_may_load or ()), trusted=trust)
     elif study is not None:
-        request = StudyRequest(study, preset, repetitions, seed, tuple(set_ or ()), tuple(i_may_load or ()))
+        asked = (tuple(set_ or ()), tuple(i_may_load or ()))
+        request = StudyRequest(study, preset, repetitions, seed, *asked, trusted=trust)
     else:
         raise StudyError.at(COMMAND_LINE, "must name a study, or a results folder with --resume", where="STUDY")
     outlets = receivers(send, i_may_send, send_header)
     loaded = request.load()
     folder = resume or out or new_folder(loaded.name)
     display = display_for(console(quiet=quiet), quiet=quiet)
-    outcome = run_study(
-        loaded,
-        folder,
-        display,
-        resume is not None,
-        command=request.document(),
-        report=report,
-        receivers=outlets,
-    )
+    with StopRequest() as stop:
+        outcome = run_study(
+            loaded,
+            folder,
+            display,
+            resume is not None,
+            stop=stop,
+            command=request.document(),
+            report=report,
+            receivers=outlets,
+            first_words=side_effects(loaded),
+        )
     _print(outcome, request, json=json)
     return outcome.exit_status
 

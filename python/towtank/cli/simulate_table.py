@@ -16,7 +16,7 @@ _FAILURES = ("dropped_per_s", "failed_per_s", "timed_out_per_s", "retried_per_s"
 
 
 def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
-    """How it was run, classes, stations, pools, warnings."""
+    """Render the run of the simulation, classes, stations, pools and warnings."""
     run = answer["simulation"]
     reached = run["precision_reached"]
     known = "not known to any precision" if reached is None else f"known to {percent(reached)}"
@@ -34,32 +34,32 @@ def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
 Estimated = Callable[[float, float, float], str]
 
 
-def _with_interval(one: dict[str, Any], name: str, value: float | None, form: Estimated) -> str:
+def _with_interval(figures: dict[str, Any], name: str, value: float | None, form: Estimated) -> str:
     """Render a figure with its interval; `-` if the replications give no interval, as their error is too large."""
-    low, high = one["confidence_interval"].get(name, (None, None))
+    low, high = figures["confidence_interval"].get(name, (None, None))
     return "-" if value is None or low is None or high is None else form(value, low, high)
 
 
-def _time(one: dict[str, Any], figure: str, name: str) -> str:
-    """Render a time of a class with its interval; `-` where the class does not come here."""
-    return _with_interval(one, f"{figure}.{name}", one[figure].get(name), duration_estimate)
+def _time(figures: dict[str, Any], figure: str, name: str) -> str:
+    """Render a time of a class with its interval; `-` if the class does not visit the station."""
+    return _with_interval(figures, f"{figure}.{name}", figures[figure].get(name), duration_estimate)
 
 
 def _classes(answer: dict[str, Any]) -> Table:
     classes = answer["classes"].values()
-    failing = [key for key in _FAILURES if any(one[key] for one in classes)]
+    failing = [key for key in _FAILURES if any(job_class[key] for job_class in classes)]
     heads = [f"{key.removesuffix('_per_s').replace('_', ' ')} /s" for key in failing]
     table = Table("class", "throughput /s", "response time", *_PERCENTILES, "in system", *heads)
-    for name, one in answer["classes"].items():
+    for name, job_class in answer["classes"].items():
         cells = [
-            _with_interval(one, "throughput_per_s", one["throughput_per_s"], number_estimate),
-            _with_interval(one, "response_time_s", one["response_time_s"], duration_estimate),
+            _with_interval(job_class, "throughput_per_s", job_class["throughput_per_s"], number_estimate),
+            _with_interval(job_class, "response_time_s", job_class["response_time_s"], duration_estimate),
             *(
-                _with_interval(one, key, one["response_time_percentiles_s"][key], duration_estimate)
+                _with_interval(job_class, key, job_class["response_time_percentiles_s"][key], duration_estimate)
                 for key in _PERCENTILES
             ),
-            _with_interval(one, "users_in_system", one["users_in_system"], number_estimate),
-            *(_with_interval(one, key, one[key], number_estimate) for key in failing),
+            _with_interval(job_class, "users_in_system", job_class["users_in_system"], number_estimate),
+            *(_with_interval(job_class, key, job_class[key], number_estimate) for key in failing),
         ]
         table.add_row(name, *cells)
     return table
@@ -68,41 +68,41 @@ def _classes(answer: dict[str, Any]) -> Table:
 def _stations(answer: dict[str, Any]) -> Table:
     stations = answer["stations"].values()
     shares = [("loss_probability", "lost", 0.0), ("hit_ratio", "hits", 0.0), ("availability", "up", 1.0)]
-    told = [(key, head) for key, head, plain in shares if any(one[key] != plain for one in stations)]
+    varying = [(key, head) for key, head, plain in shares if any(station[key] != plain for station in stations)]
     names = list(answer["classes"])
     table = Table(
-        "station", "utilization", "queue length", *(f"residence {name}" for name in names), *(h for _, h in told)
+        "station", "utilization", "queue length", *(f"residence {name}" for name in names), *(h for _, h in varying)
     )
-    for name, one in answer["stations"].items():
+    for name, station in answer["stations"].items():
         table.add_row(
             name,
-            _with_interval(one, "utilization", one["utilization"], share_estimate),
-            _with_interval(one, "queue_length", one["queue_length"], number_estimate),
-            *(_time(one, "residence_time_s", each) for each in names),
-            *(_with_interval(one, key, one[key], share_estimate) for key, _ in told),
+            _with_interval(station, "utilization", station["utilization"], share_estimate),
+            _with_interval(station, "queue_length", station["queue_length"], number_estimate),
+            *(_time(station, "residence_time_s", each) for each in names),
+            *(_with_interval(station, key, station[key], share_estimate) for key, _ in varying),
         )
     return table
 
 
 def _pools(answer: dict[str, Any]) -> Table:
     table = Table("pool", "utilization", "held", "waiting", "wait by class")
-    for name, one in answer["pools"].items():
-        waits = ", ".join(f"{each} {_time(one, 'waiting_time_s', each)}" for each in one["waiting_time_s"])
-        used = _with_interval(one, "utilization", one["utilization"], share_estimate)
-        held, waiting = (_with_interval(one, key, one[key], number_estimate) for key in ("held", "waiting"))
+    for name, pool in answer["pools"].items():
+        waits = ", ".join(f"{each} {_time(pool, 'waiting_time_s', each)}" for each in pool["waiting_time_s"])
+        used = _with_interval(pool, "utilization", pool["utilization"], share_estimate)
+        held, waiting = (_with_interval(pool, key, pool[key], number_estimate) for key in ("held", "waiting"))
         table.add_row(name, used, held, waiting, waits)
     return table
 
 
 def comparison_table(comparison: dict[str, Any]) -> Table:
-    """Figures of the first and of the alternative, with the difference of pairs."""
+    """Render the figures of the first model and of the alternative, with the differences of pairs."""
     table = Table("figure", "first", "alternative", "difference [interval]", "differs")
-    for name, one in comparison["figures"].items():
-        if one["difference"] is None:
+    for name, figure in comparison["figures"].items():
+        if figure["difference"] is None:
             table.add_row(name, "-", "-", "-", "not known")
             continue
-        low, high = one["confidence_interval"]
-        first, second = (number(rounded_to(one[key], (high - low) / 2)) for key in ("first", "second"))
-        difference = number_estimate(one["difference"], low, high)
-        table.add_row(name, first, second, difference, "yes" if one["differs"] else "not shown")
+        low, high = figure["confidence_interval"]
+        first, second = (number(rounded_to(figure[key], (high - low) / 2)) for key in ("first", "second"))
+        difference = number_estimate(figure["difference"], low, high)
+        table.add_row(name, first, second, difference, "yes" if figure["differs"] else "not shown")
     return table

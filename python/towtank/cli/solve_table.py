@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.cli.solve_points import Point
 from towtank.estimates import FEW_DIGITS, duration_estimate, number_estimate, share_estimate, significant
+from towtank.model.variants import Point
 from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
@@ -19,7 +19,7 @@ _SAME = 1e-9
 
 
 def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
-    """How it was solved, classes, stations, pools, bounds, warnings."""
+    """Render the method, classes, stations, pools, bounds and warnings."""
     kind = "exact" if answer["exact"] else "approximate"
     parts: list[RenderableType] = [f"{kind}: {answer['method']}", _classes(answer), _stations(answer)]
     if answer["pools"]:
@@ -28,7 +28,7 @@ def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
 
 
 def _rests_on(answer: dict[str, Any]) -> list[str]:
-    """What the intervals of a fitted model are."""
+    """Render the origin of the intervals of a fitted model."""
     if "fitted" not in answer:
         return []
     count = answer["fitted"]["draws"]
@@ -66,21 +66,21 @@ def _shown(
 
 def _classes(answer: dict[str, Any]) -> Table:
     table = Table("class", "throughput /s", "bounds /s", "response time", "bounds", "in system")
-    dropping = any(one["dropped_per_s"] for one in answer["classes"].values())
+    dropping = any(job_class["dropped_per_s"] for job_class in answer["classes"].values())
     if dropping:
         table.add_column("dropped /s")
-    for name, one in answer["classes"].items():
+    for name, job_class in answer["classes"].items():
         bounds = answer["bounds"][name]
         cells = [
             name,
-            _shown(answer, one, "throughput_per_s", number, number_estimate),
+            _shown(answer, job_class, "throughput_per_s", number, number_estimate),
             _range(bounds["throughput_per_s"], number, answer),
-            _shown(answer, one, "response_time_s", format_duration, duration_estimate),
+            _shown(answer, job_class, "response_time_s", format_duration, duration_estimate),
             _range(bounds["response_time_s"], format_duration, answer),
-            _shown(answer, one, "users_in_system", number, number_estimate),
+            _shown(answer, job_class, "users_in_system", number, number_estimate),
         ]
-        table.add_row(*cells, *([number(one["dropped_per_s"])] if dropping else []))
-        for each, part in one.get("transactions", {}).items():
+        table.add_row(*cells, *([number(job_class["dropped_per_s"])] if dropping else []))
+        for each, part in job_class.get("transactions", {}).items():
             rate = _shown(answer, part, "throughput_per_s", number, number_estimate)
             time = _shown(answer, part, "response_time_s", format_duration, duration_estimate)
             users = _shown(answer, part, "users_in_system", number, number_estimate)
@@ -101,35 +101,40 @@ def _range(bounds: dict[str, Any], form: Callable[[float], str], answer: dict[st
 def _stations(answer: dict[str, Any]) -> Table:
     names = list(answer["classes"])
     table = Table("station", "utilization", "queue length", *(f"residence {name}" for name in names))
-    lossy = any(one["loss_probability"] for one in answer["stations"].values())
+    lossy = any(station["loss_probability"] for station in answer["stations"].values())
     if lossy:
         table.add_column("lost")
-    cached = any(one["hit_ratio"] for one in answer["stations"].values())
+    cached = any(station["hit_ratio"] for station in answer["stations"].values())
     if cached:
         table.add_column("hits")
-    for name, one in answer["stations"].items():
+    for name, station in answer["stations"].items():
         cells = [
-            _shown(answer, one, f"residence_time_s.{each}", format_duration, duration_estimate)
-            if each in one["residence_time_s"]
+            _shown(answer, station, f"residence_time_s.{each}", format_duration, duration_estimate)
+            if each in station["residence_time_s"]
             else "-"
             for each in names
         ]
         table.add_row(
             name,
-            _shown(answer, one, "utilization", percent, share_estimate),
-            _shown(answer, one, "queue_length", number, number_estimate),
+            _shown(answer, station, "utilization", percent, share_estimate),
+            _shown(answer, station, "queue_length", number, number_estimate),
             *cells,
-            *([percent(one["loss_probability"])] if lossy else []),
-            *([percent(one["hit_ratio"])] if cached else []),
+            *([percent(station["loss_probability"])] if lossy else []),
+            *([percent(station["hit_ratio"])] if cached else []),
         )
     return table
 
 
 def _pools(answer: dict[str, Any]) -> Table:
     table = Table("pool", "utilization", "held", "waiting", "wait by class")
-    for name, one in answer["pools"].items():
-        waits = ", ".join(f"{each} {format_duration(time)}" for each, time in one["waiting_time_s"].items())
-        table.add_row(name, percent(one["utilization"]), number(one["held"]), number(one["waiting"]), waits)
+    for name, pool in answer["pools"].items():
+        waits = ", ".join(
+            f"{each} {_shown(answer, pool, f'waiting_time_s.{each}', format_duration, duration_estimate)}"
+            for each in pool["waiting_time_s"]
+        )
+        used = _shown(answer, pool, "utilization", percent, share_estimate)
+        held, waiting = (_shown(answer, pool, key, number, number_estimate) for key in ("held", "waiting"))
+        table.add_row(name, used, held, waiting, waits)
     return table
 
 
@@ -137,14 +142,16 @@ def _bottlenecks(answer: dict[str, Any]) -> list[str]:
     lines = []
     for name, bounds in answer["bounds"].items():
         if bounds["bottleneck"]:
-            knee = bounds["knee_users"]
-            text = f", where waiting begins to dominate at {number(knee)} users" if knee is not None else ""
+            text = ""
+            if bounds["knee_users"] is not None:
+                knee = _shown(answer, bounds, "knee_users", number, number_estimate)
+                text = f", where waiting begins to dominate at {knee} users"
             lines.append(f"{name}: the bottleneck is {bounds['bottleneck']}{text}")
     return lines
 
 
 def sweep_table(points: list[Point]) -> list[RenderableType]:
-    """One row for each variant: throughput and response time by class, and the busiest station."""
+    """Render one row for each variant: throughput and response time by class, and the busiest station."""
     solved = next((point.answer for point in points if point.answer is not None), None)
     classes = list(solved["classes"]) if solved else []
     heads = [f"{name}: {title}" for name in classes for title in ("/s", "time")]
@@ -163,10 +170,10 @@ def sweep_table(points: list[Point]) -> list[RenderableType]:
 
 def _row(answer: dict[str, Any]) -> list[str]:
     cells = []
-    for one in answer["classes"].values():
+    for job_class in answer["classes"].values():
         cells += [
-            _shown(answer, one, "throughput_per_s", number, number_estimate),
-            _shown(answer, one, "response_time_s", format_duration, duration_estimate),
+            _shown(answer, job_class, "throughput_per_s", number, number_estimate),
+            _shown(answer, job_class, "response_time_s", format_duration, duration_estimate),
         ]
     places = {**answer["stations"], **answer["pools"]}
     name = max(places, key=lambda each: places[each]["utilization"])
@@ -175,12 +182,12 @@ def _row(answer: dict[str, Any]) -> list[str]:
 
 
 def number(value: float) -> str:
-    """Four significant digits."""
+    """Render a number with four significant digits."""
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
 def percent(ratio: float) -> str:
-    """A share for people; what is not all is never shown as 100 %."""
+    """Render a share in per cent; a share below 1 is never shown as 100 %."""
     if _MANY_NINES <= ratio < 1:
         return "above 99.9 %"
     return f"{ratio * 100:.1f} %"

@@ -16,6 +16,9 @@ _Quiet = Annotated[bool, typer.Option(help="No progress.")]
 @group.command("up")
 def up(
     system: Annotated[str, typer.Argument(metavar="STUDY|SYSTEM", help="Study or system file, or a study that ships.")],
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Files outside of the folder of the system or study may be served and run.")
+    ] = False,
     json: _Json = False,
     quiet: _Quiet = False,
 ) -> None:
@@ -23,9 +26,11 @@ def up(
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
     from towtank.secrets import redacted  # noqa: PLC0415
     from towtank.system.keeper import bring_up  # noqa: PLC0415
-    from towtank.system.source import find_system  # noqa: PLC0415
+    from towtank.system.source import find_system, refuse_files_outside  # noqa: PLC0415
 
     name, path = find_system(system)
+    if not trust:
+        refuse_files_outside(system, path)
     progress = console(quiet=quiet)
     with progress.status(f"bringing {name} up"):
         state = bring_up(name, path, progress.print)
@@ -79,7 +84,7 @@ def down(
 
 
 def _lines(state: dict[str, Any]) -> list[str]:
-    """A state for people: the system, its processes, its addresses, its logs."""
+    """Render a state for people: the system, its processes, its addresses, its logs."""
     from towtank.secrets import redacted_text  # noqa: PLC0415
 
     lines = [f"{state['name']}: {state.get('status', 'unknown')}"]

@@ -42,7 +42,7 @@ def command(
 
 
 def _path_of(name: str) -> str:
-    """A file, or the name of a study that ships."""
+    """Return the path of a file, or of a study that ships."""
     from pathlib import Path  # noqa: PLC0415
 
     from towtank.study import find_shipped  # noqa: PLC0415

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank import __version__
-from towtank.conduct.connecting import Reach
+from towtank.conduct.connecting import ConnectionOptions
 from towtank.conduct.drive import Exchange, Load, manifest, url_plan
 from towtank.conduct.envelope import SCHEMA
 from towtank.conduct.pinning import Pinning, share_out
@@ -43,7 +43,7 @@ _LOST_S = 60.0
 
 @dataclass(frozen=True)
 class Point:
-    """What one load did in its steady stage.
+    """Figures of the steady stage of one load.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def calibrate(
     Parameters
     ----------
     measure : callable
-        Does one load and gives what came of it.
+        Runs one load and returns its figures.
     host : dict
         `host_facts()`.
     pinning : Pinning
@@ -83,7 +83,7 @@ def calibrate(
     seconds : float, default 5.0
         Length of each of the five steady stages. [s]
     note : callable
-        Told what is being measured.
+        Called with the name of each measurement before it starts.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def _sound(point: Point) -> Point:
     if not point.started or point.failed:
         raise MeasurementError(
             f"the machine cannot be calibrated: {point.failed:,} of {point.started:,} requests failed",
-            hint="see `towtank doctor` for open files and ports, and stop what else runs on this machine",
+            hint="see `towtank doctor` for open files and ports, and stop other programs on this machine",
         )
     return point
 
@@ -139,7 +139,7 @@ def _lag(point: Point, share: float | None, rate_per_s: float) -> dict[str, Any]
 
 @contextmanager
 def null_server(pinning: Pinning) -> Iterator[str]:
-    """Run the null server on the system's CPUs and give its address.
+    """Run the null server on the system's CPUs and yield its address.
 
     Raises
     ------
@@ -164,13 +164,13 @@ def null_server(pinning: Pinning) -> Iterator[str]:
 
 
 def measure_at(address: str) -> Measure:
-    """A way to do loads with the engine against an address; their records are removed at once."""
+    """Return a function that runs a load against an address, and removes the record as soon as it has been read."""
 
     def measure(load: Load) -> Point:
         with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:
             run = RunFolder.create(Path(folder), manifest(load))
             exchange = Exchange(f"http://{address}/", timeout_s=5.0)
-            run.write_plan(url_plan(run, exchange, load, [address], Reach()))
+            run.write_plan(url_plan(run, exchange, load, [address], ConnectionOptions()))
             _drive(run, load.ramp_s + load.duration_s + _LOST_S)
             return read_point(run)
 
@@ -194,8 +194,8 @@ def _drive(run: RunFolder, within_s: float) -> None:
 
 
 def read_point(run: RunFolder) -> Point:
-    """What the engine recorded of the steady stage."""
-    from towtank.analysis.measurement import Measurement  # noqa: PLC0415 - numpy: only where something was measured
+    """Read the figures of the steady stage from the engine's record."""
+    from towtank.analysis.measurement import Measurement  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.results import segments  # noqa: PLC0415
 
     measurement = Measurement(segments.read(run.engine))
@@ -222,6 +222,6 @@ def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
     pinning = share_out()
     busy = os.getloadavg()[0]
     if busy > QUIET_LOAD:
-        note(f"other programs are at work (load average {busy:.2g}): the envelope comes out too small")
+        note(f"other programs are running (load average {busy:.2g}): the envelope will be too small")
     with null_server(pinning) as address:
         return calibrate(measure_at(address), host=host_facts(), pinning=pinning, note=note)

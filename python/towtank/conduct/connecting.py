@@ -1,4 +1,4 @@
-"""How `towtank drive` reaches its target: whose connections, from where, to where, and what TLS trusts."""
+"""Connection options of `towtank drive`: pooling, source and target addresses, TLS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNIX = "unix:"
 
 
 @dataclass(frozen=True)
-class Reach:
+class ConnectionOptions:
     """Options about connections; the defaults are those of the plan.
 
     Attributes
@@ -25,7 +25,7 @@ class Reach:
     sources : tuple of str
         Addresses of this host to connect from, in turn.
     connect_to : tuple of str
-        Where to connect in place of the host of the URL: `host:port` or `unix:/path`.
+        Addresses to connect to in place of the host of the URL: `host:port` or `unix:/path`.
     insecure : bool
         Do not verify the server's certificate.
     cacert, cert, key : str or None
@@ -47,7 +47,7 @@ class Reach:
     streams: int | None = None
 
     def check(self, threads: int) -> None:
-        """Refuse what cannot be.
+        """Refuse combinations of options that contradict each other.
 
         Raises
         ------
@@ -64,11 +64,11 @@ class Reach:
 
     @property
     def has_tls(self) -> bool:
-        """Whether any option is about TLS."""
+        """True if any TLS option is given."""
         return self.insecure or any((self.cacert, self.cert, self.key))
 
     def connections_part(self, said: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The plan's `connections`: what the options say goes over what a workload said."""
+        """Return the plan's `connections`; options override the workload."""
         part = dict(said or {"mode": "per_user"})
         if self.connections is not None:
             sources = {"sources": part["sources"]} if "sources" in part else {}
@@ -78,7 +78,7 @@ class Reach:
 
     @property
     def http_part(self) -> dict[str, Any]:
-        """The plan's `http` of every target, where it is not the default."""
+        """The plan's `http` of every target; empty for the default version."""
         return {"http": "2"} if self.http2 else {}
 
     @property
@@ -86,7 +86,7 @@ class Reach:
         return self.connections is not None and self.connections not in {"per-user", "new"}
 
     def tls_part(self) -> dict[str, Any]:
-        """The plan's `tls` of a target that speaks it."""
+        """Return the plan's `tls` of a target that uses TLS."""
         named = {"ca": self.cacert, "client_certificate": self.cert, "client_key": self.key}
         given = {name: files.engine_path(Path(path).absolute()) for name, path in named.items() if path is not None}
         return {"verify": not self.insecure, **given}

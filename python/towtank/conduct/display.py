@@ -1,4 +1,4 @@
-"""What a person sees while runs are made: a progress bar on a terminal, a line now and then elsewhere."""
+"""Progress of runs on standard error: a bar on a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any, Protocol, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-# How often a line is printed where there is no terminal. [s]
+# Interval between lines if standard error is no terminal. [s]
 _LINE_EVERY_S = 10.0
 
 
 class Display(Protocol):
-    """Where the conductor tells what happens."""
+    """Receiver of the conductor's progress."""
 
     def note(self, text: str) -> None:
-        """Say what is being done."""
+        """Show a message about the present step."""
 
     def run_starts(self, title: str, duration_s: float) -> None:
-        """A run's load begins; it is planned to take `duration_s`."""
+        """Show that the load of a run begins; it is planned to take `duration_s`. [s]"""
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Take one live frame of the engine."""
+        """Show one live frame of the engine."""
 
     def run_ends(self, text: str) -> None:
-        """A run is over."""
+        """Show how a run ended."""
 
     def __enter__(self) -> Self: ...
 
@@ -35,7 +35,7 @@ class Display(Protocol):
 
 
 def describe_frame(frame: dict[str, Any]) -> str:
-    """One second of the load, in words."""
+    """Describe one second of the load in a line."""
     parts = [f"{frame.get('stage', '')}: {frame.get('users', 0)} users"]
     parts.append(f"{frame.get('throughput_per_s', 0.0):.1f}/s")
     if frame.get("p95_ms") is not None:
@@ -46,19 +46,19 @@ def describe_frame(frame: dict[str, Any]) -> str:
 
 
 class Silent:
-    """Shows nothing."""
+    """Display that shows nothing."""
 
     def note(self, text: str) -> None:
-        """Nothing."""
+        """Show nothing."""
 
     def run_starts(self, title: str, duration_s: float) -> None:
-        """Nothing."""
+        """Show nothing."""
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Nothing."""
+        """Show nothing."""
 
     def run_ends(self, text: str) -> None:
-        """Nothing."""
+        """Show nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -70,35 +70,35 @@ class Silent:
 
 
 class Lines(Silent):
-    """A line at each turn and every ten seconds of a run, for logs and pipes."""
+    """Display for logs and pipes: a line for each event, and one for every ten seconds of a run."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._said_s = 0.0
 
     def note(self, text: str) -> None:
-        """Print it."""
+        """Print the message."""
         self._console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float) -> None:
-        """Print what begins."""
+        """Print the title and planned length of the run."""
         self._said_s = 0.0
         self._console.print(f"{title}: {duration_s:.0f} s", markup=False, soft_wrap=True)
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Print every tenth second."""
+        """Print a line if ten seconds have passed since the last one."""
         now = float(frame.get("t_s", 0.0))
         if frame.get("k") == "live" and now - self._said_s >= _LINE_EVERY_S:
             self._said_s = now
             self._console.print(f"  {now:4.0f} s  {describe_frame(frame)}", markup=False, soft_wrap=True)
 
     def run_ends(self, text: str) -> None:
-        """Print how it ended."""
+        """Print how the run ended."""
         self._console.print(f"  {text}", markup=False, soft_wrap=True)
 
 
 class Bar(Silent):
-    """A progress bar; drawn once per frame only, because it is drawn on the generator's CPU."""
+    """Display with a progress bar. It draws once per frame only, because drawing uses the generator's CPU."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -123,7 +123,7 @@ class Bar(Silent):
         self._progress.stop()
 
     def note(self, text: str) -> None:
-        """Print it above the bar."""
+        """Print the message above the bar."""
         self._progress.console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float) -> None:
@@ -138,7 +138,7 @@ class Bar(Silent):
             self._progress.refresh()
 
     def run_ends(self, text: str) -> None:
-        """Take the bar away, where the load had begun, and print how the run ended."""
+        """Remove the bar, if the load had begun, and print how the run ended."""
         title = ""
         if self._task is not None:
             title = f"{self._progress.tasks[0].description}: "
@@ -149,7 +149,7 @@ class Bar(Silent):
 
 
 def display_for(console: Console, *, quiet: bool) -> Display:
-    """Choose by what standard error is."""
+    """Choose the display: a bar if standard error is a terminal, lines if not, nothing if `quiet`."""
     if quiet:
         return Silent()
     return Bar(console) if console.is_terminal else Lines(console)

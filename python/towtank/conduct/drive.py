@@ -9,14 +9,15 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from towtank import files
-from towtank.conduct.connecting import COMMAND_LINE, UNIX, Reach
+from towtank.conduct.connecting import COMMAND_LINE, UNIX, ConnectionOptions
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import require_open_files, require_ports
 from towtank.conduct.outlets import Outlets
 from towtank.conduct.refusals import refuse_options
-from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, marked, planned_s
+from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, planned_s
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import EngineError, StudyError, TargetError
+from towtank.marking import marked
 from towtank.results.folder import RunFolder
 from towtank.secrets import basic_authorization
 from towtank.study.traces import Curve
@@ -24,7 +25,7 @@ from towtank.system.reach import refuses_connection, refuses_unix
 from towtank.units import format_size
 
 TRANSACTION = "request"
-# Users an open load may have at most, and arrivals that may wait for one; the engine's plan asks for bounds.
+# Most users of an open load, and most arrivals that may wait for a user; the engine's plan requires bounds.
 USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
@@ -35,20 +36,20 @@ takes twice that rate. [byte], [byte/s]"""
 
 @dataclass(frozen=True)
 class Exchange:
-    """The one request that is repeated.
+    """Request that a drive repeats.
 
     Attributes
     ----------
     url : str
-        Where it goes, `http://host:port/path` or `https://`.
+        Target of the request, `http://host:port/path` or `https://`.
     method : str
         HTTP method.
     headers : tuple of (str, str)
-        Sent as they are.
+        Headers, sent unchanged.
     body : str or None
         Text, or `@FILE`.
     timeout_s : float
-        How long to wait for the whole response. [s]
+        Longest time for the whole response. [s]
     changes : tuple of str
         Parameters of a workload and their values, `parameters.NAME=value`.
     """
@@ -63,18 +64,18 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Load:
-    """How much load, of which form, for how long.
+    """Load of a drive: amount, form and length.
 
     Attributes
     ----------
     users : int
         Virtual users of a closed load.
     rate : float or None
-        Arrival rate of an open load; closed where None. [1/s]
+        Arrival rate of an open load; None for a closed load. [1/s]
     curve : Curve or None
         Rate of an open load over time, in place of `rate`; its length is that of the window.
     users_at_most, backlog_at_most : int
-        Users that open load may have, and arrivals that may wait for one. [1]
+        Most users of an open load, and most arrivals that may wait for a user. [1]
     think_s, duration_s, ramp_s : float
         Think time, length of the window, time of the ramp before it. [s]
     arrivals : str
@@ -82,7 +83,7 @@ class Load:
     threads : int or None
         Load threads; by default half of the CPUs, which leaves the others to the system.
     seed : int
-        Of everything random.
+        Seed of the random generator.
     cpus : tuple of int
         CPUs to keep the load threads on; none by default.
     """
@@ -136,7 +137,7 @@ def split_url(url: str) -> SplitResult:
 
 
 def require_reachable(address: str) -> None:
-    """Connect once, without a request, so that a wrong port is told before the run.
+    """Connect once, without a request, so that a wrong port is reported before the run.
 
     Raises
     ------
@@ -149,7 +150,7 @@ def require_reachable(address: str) -> None:
 
 
 def stages(load: Load) -> list[dict[str, Any]]:
-    """A ramp, which may take no time, and the window."""
+    """Return the stages: a ramp, which may take no time, and the measured window."""
     steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": load.duration_s}
     if load.curve is not None:
         rates = [[at, rate] for at, rate in load.curve.knots]
@@ -160,7 +161,7 @@ def stages(load: Load) -> list[dict[str, Any]]:
 
 
 def load_part(load: Load) -> dict[str, Any]:
-    """The plan's `load`."""
+    """Return the plan's `load`."""
     if load.mean_rate is None:
         return {"kind": "closed", "users_at_most": load.users, "stages": stages(load)}
     return {
@@ -173,7 +174,7 @@ def load_part(load: Load) -> dict[str, Any]:
 
 
 def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
-    """What every plan has, whatever the users do."""
+    """Return the part of a plan that does not depend on what users do."""
     return {
         "schema": "towtank/plan/1",
         "run": run.run_id,
@@ -212,11 +213,13 @@ def _body(body: str | None) -> dict[str, Any] | None:
     return {"kind": "text", "template": [body]}
 
 
-def url_plan(run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], reach: Reach) -> dict[str, Any]:
-    """The plan that repeats one request."""
+def url_plan(
+    run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], connections: ConnectionOptions
+) -> dict[str, Any]:
+    """Return the plan that repeats one request."""
     parts = split_url(exchange.url)
     host = parts.netloc.rpartition("@")[2]
-    tls = {"tls": reach.tls_part()} if parts.scheme == "https" else {}
+    tls = {"tls": connections.tls_part()} if parts.scheme == "https" else {}
     think = {"dist": "fixed", "mean_s": load.think_s} if load.think_s > 0 else None
     return {
         **frame_part(run, load),
@@ -228,10 +231,10 @@ def url_plan(run: RunFolder, exchange: Exchange, load: Load, addresses: list[str
                 "balance": "round_robin",
                 "host": host,
                 **tls,
-                **reach.http_part,
+                **connections.http_part,
             }
         ],
-        "connections": reach.connections_part(),
+        "connections": connections.connections_part(),
         "timeouts": {
             "connect_s": CONNECT_LIMIT_S,
             "response_s": exchange.timeout_s,
@@ -307,14 +310,14 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
     if found.f_blocks and found.f_bavail * found.f_frsize < needed:
         free = format_size(found.f_bavail * found.f_frsize)
         raise EngineError(
-            f"{folder}: the disk is full: what is recorded in {planned_s(plan):g} s takes {format_size(needed)} or "
+            f"{folder}: the disk is full: the record of {planned_s(plan):g} s takes {format_size(needed)} or "
             f"more, {free} are free",
             hint="free some space, or name a folder on another disk with --out or TMPDIR",
         )
 
 
 def manifest(load: Load) -> dict[str, Any]:
-    """The run's manifest before it starts."""
+    """Return the run's manifest before it starts."""
     amount = {"users": load.users} if load.mean_rate is None else {"rate": load.mean_rate}
     return {
         "run": "drive",

@@ -1,11 +1,11 @@
-"""What `towtank drive` is pointed at: a URL, or a workload file with the addresses of its targets."""
+"""Targets of `towtank drive`: a URL, or a workload file with the addresses of its targets."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.conduct.connecting import COMMAND_LINE, UNIX, Reach
+from towtank.conduct.connecting import COMMAND_LINE, UNIX, ConnectionOptions
 from towtank.conduct.drive import (
     Exchange,
     Load,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def is_workload(target: str) -> bool:
-    """Whether a target is a workload file rather than a URL."""
+    """Return True if a target is a workload file rather than a URL."""
     return "://" not in target and (target.endswith((".yaml", ".yml")) or Path(target).is_file())
 
 
@@ -37,24 +37,24 @@ def prepare_plan(
     addresses: list[str],
     allowed: list[str],
     *,
-    reach: Reach | None = None,
+    connections: ConnectionOptions | None = None,
 ) -> dict[str, Any]:
     """Check the target, reach it once, and make the plan.
 
     Parameters
     ----------
     run : RunFolder
-        Where the engine is to record.
+        Folder in which the engine records.
     exchange : Exchange
         The request, whose URL may be a workload file.
     load : Load
-        How much.
+        Amount, form and length of the load.
     addresses : list of str
         With a workload: `NAME=host:port`, or `host:port` for its only target; `https://host:port` for TLS.
     allowed : list of str
         Hosts that may be loaded although they are neither local nor private.
-    reach : Reach, optional
-        Whose connections, from where, to where, and what TLS trusts.
+    connections : ConnectionOptions, optional
+        Options of the connections.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def prepare_plan(
     TargetError
         If nothing takes connections there.
     """
-    reach = reach or Reach()
-    reach.check(load.load_threads)
+    connections = connections or ConnectionOptions()
+    connections.check(load.load_threads)
     if is_workload(exchange.url):
-        return _workload_plan(run, exchange, load, addresses, allowed, reach=reach)
+        return _workload_plan(run, exchange, load, addresses, allowed, connections=connections)
     for option, given in (("--address", addresses), ("--set", exchange.changes)):
         if given:
             raise StudyError.at(COMMAND_LINE, "must only be given with a workload file", where=option)
@@ -74,18 +74,18 @@ def prepare_plan(
     if parts.username is not None and any(name.lower() == "authorization" for name, _ in exchange.headers):
         message = "must not be Authorization if the URL has a login: the login is sent as that header"
         raise StudyError.at(COMMAND_LINE, message, where="--header")
-    if parts.scheme == "http" and reach.has_tls:
+    if parts.scheme == "http" and connections.has_tls:
         message = "must be an https:// URL with --insecure, --cacert, --cert or --key"
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
-    _refuse_logins(reach.connect_to)
-    places = _places(list(reach.connect_to) or [exchange.url], allowed)
+    _refuse_logins(connections.connect_to)
+    places = _places(list(connections.connect_to) or [exchange.url], allowed)
     for place in places:
         require_reachable(place)
-    return url_plan(run, exchange, load, places, reach)
+    return url_plan(run, exchange, load, places, connections)
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[str]:
-    """Where to connect: paths of Unix sockets as they are, everything else in numbers."""
+    """Return addresses to connect to: paths of Unix sockets unchanged, everything else as IP address and port."""
     return [_place(each, allowed) for each in addresses]
 
 
@@ -107,7 +107,7 @@ def _place(address: str, allowed: list[str]) -> str:
 
 
 def _numeric(addresses: list[str], allowed: list[str]) -> list[str]:
-    """Resolve every address once, so that a name cannot change its mind during the run; IPv4 where there is one."""
+    """Resolve every address once, so that a name cannot resolve differently during the run; prefer IPv4."""
     resolved = check_targets(addresses, allowed)
     numeric = []
     for address in addresses:
@@ -118,7 +118,13 @@ def _numeric(addresses: list[str], allowed: list[str]) -> list[str]:
 
 
 def _workload_plan(
-    run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], allowed: list[str], *, reach: Reach
+    run: RunFolder,
+    exchange: Exchange,
+    load: Load,
+    addresses: list[str],
+    allowed: list[str],
+    *,
+    connections: ConnectionOptions,
 ) -> dict[str, Any]:
     from towtank.workload import compile_workload, load_workload  # noqa: PLC0415 - not needed to load a URL
 
@@ -126,17 +132,17 @@ def _workload_plan(
     if exchange.changes:
         workload = workload.with_parameters(_parameters(exchange.changes, list(workload.file.parameters)))
     _refuse_request_options(exchange, load)
-    if reach.connect_to:
-        message = "must only be given with a URL: with a workload file --address says where to connect"
+    if connections.connect_to:
+        message = "must only be given with a URL: with a workload file --address gives the target"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
     given = _by_target(workload, addresses)
     targets = {name: _places(each, allowed) for name, each in given.items()}
-    options = {name: {**_options(each, reach), **_login(each)} for name, each in given.items()}
-    if reach.has_tls and not any("tls" in each for each in options.values()):
+    options = {name: {**_options(each, connections), **_login(each)} for name, each in given.items()}
+    if connections.has_tls and not any("tls" in each for each in options.values()):
         message = "must be https://host:port for a target with --insecure, --cacert, --cert or --key"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
     compiled = compile_workload(workload, targets=targets, options=options)
-    compiled["connections"] = reach.connections_part(compiled["connections"])
+    compiled["connections"] = connections.connections_part(compiled["connections"])
     for target in compiled["targets"]:
         for address in target["addresses"]:
             require_reachable(address)
@@ -161,20 +167,20 @@ def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
     return values
 
 
-def _options(addresses: list[str], reach: Reach) -> dict[str, Any]:
-    """What the plan says of a target beside its addresses; with TLS its name is not to be lost with the numbers."""
+def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, Any]:
+    """Return the plan's further keys of a target. With TLS they keep the host name, which certificates name."""
     secure = [address for address in addresses if address.startswith("https://")]
     if not secure:
-        return reach.http_part
+        return connections.http_part
     if len(secure) < len(addresses):
         message = "must be https:// for all addresses of a target, or for none"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
     host = secure[0].removeprefix("https://").partition("/")[0].rpartition("@")[2]
-    return {"scheme": "https", "host": host, "tls": reach.tls_part(), **reach.http_part}
+    return {"scheme": "https", "host": host, "tls": connections.tls_part(), **connections.http_part}
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Login in the addresses of an HTTP target; the plan has the logins of other drivers elsewhere."""
+    """Return the login in the addresses of an HTTP target; the plan has the logins of other drivers elsewhere."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:
@@ -187,12 +193,12 @@ def _login(addresses: list[str]) -> dict[str, Any]:
 def _refuse_logins(addresses: tuple[str, ...]) -> None:
     """Refuse a login in `--connect-to`; the login of the requests belongs to the URL."""
     if any("@" in address for address in addresses if not address.startswith(UNIX)):
-        message = "must have no login: give it in the URL, it is sent with every request"
+        message = "must have no login: give it in the URL, and it is sent with every request"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:
-    """Options of the one request mean nothing for a workload, which says these things itself."""
+    """Refuse options of the single request together with a workload, which states these things itself."""
     plain = Exchange(exchange.url)
     given = {
         "--method": exchange.method != plain.method,
@@ -201,14 +207,14 @@ def _refuse_request_options(exchange: Exchange, load: Load) -> None:
         "--timeout": exchange.timeout_s != plain.timeout_s,
         "--think": load.think_s != 0.0,
     }
-    message = "must not be given with a workload file, which says so itself"
+    message = "must not be given with a workload file, which sets this itself"
     faults = [Fault(COMMAND_LINE, 0, 0, option, message) for option, present in given.items() if present]
     if faults:
         raise StudyError(faults)
 
 
 def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]:
-    """Gather addresses by name of target; one without a name belongs to the workload's default target."""
+    """Group addresses by name of target; an address without a name belongs to the workload's default target."""
     only = workload.file.defaults.target or "target"
     found: dict[str, list[str]] = {}
     for text in addresses:
@@ -217,6 +223,6 @@ def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]
         named = bool(equals) and "://" not in name
         found.setdefault(name if named else only, []).append(address if named else text)
     if not found:
-        message = "must say where the workload's target is, as NAME=host:port"
+        message = "must give the address of the workload's target, as NAME=host:port"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
     return found

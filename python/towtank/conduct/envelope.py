@@ -1,4 +1,4 @@
-"""What this machine is known to carry as a generator: its calibrated envelope, kept by the host's fingerprint."""
+"""Calibrated envelope of this machine as a generator, stored by the host's fingerprint."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def state_folder() -> Path:
-    """Where facts about this machine are kept for its user.
+    """Return the folder with facts about this machine, of the present user.
 
     `$TOWTANK_STATE`, else `towtank` below `$XDG_STATE_HOME`, else below `~/.local/state` (XDG base directories).
     """
-    if told := os.environ.get("TOWTANK_STATE"):
-        return Path(told).absolute()
+    if chosen := os.environ.get("TOWTANK_STATE"):
+        return Path(chosen).absolute()
     base = os.environ.get("XDG_STATE_HOME", "")
     # The specification has relative paths ignored.
     return (Path(base) if base.startswith("/") else _home() / ".local" / "state") / "towtank"
@@ -43,12 +43,12 @@ def _home() -> Path:
 
 
 def envelope_path(fingerprint: str) -> Path:
-    """File of the envelope of a host."""
+    """Return the file of the envelope of a host."""
     return state_folder() / _FOLDER / f"{fingerprint}.json"
 
 
 def save_envelope(envelope: dict[str, Any]) -> Path:
-    """Keep an envelope in place of the one before, and return its file."""
+    """Store an envelope in place of the previous one, and return its file."""
     path = envelope_path(str(envelope["fingerprint"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, envelope)
@@ -56,7 +56,7 @@ def save_envelope(envelope: dict[str, Any]) -> Path:
 
 
 def load_envelope(fingerprint: str) -> dict[str, Any] | None:
-    """The envelope of a host; None where there is none that can be read."""
+    """Read the envelope of a host; None if no readable envelope of this host exists."""
     try:
         document = json.loads(envelope_path(fingerprint).read_text("utf-8"))
     except (OSError, ValueError, StudyError):
@@ -66,24 +66,24 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
 
 
 def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
-    """What a run's manifest tells of the generator's machine, so that the run can be scored anywhere later.
+    """Return the manifest's facts about the generator's machine, so that the run can be scored on any machine later.
 
     Parameters
     ----------
     plan : dict
         The engine's plan.
     place : GeneratorPlace, optional
-        Where the generator is: a host with a network of its own has ports of its own.
+        Place of the generator: a host with a network of its own has ports of its own.
 
     Returns
     -------
     dict
-        `generator_limits` with `open_files` (of one table of open files: the engine has as many as it needs, which
-        `engine.json` tells) and `connections_by_ports` (connections to the plan's addresses; a port can be used once
-        per address and source), what is unlimited or unknown left out; `generator_host` where it is on one;
-        `envelope` where there is one.
+        `generator_limits` with `open_files` (of one table of open files; the engine has as many tables as it needs,
+        and `engine.json` records their number) and `connections_by_ports` (connections to the plan's addresses; a port
+        can be used once per address and source), without limits that are infinite or unknown; `generator_host` if the
+        generator is on a host of the study; `envelope` if the machine is calibrated.
     """
-    from towtank.observe.host import host_facts  # noqa: PLC0415 - reads many files: only where a run begins
+    from towtank.observe.host import host_facts  # noqa: PLC0415 - reads many files: only when a run begins
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits: dict[str, int] = {} if hard == resource.RLIM_INFINITY else {"open_files": hard}
@@ -96,7 +96,7 @@ def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -
 
 
 def connections_by_ports(plan: dict[str, Any]) -> int | None:
-    """Connections to the plan's addresses that there are ports for; None where no limit is known. [1]"""
+    """Return the most connections to the plan's addresses that ports allow; None if no limit is known. [1]"""
     addresses = {address for target in plan.get("targets", []) for address in target.get("addresses", [])}
     sources = plan.get("connections", {}).get("sources") or [""]
     ports = _ports()
@@ -141,26 +141,34 @@ def require_open_files(plan: dict[str, Any]) -> None:
     StudyError
         If users with a connection each to every target need more open files than the hard limit allows.
     """
+    if message := beyond_open_files(plan):
+        hint = "raise the hard limit of open files, or let users share connections (--connections N)"
+        raise StudyError([Fault("<command line>", 0, 0, "--users", message)], hint=hint)
+
+
+def beyond_open_files(plan: dict[str, Any]) -> str | None:
+    """Describe the users of a plan that the hard limit of open files does not allow; None if it allows all.
+
+    Of the plan `load`, `connections`, `targets` and `threads` are used.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY or plan.get("connections", {}).get("mode", "per_user") != "per_user":
-        return
+        return None
     users, targets = plan["load"]["users_at_most"], max(1, len(plan["targets"]))
     tried = range(plan["threads"], _THREADS_AT_MOST + 1)
     if not tried:
-        return  # the engine refuses so many threads, and names the option
+        return None  # the engine refuses so many threads, and names the option
     most = max(threads * (hard - _SPARE_FILES - threads) for threads in tried)
     if users * targets <= most:
-        return
-    message = (
+        return None
+    return (
         f"must be at most {max(0, most // targets)} with a connection each, since the hard limit of open files "
         f"(ulimit -Hn) is {hard}, got {users} instead"
     )
-    hint = "raise the hard limit of open files, or let users share connections (--connections N)"
-    raise StudyError([Fault("<command line>", 0, 0, "--users", message)], hint=hint)
 
 
 def _ports() -> int | None:
-    """Ports that outgoing connections may have; None where the kernel does not tell."""
+    """Count the ports of outgoing connections; None if the kernel does not report them. [1]"""
     try:
         first, last = map(int, _PORTS.read_text().split())
     except (OSError, ValueError):

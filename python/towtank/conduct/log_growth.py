@@ -51,7 +51,7 @@ class LogGrowth:
         return dict(self._last)
 
     def document(self) -> dict[str, list[tuple[int, int]]]:
-        """Records of each log that has grown: monotonic time [ns] and length [byte]."""
+        """Return the records of each log that has grown: monotonic time [ns] and length [byte]."""
         return self._looks
 
     def _note(self) -> None:

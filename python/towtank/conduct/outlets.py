@@ -1,4 +1,4 @@
-"""What is sent of a run while it goes on, and under which names."""
+"""Results sent to receivers during a run, and the names under which they are sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outlets:
-    """Receivers, and the names that they know the run by; without receivers nothing is sent.
+    """Receivers, and the names under which the run is sent to them; without receivers nothing is sent.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Outlets:
 
     @contextmanager
     def open(self, run: RunFolder, display: Display, notes: list[str]) -> Iterator[None]:
-        """Send until the block ends; what the user must know about it is added to `notes`."""
+        """Send until the block ends; add messages for the user to `notes`."""
         if not self.receivers:
             yield
             return

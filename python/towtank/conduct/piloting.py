@@ -17,7 +17,7 @@ from towtank.secrets import make_private_folder
 from towtank.study.design import LOAD_FACTORS, RunSpec, run_seed
 from towtank.study.model import FindLimit, Stages
 from towtank.study.search import StepUp
-from towtank.study.shares import Carried, Pilot
+from towtank.study.shares import Pilot, PilotResult
 from towtank.study.study import Study
 
 FOLDER = "pilot"
@@ -40,14 +40,18 @@ def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, 
     if not study.needs_pilot:
         return study
     if resume and (folder / STUDY_MANIFEST).is_file():
-        return replace(study, carried=Carried.from_document(ResultsFolder.open(folder).manifest["study"]["pilot"]))
+        return replace(
+            study, pilot_result=PilotResult.from_document(ResultsFolder.open(folder).manifest["study"]["pilot"])
+        )
     with display:
         display.note("pilot run: how many users does the system carry here?")
-        carried = _measure(study, folder / FOLDER, display, stop)
-    levels = ", ".join(f"{level} = {users:.0f} users" for level, users in _levels(replace(study, carried=carried)))
-    about = "at least " if carried.is_lower_bound else "about "
-    display.note(f"pilot run: {about}{carried.users:.0f} users; {levels}")
-    return replace(study, carried=carried)
+        pilot_result = _measure(study, folder / FOLDER, display, stop)
+    levels = ", ".join(
+        f"{level} = {users:.0f} users" for level, users in _levels(replace(study, pilot_result=pilot_result))
+    )
+    about = "at least " if pilot_result.is_lower_bound else "about "
+    display.note(f"pilot run: {about}{pilot_result.users:.0f} users; {levels}")
+    return replace(study, pilot_result=pilot_result)
 
 
 def _levels(study: Study) -> list[tuple[str, float]]:
@@ -55,7 +59,7 @@ def _levels(study: Study) -> list[tuple[str, float]]:
     return list(zip(factor.levels, factor.numeric or (), strict=True))
 
 
-def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) -> Carried:
+def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) -> PilotResult:
     spec = pilot_spec(study)
     make_private_folder(folder.parent)
     run = RunFolder.create(folder, {**spec.document(), "status": "planned"})
@@ -71,11 +75,11 @@ def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) ->
 def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) -> RunTask:
     """Return the task of a pilot run, which ends beyond the limit and reads nothing back."""
 
-    def make(plan: dict[str, Any], tell: Any) -> Any:
+    def make(plan: dict[str, Any], send: Any) -> Any:
         from towtank.conduct.searching import PilotSteering  # noqa: PLC0415 - the analysis takes a second to load
 
         stages = list(plan["load"]["stages"])
-        return PilotSteering(run, stages, tell, display.note, 0.0, load=pilot_load(pilot), objectives=[])
+        return PilotSteering(run, stages, send, display.note, 0.0, load=pilot_load(pilot), objectives=[])
 
     return replace(task, steer=make, read_back=None, events={})
 
@@ -116,7 +120,7 @@ def pilot_spec(study: Study) -> RunSpec:
     )
 
 
-def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Carried:
+def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> PilotResult:
     """Read the limit from the records of a pilot run.
 
     Raises
@@ -124,7 +128,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Carri
     MeasurementError
         If no plateau passed.
     """
-    from towtank.analysis.limits.found import search_of  # noqa: PLC0415 - numpy: only where something was measured
+    from towtank.analysis.limits.found import search_of  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.analysis.limits.pilot import is_beyond, limit_users  # noqa: PLC0415
     from towtank.analysis.measurement import Measurement  # noqa: PLC0415
     from towtank.results import segments  # noqa: PLC0415
@@ -139,7 +143,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Carri
             hint=f"see {run.path}, or give the levels of users as numbers",
         )
     shown = tuple({"users": plateau.level, "throughput_per_s": plateau.throughput.value or 0.0} for plateau in plateaus)
-    return Carried(users, not is_beyond(plateaus), shown)
+    return PilotResult(users, not is_beyond(plateaus), shown)
 
 
 def _first_failure(failures: Sequence[dict[str, Any] | None]) -> str:

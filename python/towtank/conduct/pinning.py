@@ -1,4 +1,4 @@
-"""Which CPUs the system under test gets, and which the generator with probe and conductor."""
+"""CPUs of the system under test, and CPUs of the generator with probe and conductor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pinning:
-    """CPUs by role; both empty where nothing is pinned, and then `note` says why."""
+    """CPUs by role; both empty if nothing is pinned, and then `note` states the reason."""
 
     system: tuple[int, ...] = ()
     generator: tuple[int, ...] = ()
@@ -24,11 +24,11 @@ class Pinning:
 
     @property
     def pinned(self) -> bool:
-        """Whether system and generator are kept apart."""
+        """True if system and generator have CPUs of their own."""
         return bool(self.system and self.generator)
 
     def document(self) -> dict[str, object]:
-        """For the run's manifest."""
+        """Return the entry of the run's manifest."""
         plain: dict[str, object] = {"system": list(self.system), "generator": list(self.generator)}
         return {**plain, "note": self.note} if self.note else plain
 
@@ -48,7 +48,7 @@ def share_out(available: set[int] | None = None) -> Pinning:
 
 
 def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
-    """The pinning that a study asks for.
+    """Return the pinning that a study asks for.
 
     Raises
     ------

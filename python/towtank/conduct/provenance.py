@@ -1,4 +1,4 @@
-"""What a result must carry to be understood and repeated: files, hashes, versions, host facts, the design."""
+"""Provenance of a result, with which it can be understood and repeated: files, hashes, versions, host, design."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of everything that makes or counts the load."""
+    """Return the versions of the programs that make or count the load."""
     return dict(_versions())
 
 
 def open_results(
     study: Study, specs: list[RunSpec], folder: Path, *, resume: bool, command: dict[str, Any]
 ) -> ResultsFolder:
-    """Make the results folder with its manifest and the files of the study; or open the one to go on in.
+    """Make the results folder with its manifest and the files of the study, or open the folder to resume.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def open_results(
         require_same_design(results, design)
         return results
     require_no_results(folder)
-    from towtank.observe.host import host_facts  # noqa: PLC0415 - asks the probe: only where a study begins
+    from towtank.observe.host import host_facts  # noqa: PLC0415 - asks the probe: only when a study begins
 
     secret = study.workload.secret_parameters
     make_private_folder(folder)
@@ -73,7 +73,7 @@ def open_results(
         "versions": versions(),
         "host": host_facts(),
         "files": keep_files(study, folder),
-        "data": data_files(study, specs),
+        "data": data_files(study),
         "command": _keep_secrets(command, secret, folder),
         "started_wall_ns": time.time_ns(),
     }
@@ -148,29 +148,33 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
 
 
 def _hash(path: Path, text: str) -> str:
-    """Hash of a file with this text, which is read without a byte order mark."""
+    """Return the hash of a file with this text, which is read without a byte order mark."""
     with suppress(OSError, UnicodeError):
         if path.read_bytes().decode("utf-8-sig") == text:
             return sha256(path)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def data_files(study: Study, specs: list[RunSpec]) -> list[dict[str, str]]:
-    """Report the hashes of files that a study reads but does not keep: rows, scripts of populations and users."""
-    found: dict[Path, None] = {}
-    for pool in study.workload.file.data.values():
-        if pool.csv is not None and "${" not in pool.csv:
-            found[study.workload.folder / pool.csv] = None
-    for spec in specs:
-        for service in spec.system.services.values():
-            population, settings = getattr(service, "population", None), getattr(service, "settings", None)
-            for name in (getattr(population, "script", None), getattr(settings, "users", None)):
-                if isinstance(name, str):
-                    found[study.system_folder / name] = None
-    return [{"path": str(path.absolute()), "sha256": sha256(path)} for path in found if path.is_file()]
+def data_files(study: Study) -> list[dict[str, str]]:
+    """Report the hashes of files and folders that a study names but does not keep, each with the key that names it."""
+    return [
+        {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}
+        for named in study.named_files()
+        if named.path.exists()
+    ]
+
+
+def content_hash(path: Path) -> str:
+    """Return the hash of a file, or of all files in a folder with their names; links to files are followed."""
+    if not path.is_dir():
+        return sha256(path)
+    found = hashlib.sha256()
+    for file in sorted(each for each in path.rglob("*") if each.is_file()):
+        found.update(b"%s\0%s\n" % (os.fsencode(file.relative_to(path)), sha256(file).encode()))
+    return found.hexdigest()
 
 
 def sha256(path: Path) -> str:
-    """Hash of a file, in hexadecimal."""
+    """Return the SHA-256 hash of a file, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

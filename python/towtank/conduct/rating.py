@@ -26,8 +26,8 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How long to rate.
+class RatingLength:
+    """Length of a rating.
 
     Attributes
     ----------
@@ -42,26 +42,26 @@ class Effort:
 
 
 # Twenty kernels, each on one CPU and on all: 40 turns in each round.
-QUICK = Effort(rounds=3, turn_s=0.12)
-FULL = Effort(rounds=6, turn_s=0.6)
+QUICK = RatingLength(rounds=3, turn_s=0.12)
+FULL = RatingLength(rounds=6, turn_s=0.6)
 
 
-def measure(folder: Path, effort: Effort, progress: Callable[[Json, int], None] | None = None) -> Measurement:
+def measure(folder: Path, length: RatingLength, progress: Callable[[Json, int], None] | None = None) -> Measurement:
     """Let the kernels take their turns in a folder, and leave it as it was.
 
     Parameters
     ----------
     folder : Path
-        On the disk that is meant.
-    effort : Effort
-        How long.
+        Folder on the disk to rate.
+    length : RatingLength
+        Number and length of the turns.
     progress : callable, optional
-        Called after each turn with what the engine told, and how many turns there are in all.
+        Called after each turn with the engine's report and the number of all turns.
 
     Raises
     ------
     StudyError
-        If there is no such folder, no room in it, or no right to write there.
+        If the folder does not exist, has no room, or must not be written to.
     EngineError
         If the engine ended before its time.
     Stopped
@@ -69,13 +69,13 @@ def measure(folder: Path, effort: Effort, progress: Callable[[Json, int], None] 
     """
     _check(folder)
     lines: list[Json] = []
-    with _own_folder(folder) as own, StopRequest() as stop, _engine(own, effort) as output:
+    with _own_folder(folder) as own, StopRequest() as stop, _engine(own, length) as output:
         stop.on_second = lambda: shutil.rmtree(own, ignore_errors=True)
         for text in output:
             stop.check()
             lines.append(_parsed(text))
             if progress is not None and lines[-1].get("event") == "turn":
-                progress(lines[-1], 2 * effort.rounds * len(lines[0]["kernels"]))
+                progress(lines[-1], 2 * length.rounds * len(lines[0]["kernels"]))
         stop.check()
     return Measurement.of_lines(lines)
 
@@ -91,7 +91,7 @@ def _parsed(text: str) -> Json:
 
 
 def _check(folder: Path) -> None:
-    """A folder that files can be made in, with room for them."""
+    """Refuse a folder in which files cannot be made, or that has no room for them."""
     if not folder.is_dir():
         raise StudyError.at(str(folder), "must be a folder that exists", where="--folder")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -112,9 +112,9 @@ def _own_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _engine(folder: Path, effort: Effort) -> Iterator[IO[str]]:
-    """The lines of an engine at work, which does not outlive this block."""
-    arguments = ["--folder", str(folder), "--rounds", str(effort.rounds), "--turn", str(effort.turn_s)]
+def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
+    """Run an engine and yield its lines of output; it does not outlive this block."""
+    arguments = ["--folder", str(folder), "--rounds", str(length.rounds), "--turn", str(length.turn_s)]
     process = subprocess.Popen(
         [str(binary()), "rate", *arguments, "--until-stdin-closes"],
         stdin=subprocess.PIPE,
@@ -137,13 +137,13 @@ def _engine(folder: Path, effort: Effort) -> Iterator[IO[str]]:
 
 
 def rated_facts(folder: Path) -> Json:
-    """What this machine is: facts of the host, and the file system that the folder is on."""
+    """Return the facts about this machine, with the file system of the folder."""
     facts = {**host_facts(), "file_system": file_system(folder), "huge_pages": huge_pages()}
     return {name: value for name, value in facts.items() if value is not None}
 
 
 def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
-    """Kind of the file system that a folder is on, as `ext4`; None where the system does not tell."""
+    """Return the kind of a folder's file system, as `ext4`; None if the kernel does not report it."""
     place = folder.resolve()
     found: tuple[int, str] | None = None
     with suppress(OSError):
@@ -153,14 +153,14 @@ def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> st
             if len(fields) < 5 or not kind:
                 continue
             point = Path(re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), fields[4]))
-            # The last of the longest: a later mount hides an earlier one.
+            # Of equally long mount points the last counts: a later mount hides an earlier one.
             if place.is_relative_to(point) and (found is None or len(str(point)) >= found[0]):
                 found = (len(str(point)), kind[0])
     return found[1] if found else None
 
 
 def huge_pages(setting: Path = Path("/sys/kernel/mm/transparent_hugepage/enabled")) -> str | None:
-    """Whether memory comes in huge pages by itself: `always`, `madvise` or `never`; None where nothing tells."""
+    """Return the setting of transparent huge pages: `always`, `madvise` or `never`; None if it cannot be read."""
     with suppress(OSError):
         chosen = re.search(r"\[(\w+)\]", setting.read_text("utf-8"))
         return chosen[1] if chosen else None

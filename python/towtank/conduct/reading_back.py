@@ -1,13 +1,12 @@
-"""After the load: what users were told is stored is read back, all of it, and compared with what they sent.
+"""Read-back after the load: reads everything that was confirmed to users as stored, and compares it with the original.
 
-What events ended is started again before. What could not be read is tried again: a server that has just come back, or
-a balancer that has not noticed, is no loss.
+Servers that events ended are started again first. A read that fails is repeated: a server that has just restarted, or
+a load balancer that has not noticed it, is no loss.
 """
 
 from __future__ import annotations
 
 import csv
-import os
 import random
 import time
 from collections import Counter
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from towtank import marking
 from towtank.conduct.display import Display
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
@@ -31,9 +31,9 @@ SCHEMA = "towtank/stored/1"
 _ROUNDS = 4
 _BETWEEN_ROUNDS_S = 3.0
 _LOOK_EVERY_S = 0.25
-# Answers that are late are awaited after the last was asked for. [s]
+# Time for late answers after the last request. [s]
 _MARGIN_S = 60.0
-# What is not as it should be is named one by one up to here; the notes of the engine have all.
+# Things that are lost or different are named up to this number; the notes of the engine have all of them.
 NAMED_AT_MOST = 1000
 _NANOSECONDS = 1e9
 
@@ -42,20 +42,20 @@ Plan = Callable[[str, Path, Path, Endpoints], dict[str, Any]]
 
 @dataclass(frozen=True)
 class ReadBack:
-    """How what is stored is read back.
+    """Settings of the read-back.
 
     Attributes
     ----------
     kinds : mapping of str to tuple of int
-        Kinds of things, with the statuses which say that there is no such thing.
+        Kinds of things, with the statuses which mean that the thing does not exist.
     plan : callable
-        Makes the engine's plan from kind, file of keys, folder for what is recorded, and what came up.
+        Makes the engine's plan from kind, file of keys, folder of the record, and endpoints of the system.
     at_most_s : float
-        Time for all of it. [s]
+        Time for the whole read-back. [s]
     sample : int or None
-        So many of each kind; None for all.
+        Number of things of each kind to read; None for all. [1]
     seed : int
-        Of the sample.
+        Seed of the sample.
     """
 
     kinds: Mapping[str, tuple[int, ...]]
@@ -68,7 +68,7 @@ class ReadBack:
 def read_back(
     asked: ReadBack, run: RunFolder, system: System, endpoints: Endpoints, *, stop: StopRequest, display: Display
 ) -> None:
-    """Read back everything and write `stored.json`; what went wrong is told there."""
+    """Read back everything and write `stored.json`, which also records what went wrong."""
     run.event("read_back_begins")
     reader = _Reader(asked, run, endpoints, stop, display)
     ledger = stored.read_ledger(run.engine)
@@ -80,7 +80,7 @@ def read_back(
 
 
 def _heal(run: RunFolder, system: System) -> str | None:
-    """Start again what events have ended; why that did not work, if it did not."""
+    """Start again what events have ended; return the reason if that fails."""
     if died := system.ended():
         return f"{died[0].tier} {died[0].text}"
     for name in system.taken_down():
@@ -106,7 +106,7 @@ class _Reader:
         self.deadline = time.monotonic() + asked.at_most_s
 
     def all(self, ledger: Ledger) -> str | None:
-        """Read all kinds; why some of it was not read, if so."""
+        """Read all kinds; return the reason if some things were not read."""
         for kind in self.asked.kinds:
             things = self._chosen(kind, ledger.of(kind))
             if not things or self.stop.requested:
@@ -121,7 +121,7 @@ class _Reader:
         return None if time.monotonic() < self.deadline else f"it took longer than {self.asked.at_most_s:g} s"
 
     def _chosen(self, kind: str, things: dict[str, Thing]) -> dict[str, Thing]:
-        """All things of a kind, or a sample of them."""
+        """Return all things of a kind, or a sample of them."""
         if self.asked.sample is None or len(things) <= self.asked.sample:
             chosen = things
         else:
@@ -137,14 +137,14 @@ class _Reader:
         for number in range(1, _ROUNDS + 1):
             reads.update(self._round(kind, number, left))
             fates.update({key: stored.fate(things[key], reads.get(key), absent) for key in left})
-            # What is not there may come back with a server that is still recovering: only what is found is settled.
+            # A thing that is missing may return with a server that is still recovering: only a thing found is settled.
             left = [key for key in left if fates[key] not in (stored.FOUND, stored.DIFFERENT, GONE)]
             if not left or self.stop.requested or time.monotonic() + _BETWEEN_ROUNDS_S > self.deadline:
                 return
             time.sleep(_BETWEEN_ROUNDS_S)
 
     def _round(self, kind: str, number: int, keys: list[str]) -> dict[str, dict[str, Any]]:
-        """Read some once."""
+        """Read some things once."""
         folder = self.run.read_back / f"{kind}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "keys.csv").open("w", encoding="utf-8", newline="") as stream:
@@ -160,13 +160,13 @@ class _Reader:
         return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
 
     def _engine(self, folder: Path) -> EngineProcess:
-        """The engine where the load came from: what it read may be reached from there only."""
+        """Return an engine in the place that the load came from: the system may be reachable from there only."""
         entry = self.endpoints.generator.entry()
-        environment = {**os.environ, **entry.environment}
+        environment = {**marking.environment(), **entry.environment}
         return EngineProcess(folder / "plan.json", folder / "engine.log", enter=entry.command, environment=environment)
 
     def _drive(self, process: EngineProcess, folder: Path, keys: set[str]) -> int | None:
-        """Let the engine read until it has tried all; how it ended."""
+        """Let the engine read until it has tried all keys; return its exit status."""
         late = self.deadline + _MARGIN_S
         following = _Following(folder, keys)
         asked = False
@@ -183,14 +183,14 @@ class _Reader:
             process.close()
 
     def document(self, ledger: Ledger, reason: str | None) -> dict[str, Any]:
-        """What came of it."""
+        """Return the result of the read-back."""
         kinds = {kind: self._document_of(kind, ledger) for kind in self.asked.kinds}
         keys = ("told", "removed", "uncertain", "read", *FATES)
         return {
             "schema": SCHEMA,
             "run": self.run.run_id,
             "reason": reason,
-            **{key: sum(one[key] for one in kinds.values()) for key in keys},
+            **{key: sum(kind[key] for kind in kinds.values()) for key in keys},
             "kinds": kinds,
             "bad_lines": ledger.damage.bad_lines,
         }
@@ -212,7 +212,7 @@ class _Reader:
         }
 
     def _named(self, kind: str, things: dict[str, Thing], fates: dict[str, str]) -> list[dict[str, Any]]:
-        """Those that are not as they should be, in the order in which they were told."""
+        """List the things that are lost, different or unreadable, in the order in which they were confirmed."""
         bad = [key for key, fate in fates.items() if fate in (stored.LOST, stored.DIFFERENT, stored.UNREADABLE)]
         bad.sort(key=lambda key: things[key].told_ns)
         reads = self.reads.get(kind, {})
@@ -234,14 +234,14 @@ class _Reader:
 
 @dataclass
 class _Following:
-    """Which keys were not read yet, from the notes while they are written."""
+    """Keys that were not read yet, from the notes while they are written."""
 
     folder: Path
     left: set[str]
     _offsets: dict[Path, int] = field(default_factory=dict)
 
     def is_through(self) -> bool:
-        """Look at what is new."""
+        """Read the new notes; True if every key was read."""
         for path in self.folder.glob(stored.NOTES):
             with path.open("rb") as stream:
                 stream.seek(self._offsets.get(path, 0))

@@ -1,4 +1,4 @@
-"""How a study was asked for: what is loaded, with which changes; kept in the results so that they can be resumed."""
+"""Request for a study: the study with its changes, kept in the results so that they can be resumed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.conduct.provenance import FILES, sha256
+from towtank.conduct.envelope import beyond_open_files
+from towtank.conduct.provenance import FILES, content_hash
 from towtank.errors import Fault, StudyError, TargetError
 from towtank.results.folder import ResultsFolder
 
@@ -28,11 +29,13 @@ class StudyRequest:
     preset : str or None
         Preset of the study.
     repetitions, seed : int or None
-        In place of those of the file.
+        Values in place of those of the file; None keeps them.
     changes : tuple of str
         `path=value`, as given with `--set`.
     allowed : tuple of str
         Hosts that may be loaded although they are neither local nor private.
+    trusted : bool
+        Whether files outside of the study's folder may be sent, served or run.
     """
 
     study: str
@@ -41,6 +44,7 @@ class StudyRequest:
     seed: int | None = None
     changes: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
+    trusted: bool = False
 
     def load(self) -> Study:
         """Read the study with all changes, and make sure that its system may be loaded.
@@ -52,11 +56,16 @@ class StudyRequest:
         TargetError
             If this machine lacks what a host of any run needs.
         """
-        from towtank.study import load_study, study_path  # noqa: PLC0415 - reading YAML needs no start-up time
+        # Reading YAML needs no start-up time.
+        from towtank.study import load_study, study_path  # noqa: PLC0415
+        from towtank.study.named_files import refuse_outside  # noqa: PLC0415
 
         study = load_study(study_path(self.study), self.preset, changes=self._changes())
+        if not self.trusted and not study.is_shipped:
+            refuse_outside(study.named_files(), study.path.parent)
         study = replace(study, numbers=self._check_targets(study))
         self._check_hosts(study)
+        _check_open_files(study)
         return study
 
     def _changes(self) -> dict[str, str]:
@@ -76,14 +85,14 @@ class StudyRequest:
         return changes
 
     def _check_targets(self, study: Study) -> dict[str, list[str]]:
-        """Look at every address that the system of any run names; their numbers by host."""
+        """Check every address that the system of any run names; return the IP addresses by host."""
         from towtank.workload.targets import check_targets  # noqa: PLC0415
 
         addresses = [address for spec in study.design() for address in spec.system.addresses]
         return check_targets(dict.fromkeys(addresses), self.allowed)
 
     def _check_hosts(self, study: Study) -> None:
-        """Say what this machine lacks for the hosts of any run, before the first one."""
+        """Refuse the study if this machine lacks a need of the hosts of any run, before the first run."""
         from towtank.system.hosts.group import build_hosts  # noqa: PLC0415
 
         lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
@@ -91,7 +100,7 @@ class StudyRequest:
             raise TargetError("\n".join(dict.fromkeys(lines)), hint="`towtank doctor` shows what this machine offers")
 
     def document(self) -> dict[str, Any]:
-        """For the manifest of the results."""
+        """Return the entry of the manifest of the results."""
         return {
             "study": self.study,
             "preset": self.preset,
@@ -99,28 +108,58 @@ class StudyRequest:
             "seed": self.seed,
             "changes": list(self.changes),
             "allowed": list(self.allowed),
+            "trusted": self.trusted,
             "folder": str(Path.cwd()),
         }
 
 
-def recorded_request(folder: Path, named: str | None, allowed: tuple[str, ...] = ()) -> StudyRequest:
-    """How the study of a results folder was asked for, with the files it was made from.
+def _check_open_files(study: Study) -> None:
+    """Refuse more users with connections of their own than the hard limit of open files allows, before the first run.
 
-    The files are taken from where they were, unless they have changed or gone: then their copies in the results.
+    Levels that a pilot run has yet to find are left to the engine.
+    """
+    from towtank.workload.target_choice import targets_of  # noqa: PLC0415
+
+    if study.needs_pilot:
+        return
+    connections = study.workload.file.defaults.plan_connections
+    plans: list[dict[str, Any]] = [
+        {
+            "load": study.load_part(spec.levels),
+            "connections": connections,
+            "targets": targets_of(study.workload, spec.system.spoken),
+            "threads": 1,
+        }
+        for spec in study.design()
+    ]
+    most = max(plans, key=lambda plan: int(plan["load"]["users_at_most"]) * max(1, len(plan["targets"])))
+    if message := beyond_open_files(most):
+        hint = "raise the hard limit of open files, or let users share connections (`connections` of the workload)"
+        raise StudyError([Fault(str(study.path), 0, 0, "load", message)], hint=hint)
+
+
+def recorded_request(
+    folder: Path, named: str | None, allowed: tuple[str, ...] = (), *, trusted: bool = False
+) -> StudyRequest:
+    """Return the request for the study of a results folder, with the files that it was made from.
+
+    The original files are used unless they have changed or are gone; then their copies in the results are used.
 
     Parameters
     ----------
     folder : Path
         The results folder.
     named : str or None
-        Study given on the command line; it must not be given, as the results know theirs.
+        Study given on the command line; must be None, as the results name their study.
     allowed : tuple of str
-        Hosts that may be loaded: said anew, as the results may be somebody else's.
+        Hosts that may be loaded: given again, as the results may be somebody else's.
+    trusted : bool
+        Whether files outside of the study's folder may be sent: given again as well.
 
     Raises
     ------
     StudyError
-        If there are no such results, or they do not say how they were asked for.
+        If these results do not exist, or do not record their request.
     """
     if named is not None:
         message = f"must be left out with --resume: the results know their study, got {named!r} instead"
@@ -129,7 +168,8 @@ def recorded_request(folder: Path, named: str | None, allowed: tuple[str, ...] =
     manifest = results.manifest
     command = manifest.get("command")
     if not isinstance(command, dict) or "study" not in command:
-        raise StudyError.at(folder, "must tell how its study was asked for, got results without that", where="command")
+        message = "must record how its study was requested, got results without that"
+        raise StudyError.at(folder, message, where="command")
     return StudyRequest(
         str(_study_file(results, manifest)),
         command.get("preset"),
@@ -137,17 +177,18 @@ def recorded_request(folder: Path, named: str | None, allowed: tuple[str, ...] =
         command.get("seed"),
         results.changes,
         allowed,
+        trusted,
     )
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:
-    """The study file where it was, if no file of the study has changed since; else its copy.
+    """Return the original study file if no file of the study has changed since; else its copy.
 
     Raises
     ------
     StudyError
-        If rows, scripts or users have changed, of which there are no copies, or copies of files of several folders
-        would be needed, which do not find each other.
+        If files that the study names have changed and have no copies, or if copies of files of several folders would
+        be needed, whose relative paths no longer fit.
     """
     changed = [each["path"] for each in manifest.get("data", ()) if _has_changed(each)]
     files = manifest.get("files", [])
@@ -163,11 +204,11 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:
 
 def _has_changed(file: dict[str, str]) -> bool:
     path = Path(file["path"])
-    return not path.is_file() or sha256(path) != file["sha256"]
+    return not path.exists() or content_hash(path) != file["sha256"]
 
 
 def new_folder(name: str) -> Path:
-    """Name a results folder after study and time; a number follows where that one is taken."""
+    """Name a results folder after study and time, with a number if that folder exists."""
     stem = Path("results") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 1
     while folder.exists():

@@ -1,24 +1,24 @@
-"""One run from start to stop: system up, watched, driven, down; everything recorded as it happens.
+"""One run from start to stop: starts the system, watches it, drives the load, stops the system; records everything.
 
-A run never raises for what the system under test, the engine or the user does: that ends up in `run.json` as
-`status` and `reason`, and what was recorded is kept.
+A run never raises for a failure of the system under test or the engine, or for a stop by the user: `run.json` records
+these as `status` and `reason`, and the record is kept.
 """
 
 from __future__ import annotations
 
 import errno
 import math
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from towtank import marking
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import generator_facts
-from towtank.conduct.happenings import Happenings
+from towtank.conduct.events import Events
 from towtank.conduct.log_growth import LogGrowth
 from towtank.conduct.outlets import Outlets
 from towtank.conduct.pinning import Pinning, on_generator
@@ -35,14 +35,15 @@ if TYPE_CHECKING:
     from towtank.conduct.steering import Steering
     from towtank.study.events import Event
 
-# Marks every process of a run, so that strays can be found and named.
-MARKER = "TOWTANK_RUN"
 ENGINE_LOG = "engine.log"
 # EX_IOERR of sysexits(3): the engine could not write its results.
 ENGINE_DISK_FULL = 74
-# How long a wait for live frames may hold up the look at the services. [s]
+# Longest wait for live frames between two checks of the services. [s]
 _LOOK_EVERY_S = 0.25
-# What an engine may need beyond its stages and its drain before it counts as hanging. [s]
+# Interval between checks for suspended services, each of which reads some files per service. A service suspended for
+# less than this cannot be distinguished from a slow one. [s]
+_HELD_EVERY_S = 1.0
+# Time beyond its stages and its drain after which an engine counts as hanging. [s]
 _MARGIN_S = 30.0
 # Longest time for which a stopped run waits for answers. [s]
 STOPPING_S = 5.0
@@ -53,7 +54,7 @@ class Observing(Protocol):
     """An observation under way."""
 
     def failures(self) -> list[str]:
-        """What could not be observed, one sentence each."""
+        """Return sentences about what could not be observed."""
 
     def add_group(self, name: str, pid: int) -> None:
         """Watch a tree of processes from now on."""
@@ -64,30 +65,31 @@ Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
 
 @dataclass(frozen=True)
 class RunTask:
-    """What one run is made of.
+    """Parts of one run.
 
     Attributes
     ----------
     run : RunFolder
-        Where it is recorded.
+        Folder of the record.
     title : str
-        What people call it.
+        Name of the run for people.
     system : callable
-        Makes the system, down; gets the run's log folder.
+        Makes the system, not yet started, from the run's log folder.
     plan : callable
-        Makes the engine's plan from what came up.
+        Makes the engine's plan from the endpoints of the system.
     observe : callable
-        Makes the observation from what came up.
+        Makes the observation from the endpoints of the system.
     pinning : Pinning
         CPUs by role.
     steer : callable, optional
-        Makes what steers the load from its plan and from how the engine is told; by default it goes as planned.
+        Makes the steering of the load from its plan and the function that sends the engine a command; by default the
+        load follows the plan.
     outlets : Outlets
-        Where it is sent while it goes on.
+        Receivers of results during the run.
     events : mapping of str to Event
-        What happens to the system while the load goes on, by name.
+        Events of the system during the load, by name.
     read_back : ReadBack, optional
-        How what users were told is stored is read back after the load; by default nothing is.
+        Settings of the read-back after the load; by default nothing is read back.
     """
 
     run: RunFolder
@@ -104,20 +106,20 @@ class RunTask:
 
 @dataclass
 class RunOutcome:
-    """How a run ended.
+    """Result of a run.
 
     Attributes
     ----------
     status : str
-        As in `run.json`.
+        Status, as in `run.json`.
     reason : str or None
-        Why it failed.
+        Reason of the failure.
     came_up : bool
         Whether the system came up.
     disk_full : bool
-        Whether the disk was full, so that no further run makes sense.
+        Whether the disk was full, so that further runs would fail too.
     notes : list of str
-        What the user must know although the run is whole.
+        Messages for the user about a run that is complete.
     """
 
     status: str = "complete"
@@ -132,22 +134,8 @@ class RunOutcome:
         self.status, self.reason = "failed", self.reason or reason
 
 
-@contextmanager
-def marked(path: Path) -> Iterator[None]:
-    """Mark all processes that are started meanwhile as those of this run."""
-    before = os.environ.get(MARKER)
-    os.environ[MARKER] = str(path)
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(MARKER, None)
-        else:
-            os.environ[MARKER] = before
-
-
 def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcome:
-    """Do one run; its folder tells the same as what is returned.
+    """Do one run; its folder records the outcome that is returned.
 
     Raises
     ------
@@ -156,7 +144,7 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
     """
     run, outcome = task.run, RunOutcome()
     run.update(status="running", started_wall_ns=time.time_ns(), pinning=task.pinning.document())
-    with marked(run.path), on_generator(task.pinning):
+    with marking.marked(run.path), on_generator(task.pinning):
         try:
             _with_system(task, outcome, stop, display)
         except TargetError as error:
@@ -210,12 +198,13 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 task.title,
                 plan,
                 ended=system.ended,
+                held=system.held,
                 outcome=outcome,
                 stop=stop,
                 display=display,
                 started=(lambda pid: observation.add_group(GENERATOR_GROUP, pid)) if watched else None,
                 steer=task.steer,
-                happenings=_happenings(task, plan, system, observation, display),
+                events=_events(task, plan, system, observation, display),
                 place=endpoints.generator,
             )
         run.event("observation_stopped", failures=observation.failures())
@@ -224,14 +213,14 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
     run.event("system_down")
 
 
-def _happenings(
+def _events(
     task: RunTask, plan: dict[str, Any], system: System, observation: Observing, display: Display
-) -> Happenings | None:
-    """What makes the events of the run happen; None without any."""
+) -> Events | None:
+    """Make the object that carries out the events of the run; None if it has no events."""
     if not task.events:
         return None
     stages = list(plan["load"]["stages"])
-    return Happenings(task.run, task.events, stages, system, observation.add_group, display.note)
+    return Events(task.run, task.events, stages, system, observation.add_group, display.note)
 
 
 def drive_engine(
@@ -243,40 +232,43 @@ def drive_engine(
     outcome: RunOutcome,
     stop: StopRequest,
     display: Display,
+    held: Callable[[], list[str]] = list,
     started: Callable[[int], None] | None = None,
     steer: Steer | None = None,
-    happenings: Happenings | None = None,
+    events: Events | None = None,
     place: GeneratorPlace | None = None,
 ) -> None:
-    """Let the engine do a plan that is in the run folder already, watching it and the services.
+    """Let the engine carry out the plan in the run folder, and watch the engine and the services.
 
     Parameters
     ----------
     run : RunFolder
-        Where it is recorded.
+        Folder of the record.
     title : str
-        What people call it.
+        Name of the run for people.
     plan : dict
         The plan.
     ended : callable
-        Gives the processes of services that have ended although nobody asked them to.
+        Returns the processes of services that ended without a request.
     outcome : RunOutcome
-        Told how it ended.
+        Receives how the run ended.
     stop, display
-        The user's wish, and what the user sees.
+        Request of the user to stop, and receiver of progress.
+    held : callable, optional
+        Returns the processes of services that a signal suspended without a request.
     started : callable, optional
-        Told the process id of the engine.
+        Called with the process id of the engine.
     steer : callable, optional
-        Makes what steers the load; by default it goes as planned.
-    happenings : Happenings, optional
-        What makes things happen to the system; by default nothing does.
+        Makes the steering of the load; by default the load follows the plan.
+    events : Events, optional
+        Carries out the events of the run; by default it has none.
     place : GeneratorPlace, optional
-        Where the engine is to be; on this machine, outside of all hosts, by default.
+        Place of the engine; by default on this machine, outside of all hosts.
     """
     entry = Entry() if place is None else place.entry()
     run.update(**generator_facts(plan, place))
     display.run_starts(title, planned_s(plan))
-    environment = {**os.environ, **entry.environment}
+    environment = {**marking.environment(), **entry.environment}
     growth = LogGrowth(run.logs)
     engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True, enter=entry.command, environment=environment)
     stop.on_second = engine.stop
@@ -286,21 +278,22 @@ def drive_engine(
         if started is not None:
             started(engine.pid)
         watch = _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display)
-        watch.steering = None if steer is None else steer(plan, engine.tell)
-        watch.happenings, watch.growth = happenings, growth
+        watch.held = held
+        watch.steering = None if steer is None else steer(plan, engine.send)
+        watch.events, watch.growth = events, growth
         watch.until_end(planned_s(plan), drain_s(plan))
     finally:
         stop.on_second = None
-        if happenings is not None:
-            happenings.finish()
-            outcome.notes += happenings.failures
+        if events is not None:
+            events.finish()
+            outcome.notes += events.failures
         engine.close()
     run.event("engine_ended", status=engine.status(), log_bytes=growth.at_end(), log_growth=growth.document())
     _judge(run, engine.status(), outcome, stop)
 
 
 def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRequest) -> None:
-    """Say how the engine's end and the death of services make the run end."""
+    """Set how the run ended, from the engine's exit status and the services that died."""
     if status == ENGINE_DISK_FULL:
         outcome.disk_full = True
     for tier, text in outcome.died.items():
@@ -312,30 +305,28 @@ def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRe
 
 
 def disk_is_full(folder: Path, hint: str = "free some space, then do it again") -> EngineError:
-    """The error for a disk that took no more of what was to be recorded."""
-    return EngineError(
-        f"the disk is full: nothing more can be written to {folder}; what was recorded is kept", hint=hint
-    )
+    """Return the error for a disk that is too full for the record."""
+    return EngineError(f"the disk is full: nothing more can be written to {folder}; the record is kept", hint=hint)
 
 
 def engine_words(log: Path) -> str:
-    """What the engine said last, indented, for the end of a message."""
+    """Return the last lines of the engine's log, indented, for the end of a message."""
     return "".join(f"\n  {line}" for line in tail(log, 5))
 
 
 def planned_s(plan: dict[str, Any]) -> float:
-    """Length of the load. [s]"""
+    """Return the planned length of the load. [s]"""
     return float(sum(stage["duration_s"] for stage in plan["load"]["stages"]))
 
 
 def drain_s(plan: dict[str, Any]) -> float:
-    """How long the engine waits for answers at the end. [s]"""
+    """Return the time that the engine waits for answers at the end. [s]"""
     return float(plan.get("timeouts", {}).get("drain_s", _DEFAULT_DRAIN_S))
 
 
 @dataclass
 class _Watch:
-    """Looks at engine, services and the user's wish until the engine ends."""
+    """Watches the engine, the services and the user's request to stop until the engine ends."""
 
     run: RunFolder
     engine: EngineProcess
@@ -346,8 +337,11 @@ class _Watch:
     stage: str = ""
     asked: bool = False
     hastened: bool = False
+    held: Callable[[], list[str]] = list
+    holding: frozenset[str] = frozenset()
+    held_looked_at: float = -math.inf
     steering: Steering | None = None
-    happenings: Happenings | None = None
+    events: Events | None = None
     growth: LogGrowth | None = None
     begun: float = 0.0
     deadline: float = 0.0
@@ -360,6 +354,7 @@ class _Watch:
         while self.engine.status() is None:
             self._frames(_LOOK_EVERY_S)
             self._services()
+            self._stopped_services()
             if self.growth is not None:
                 self.growth.look()
             if self.steering is not None and not self.asked:
@@ -374,7 +369,9 @@ class _Watch:
                 self.run.event("engine_asked_to_stop", why="answers take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
-                self.outcome.fail("the engine did not end in time and was killed")
+                # The death of a service explains more, and is reported below.
+                if not self.outcome.died:
+                    self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
         self._frames(0.0)
 
@@ -387,8 +384,8 @@ class _Watch:
             if frame.get("k") == "stage":
                 self.stage = str(frame.get("name", ""))
                 self.run.event("stage", name=self.stage, engine_t_s=frame.get("t_s"))
-                if self.happenings is not None:
-                    self.happenings.stage(self.stage, float(frame.get("t_s") or 0.0))
+                if self.events is not None:
+                    self.events.stage(self.stage, float(frame.get("t_s") or 0.0))
             elif frame.get("k") == "appended" and not self.asked:
                 self._allow(float(frame["end_s"]))
             if self.steering is not None:
@@ -403,6 +400,19 @@ class _Watch:
                 message = f"service {ended.tier} {self.outcome.died[ended.tier]}"
                 self.run.event("service_died", service=ended.tier, reason=ended.text, stage=self.stage, message=message)
                 self.display.note(message)
+
+    def _stopped_services(self) -> None:
+        now = time.monotonic()
+        if now - self.held_looked_at < _HELD_EVERY_S:
+            return
+        self.held_looked_at = now
+        held = frozenset(self.held())
+        for name in sorted(held - self.holding):
+            self.run.event("service_held", service=name, stage=self.stage)
+            self.display.note(f"service {name} is stopped by a signal")
+        for name in sorted(self.holding - held):
+            self.run.event("service_goes_on", service=name, stage=self.stage)
+        self.holding = held
 
     def _ask(self, drain: float) -> None:
         """Stop early: with a service gone or the user waiting, more load measures nothing."""

@@ -14,7 +14,7 @@ from towtank.analysis.limits.plateaus import Plateau, Rules, judge
 from towtank.analysis.limits.search import Decision, Ended, decide, plan_of
 from towtank.analysis.measurement import Measurement
 from towtank.analysis.windows.stretch import STEADY_PHASE
-from towtank.conduct.steering import Note, StageSteering, StageUnderWay, Tell
+from towtank.conduct.steering import Note, Send, StageSteering, StageUnderWay
 from towtank.results.folder import RunFolder
 from towtank.study.model import FindLimit
 from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_stages, plateau_stages
@@ -25,26 +25,26 @@ class SearchSteering(StageSteering):
 
     Parameters
     ----------
-    run, stages, tell, note, at_least_s
+    run, stages, send, note, at_least_s
         As `StageSteering` takes them.
     load : FindLimit
-        What the study asks.
+        Search that the study asks for.
     objectives : list of dict
-        Of the study.
+        Objectives of the study.
     """
 
     def __init__(
         self,
         run: RunFolder,
         stages: list[dict[str, Any]],
-        tell: Tell,
+        send: Send,
         note: Note,
         at_least_s: float,
         *,
         load: FindLimit,
         objectives: list[dict[str, Any]],
     ) -> None:
-        super().__init__(run, stages, tell, note, at_least_s)
+        super().__init__(run, stages, send, note, at_least_s)
         self.load = load
         self.rules, self.plan = Rules.of(load.document(), objectives), plan_of(load.document())
         self.plateaus: list[Plateau] = []
@@ -54,7 +54,7 @@ class SearchSteering(StageSteering):
         self._told: set[int] = set()
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Follow the stages, and what the engine says of those appended."""
+        """Follow the stages, and the engine's answers to appended ones."""
         if frame.get("k") == "appended" and self._asked is not None:
             stage, stages = self._asked
             self._asked = None
@@ -69,7 +69,7 @@ class SearchSteering(StageSteering):
             self._steady = self.under_way
 
     def look(self) -> None:
-        """Judge the plateau that has ended; see whether a backlog is gone."""
+        """Judge the plateau that has ended; end the relief once the backlog is gone."""
         super().look()
         if self.under_way is not None and not self.is_over and self._asked is None:
             name = self.under_way.name.partition(" ")[0]
@@ -80,12 +80,12 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """The plateau under way is needed until it is judged."""
+        """Return the time from which intervals are still needed: the plateau under way, until it is judged. [s]"""
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
 
     def _next(self, stage: int) -> None:
         self._told.add(stage)
-        self.tell({"do": "next", "stage": stage})
+        self.send({"do": "next", "stage": stage})
 
     def _judge(self, steady: StageUnderWay, under_way: StageUnderWay) -> None:
         measurement = Measurement(self.follower.recording())
@@ -110,25 +110,34 @@ class SearchSteering(StageSteering):
             self.is_over = True
             stages = last_stages(self.load, number - 1, plateau.level)
         else:
-            again = sum(one.level == decision.level for one in self.plateaus)
+            again = sum(earlier.level == decision.level for earlier in self.plateaus)
             relieve = decision.level * RELIEVE_SHARE if self._backlog(plateau, decision.level) else None
             stages = plateau_stages(self.load, number, plateau.level, decision.level, again=again, relieve_at=relieve)
         if stages:
             self._asked = (stage, stages)
-            self.tell({"do": "append", "stages": stages})
+            self.send({"do": "append", "stages": stages})
         else:
             self._next(stage)
 
     def _backlog(self, plateau: Plateau, level: float) -> bool:
-        """Whether a lower or equal rate may inherit what a failed one left. Users leave with what they wait for."""
+        """Return True if a rate may start with the backlog of a failed, higher or equal one.
+
+        Users leave no backlog: when a user leaves, its pending request is cancelled.
+        """
         return self.rules.is_open and level <= plateau.level and not plateau.passed
 
     def _relieve(self, stage: StageUnderWay, recorded_s: float) -> None:
         """End the relief once no arrival waits, and no more is in flight than at the highest level that passed."""
-        last = {one.worker: one for one in self.follower.intervals if one.end_s > self.follower.recorded_until - 0.5}
-        waiting, in_flight = (sum(getattr(one, key) for one in last.values()) for key in ("waiting", "in_flight"))
-        passed = [one for one in self.plateaus if one.passed]
-        needs = max(passed, key=lambda one: one.level).in_flight if passed else math.inf
+        last = {
+            interval.worker: interval
+            for interval in self.follower.intervals
+            if interval.end_s > self.follower.recorded_until - 0.5
+        }
+        waiting, in_flight = (
+            sum(getattr(interval, key) for interval in last.values()) for key in ("waiting", "in_flight")
+        )
+        passed = [plateau for plateau in self.plateaus if plateau.passed]
+        needs = max(passed, key=lambda plateau: plateau.level).in_flight if passed else math.inf
         if last and waiting == 0 and in_flight <= needs + math.sqrt(max(needs, 1.0)):
             self.run.event("relieved", stage=stage.name, stage_index=stage.index, after_s=recorded_s)
             self._next(stage.index)
@@ -139,7 +148,7 @@ class SearchSteering(StageSteering):
         return f"{decision.ended}: limit {_interval(found)} {'users' if self.load.of == 'users' else '/s'}"
 
     def _say(self, plateau: Plateau, decision: Decision) -> None:
-        told = plateau.document()
+        document = plateau.document()
         unit = "users" if self.load.of == "users" else "/s"
         what = "passed" if plateau.failure is None else f"failed: {plateau.failure['text']}"
         if decision.level is not None:
@@ -150,9 +159,11 @@ class SearchSteering(StageSteering):
                 "search_ended", ended=str(decision.ended), why=decision.why, low=decision.low, high=decision.high
             )
         self.run.event(
-            "plateau", **{key: told[key] for key in ("level", "stage", "passed", "failure")}, next=decision.level
+            "plateau", **{key: document[key] for key in ("level", "stage", "passed", "failure")}, next=decision.level
         )
-        margin = "" if plateau.binding is None else f", {plateau.binding['text']}: {plateau.binding['seen']:.3g}"
+        binding = plateau.binding
+        shown = "" if binding is None else "no answer" if binding["seen"] is None else f"{binding['seen']:.3g}"
+        margin = "" if binding is None else f", {binding['text']}: {shown}"
         rate = np.nan if plateau.throughput.value is None else plateau.throughput.value
         self.note(f"  {plateau.level:g} {unit} {what} ({rate:.4g} /s{margin}); {after}")
 

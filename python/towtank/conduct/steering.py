@@ -1,7 +1,7 @@
-"""Steering a load while it runs: the engine is told when a stage may end, and what comes after it.
+"""Steering a load while it runs: commands to the engine to end a stage and to append further stages.
 
-A steering reads what the load threads record, as it is written, and decides by the same functions that the analysis
-uses afterwards. What it decides is an event of the run.
+A steering reads the record of the load threads while it is written, and decides by the same functions that the
+analysis uses afterwards. Each decision is an event of the run.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# As for the window that is analysed.
+# As in the window of the analysis.
 _WHOLE_SECOND = 0.5
 
-Tell = Callable[[dict[str, Any]], None]
+Send = Callable[[dict[str, Any]], None]
 Note = Callable[[str], None]
 
 
 class Steering(Protocol):
-    """What the conductor asks while the engine runs."""
+    """Steering that the conductor calls while the engine runs."""
 
     def frame(self, frame: dict[str, Any]) -> None:
         """Take one live frame."""
 
     def look(self) -> None:
-        """Look at what is recorded, and tell the engine what follows."""
+        """Read the new part of the record, and send the engine its next command if a stage is decided."""
 
 
 @dataclass
@@ -44,31 +44,33 @@ class StageSeconds:
     users: float | None
     _sums: dict[float, list[float]] = field(default_factory=dict)
 
-    def add(self, one: Interval) -> None:
+    def add(self, interval: Interval) -> None:
         """Count an interval of one thread, if it is of this stage."""
-        if one.stage != self.stage:
+        if interval.stage != self.stage:
             return
-        sums = self._sums.setdefault(float(int((one.start_s + one.end_s) / 2)), [0.0] * 6)
-        transactions = [series for series in one.series if series.of == "transaction"]
-        sums[0] = max(sums[0], one.end_s)
-        sums[1] = max(sums[1], one.end_s - one.start_s)
+        sums = self._sums.setdefault(float(int((interval.start_s + interval.end_s) / 2)), [0.0] * 7)
+        transactions = [series for series in interval.series if series.of == "transaction"]
+        sums[0] = max(sums[0], interval.end_s)
+        sums[1] = max(sums[1], interval.end_s - interval.start_s)
         sums[2] += sum(series.ok + sum(series.failed.values()) for series in transactions)
         sums[3] += sum(series.response_sum_s for series in transactions)
-        sums[4] += one.in_flight
-        sums[5] += one.waiting
+        sums[4] += interval.in_flight
+        sums[5] += interval.waiting
+        sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> Seconds:
-        """The seconds that all threads have recorded; what a stage's edge left of one is no observation."""
+        """Return the seconds that all threads have recorded, without those that the edge of the stage cuts."""
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
         ]
-        table = np.array(whole, dtype=float).reshape(-1, 6).T
-        return Seconds(table[0], table[1], table[2], table[3], table[4], table[5], self.users)
+        table = np.array(whole, dtype=float).reshape(-1, 7).T
+        unpaused = None if self.users is None else table[6]
+        return Seconds(table[0], table[1], table[2], table[3], table[4], table[5], self.users, unpaused)
 
 
 @dataclass
 class StageUnderWay:
-    """A stage that the engine says it is in."""
+    """Stage that the engine reports to be in."""
 
     index: int
     name: str
@@ -83,13 +85,13 @@ class StageSteering:
     Parameters
     ----------
     run : RunFolder
-        What is recorded goes there.
+        Folder of the record.
     stages : list of dict
         Stages of the plan; stages appended later are added to it.
-    tell : callable
-        Gives the engine a command.
+    send : callable
+        Sends the engine a command.
     note : callable
-        Tells the user.
+        Shows a message to the user.
     at_least_s : float
         Shortest settle stage. [s]
     steady : SteadyUntil, optional
@@ -100,13 +102,13 @@ class StageSteering:
         self,
         run: RunFolder,
         stages: list[dict[str, Any]],
-        tell: Tell,
+        send: Send,
         note: Note,
         at_least_s: float = 0.0,
         *,
         steady: SteadyUntil | None = None,
     ) -> None:
-        self.run, self.stages, self.tell, self.note = run, stages, tell, note
+        self.run, self.stages, self.send, self.note = run, stages, send, note
         self.at_least_s = at_least_s
         self.steady = steady
         self.follower = Follower(run.engine)
@@ -142,7 +144,7 @@ class StageSteering:
         return None
 
     def is_settle(self, stage: dict[str, Any]) -> bool:
-        """Whether a stage ends on evidence."""
+        """Return True if a stage is a settle stage that ends on evidence."""
         return stage.get("until") == "told" and str(stage.get("name", "")).startswith("settle")
 
     def look(self) -> None:
@@ -150,8 +152,8 @@ class StageSteering:
         new = self.follower.read()
         if self._settling is not None and self.under_way is not None:
             settling, seconds, seen = self._settling
-            for one in new:
-                seconds.add(one)
+            for interval in new:
+                seconds.add(interval)
             record = seconds.until(self.follower.recorded_until)
             if len(record.ends_s) > seen:
                 self._settling = (settling, seconds, len(record.ends_s))
@@ -160,7 +162,7 @@ class StageSteering:
         self.follower.forget(self.keep_from_s())
 
     def keep_from_s(self) -> float:
-        """Since when intervals are still needed. [s]"""
+        """Return the time from which intervals are still needed. [s]"""
         return self.follower.recorded_until
 
     def _end_stage(self, deciding: Settling | Precision, record: Seconds) -> None:
@@ -173,10 +175,10 @@ class StageSteering:
         else:
             self.settled[stage.index] = True
             self.run.event("settled", **about, evidence=deciding.last.document())
-        self.tell({"do": "next", "stage": stage.index})
+        self.send({"do": "next", "stage": stage.index})
 
     def _over(self) -> None:
-        """A settle stage that ends while no evidence was found is told."""
+        """Record and show that a stage ended at its longest time, without evidence."""
         if self._settling is None or self.under_way is None:
             return
         stage, deciding = self.under_way, self._settling[0]

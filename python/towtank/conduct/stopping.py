@@ -1,4 +1,4 @@
-"""The user's wish to stop: once means finish cleanly and keep the results, twice means leave at once."""
+"""The user's request to stop: once means finish cleanly and keep the results, twice means leave at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class StopRequest:
-    """Takes Ctrl-C, SIGTERM and a closed terminal while it is entered; the handlers before come back at its end.
+    """Request to stop: made by `ask`, or by Ctrl-C, SIGTERM and a closed terminal inside its `with` block.
+
+    Nothing but entering it takes signals; the handlers before come back at its end.
 
     Attributes
     ----------
@@ -52,8 +54,14 @@ class StopRequest:
 
     @property
     def requested(self) -> bool:
-        """Whether the user asked to stop."""
+        """True if the user asked to stop."""
         return self.count > 0
+
+    def ask(self) -> None:
+        """Ask to stop; a second request also ends the wait for pending answers."""
+        self.count += 1
+        if self.count > 1 and self.on_second is not None:
+            self.on_second()
 
     def check(self) -> None:
         """Raise `Stopped` when the user asked to stop."""
@@ -63,16 +71,14 @@ class StopRequest:
     def _take(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.count += 1
         if self.count == 1:
-            _say(f"stopping: {self.waits_for}; once more leaves at once")
+            _say(f"stopping: {self.waits_for}; a second request leaves at once")
             return
         # No clean-up here: guards, engine and probe end with our end of their standard input.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:
             self.leaving()
-        _say(
-            f"left at once; what was recorded is kept in {self.kept}" if self.kept else "left at once; nothing is kept"
-        )
+        _say(f"left at once; the record is kept in {self.kept}" if self.kept else "left at once; nothing is kept")
         os._exit(ExitStatus.STOPPED)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,20 +32,20 @@ _REPORT = "report"
 
 @dataclass
 class StudyOutcome:
-    """How a study ended.
+    """Result of a study.
 
     Attributes
     ----------
     results : Path
         The results folder.
     exit_status : ExitStatus
-        What the command ends with.
+        Exit status of the command.
     summary : dict
-        The study summary; empty when none could be made.
+        The study summary; empty if it could not be made.
     report : Path or None
         The report.
     messages : list of str
-        What went wrong, for people.
+        Messages for people about failures.
     parts : Parts
         Parts of the summary and the report, with the failed ones.
     """
@@ -81,43 +81,54 @@ def run_study(
     display: Display,
     resume: bool = False,
     *,
+    stop: StopRequest,
     command: dict[str, Any] | None = None,
     report: bool = True,
     receivers: tuple[Receiver, ...] = (),
+    first_words: Sequence[str] = (),
 ) -> StudyOutcome:
     """Do all runs of a study that are not done yet, then summarise and report.
 
     Parameters
     ----------
     study : Study
-        With its workload and system.
+        Study with its workload and system.
     folder : Path
         The results folder; made if not resuming.
     display : Display
-        Where progress is shown.
+        Receiver of progress.
     resume : bool, default False
         Go on in a folder that exists already.
+    stop : StopRequest
+        Request of the user to stop.
     command : dict, optional
-        How the study was asked for, so that it can be resumed.
+        Request for the study, with which it can be resumed.
     report : bool, default True
-        Whether the report is written.
+        Whether to write the report.
     receivers : tuple of Receiver, optional
-        Where each run is sent while it goes on.
+        Receivers of results during each run.
+    first_words : sequence of str, optional
+        Lines that the user sees before anything is started.
 
     Raises
     ------
     StudyError
         If the folder cannot take the results of this study.
     """
-    with StopRequest() as stop, _disk_full_is_said(folder):
+    with _disk_full_is_said(folder):
         if not resume:
             provenance.require_no_results(folder)
+        pilots = study.needs_pilot
+        if pilots:
+            _say(first_words, display)
         study = with_limit(study, folder, display, stop, resume=resume)
         specs = study.design()
         results = provenance.open_results(study, specs, folder, resume=resume, command=command or {})
         stop.kept = str(results.path)
         with held(results), display:
             outcome = StudyOutcome(results.path)
+            if not pilots:
+                _say(first_words, display)
             results.event("study_resumed" if resume else "study_started")
             ended = _Runs(study, results, display, stop, receivers).all(specs)
             outcome.messages += [note for each in ended for note in each.notes]
@@ -126,6 +137,11 @@ def run_study(
             _summarise(results, outcome, report=report)
         outcome.exit_status = exit_status(ended, outcome, stopped=stop.requested)
     return outcome
+
+
+def _say(words: Sequence[str], display: Display) -> None:
+    for line in words:
+        display.note(line)
 
 
 @contextmanager
@@ -155,7 +171,7 @@ class _Runs:
     receivers: tuple[Receiver, ...] = ()
 
     def all(self, specs: list[RunSpec]) -> list[RunOutcome]:
-        """Do those that are missing; how each ended."""
+        """Do the runs that are missing; return how each ended."""
         ended = []
         for number, spec in enumerate(specs, start=1):
             if self.stop.requested:
@@ -171,10 +187,10 @@ class _Runs:
         return ended
 
     def _predict(self) -> None:
-        """Predict what the study asks for, once, from the runs that came first."""
+        """Make the prediction that the study asks for, once, from the runs that came first."""
         if self.study.study.predict is None:
             return
-        from towtank.model.fitting.across import FILE, write_prediction  # noqa: PLC0415 - only where it is asked for
+        from towtank.model.fitting.across import FILE, write_prediction  # noqa: PLC0415 - only if asked for
 
         if (self.results.path / FILE).exists():
             return
@@ -197,7 +213,7 @@ class _Runs:
 
 
 def run_manifest(spec: RunSpec) -> dict[str, Any]:
-    """What is known of a run before it is made."""
+    """Return the manifest of a run before it starts."""
     return {
         **{key: value for key, value in spec.document().items() if value is not None},
         "status": "planned",
@@ -206,13 +222,13 @@ def run_manifest(spec: RunSpec) -> dict[str, Any]:
 
 
 def is_done(results: ResultsFolder, run_id: str) -> bool:
-    """Whether a run was completed already."""
+    """Return True if a run is already complete."""
     run = RunFolder(results.run_path(run_id))
     return (run.path / run.manifest_name).exists() and run.manifest.get("status") == "complete"
 
 
 def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
-    """Move what an earlier try of a run left to `RUN.interrupted-N`, so that it is kept and counts no more."""
+    """Move the folder of an interrupted run to `RUN.interrupted-N`: it is kept, but no longer counts."""
     path = results.run_path(run_id)
     if not path.exists():
         return None
@@ -225,7 +241,7 @@ def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
 
 
 def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> None:
-    """Summarise one run; what cannot be summarised must not keep the next run from being made."""
+    """Summarise one run; a failure of the summary must not prevent the next run."""
     from towtank.analysis import summarize_run  # noqa: PLC0415
 
     try:
@@ -249,7 +265,7 @@ def _summarise(results: ResultsFolder, outcome: StudyOutcome, *, report: bool) -
 
 
 def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool) -> ExitStatus:
-    """Say in one number how a study ended; the first that applies."""
+    """Return the exit status of a study; the first condition that applies decides."""
     if stopped:
         return ExitStatus.STOPPED
     if ended and not any(each.came_up for each in ended):
@@ -282,7 +298,7 @@ def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
 
 
 def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
-    """Count invalid and missing runs and objectives that are not judged; empty if there are none."""
+    """Count invalid and missing runs and objectives that are not judged; empty if all are zero."""
     counts = (
         (verdict.get("invalid_runs", 0), "runs invalid"),
         (verdict.get("missing_runs", 0), "runs missing"),

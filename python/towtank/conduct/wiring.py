@@ -1,4 +1,4 @@
-"""Binds one run of a design to what it needs: the system with its settings, the engine's plan, the observation."""
+"""Builds the parts of one run of a design: the system with its settings, the engine's plan, the observation."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from towtank.system.system import Endpoints, System
 from towtank.workload.targets import pinned
 
 if TYPE_CHECKING:
-    from towtank.conduct.steering import Steering, Tell
+    from towtank.conduct.steering import Send, Steering
     from towtank.study import RunSpec
 
 
 def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display) -> RunTask:
-    """Bind one run."""
+    """Build the parts of one run."""
     pinning = pinning_of(spec.study.study.pinning)
     return RunTask(
         run=run,
@@ -41,13 +41,13 @@ def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, disp
 
 
 def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
-    """How what users were told is stored is read back; None where the workload tells of nothing."""
+    """Return the settings of the read-back; None if the workload stores nothing."""
     kinds = spec.study.workload.file.stored
     if not kinds:
         return None
     asked, cpus = spec.study.study.read_back, list(pinning.generator)
     return ReadBack(
-        {kind: tuple(one.absent) for kind, one in kinds.items()},
+        {kind: tuple(stored.absent) for kind, stored in kinds.items()},
         lambda kind, keys, out, up: pinned(
             spec.read_back_plan(kind, keys, out, up.addresses, up.exports, cpus=cpus), spec.study.numbers
         ),
@@ -58,7 +58,7 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
 
 
 def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
-    """What steers the load, where a stage ends on evidence or the limit is searched for."""
+    """Return the maker of the steering, if a stage ends on evidence or the limit is searched for; else None."""
     load = spec.study.study.load
     settle = settle_document(spec.study.study.settle)
     asked = spec.study.study.steady
@@ -67,15 +67,15 @@ def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
         return None
     at_least_s = 0.0 if settle is None else float(settle["at_least_s"])
 
-    def make(plan: dict[str, Any], tell: Tell) -> Steering:
+    def make(plan: dict[str, Any], send: Send) -> Steering:
         from towtank.conduct.searching import SearchSteering  # noqa: PLC0415 - the analysis takes a second to load
         from towtank.conduct.steering import StageSteering  # noqa: PLC0415
 
         stages = list(plan["load"]["stages"])
         if not isinstance(load, FindLimit):
-            return StageSteering(run, stages, tell, display.note, at_least_s, steady=steady)
-        objectives = [one.document() for one in spec.study.objectives]
-        return SearchSteering(run, stages, tell, display.note, at_least_s, load=load, objectives=objectives)
+            return StageSteering(run, stages, send, display.note, at_least_s, steady=steady)
+        objectives = [objective.document() for objective in spec.study.objectives]
+        return SearchSteering(run, stages, send, display.note, at_least_s, load=load, objectives=objectives)
 
     return make
 
@@ -99,6 +99,6 @@ def _plan(spec: RunSpec, run: RunFolder, endpoints: Endpoints, pinning: Pinning)
 
 
 def _observation(run: RunFolder, endpoints: Endpoints) -> AbstractContextManager[Observing]:
-    from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only where something runs
+    from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only when something runs
 
     return Observation(run, endpoints.groups, endpoints.scrapers, probes=endpoints.probes)

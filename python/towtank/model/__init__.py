@@ -1,4 +1,4 @@
-"""Models of a system: queueing networks from files, solved by the engine; `fitting` makes them of measurements."""
+"""Models of a system: queueing networks from files, solved by the engine; `fitting` fits them to measurements."""
 
 from towtank.model.loading import ModelProblem, check_model, load_model
 from towtank.model.simulating import SimulationSettings, simulate_models

@@ -1,4 +1,4 @@
-"""The keys of a model file beyond queueing, most for simulation only, and how the engine reads them."""
+"""Keys of a model file beyond queueing, most for simulation only, and their form for the engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ClassBehaviour(FileModel):
-    """How long a class waits, and what it does then."""
+    """Timeout of a class, and its retries."""
 
     timeout: Duration | None = Field(None, description="Longest time of an attempt; simulated only.")
     retries: int | None = Field(
@@ -29,7 +29,7 @@ class ClassBehaviour(FileModel):
     )
     on_timeout: Literal["continue", "cancel"] | None = Field(
         None,
-        description="Whether the system then works on (`continue`, if none) or stops (`cancel`).",
+        description="After a timeout the system works on (`continue`, if none) or stops (`cancel`).",
     )
 
 
@@ -46,11 +46,11 @@ class CacheFile(FileModel):
 
 
 class StationBehaviour(FileModel):
-    """What happens at a station beyond queueing."""
+    """Behaviour of a station beyond queueing: failures, feedback, weights, a cache, measured service times."""
 
     up: Duration | None = Field(None, description="Mean time between failures, exponential; simulated only.")
     down: Duration | None = Field(None, description="Mean time that a failure lasts, exponential.")
-    failover: Name | None = Field(None, description="Station that takes those who come while this one is down.")
+    failover: Name | None = Field(None, description="Station that takes the arrivals while this one is down.")
     quantum: Duration | None = Field(
         None, description="Service after which a job loses a rank and goes to the end; simulated only."
     )
@@ -65,50 +65,52 @@ class StationBehaviour(FileModel):
 
 
 class BalancerFile(FileModel):
-    """Stations that do the same: who is sent to one of them goes to the one that the policy chooses."""
+    """Group of equal stations: a visit to any of them goes to the one that the policy chooses."""
 
     policy: Literal["random", "round-robin", "shortest-queue", "power-of-two"] = Field(
-        "random", description="How one is chosen among those that are up."
+        "random", description="Policy that chooses one of the stations that are up."
     )
     stations: list[Name] = Field(min_length=2, description="The stations; their visits are added up.")
 
 
 def behaviour_document(model: ModelFile) -> dict[str, Any]:
-    """Behaviour in the engine's form."""
+    """Return the behaviour in the engine's form."""
     stations = model.stations.items()
     return {
         "patience": [
             {
                 "class": name,
-                "timeout_s": one.timeout,
-                "retries": one.retries or 0,
-                "retry_delay_s": one.retry_delay or 0.0,
-                "on_timeout": one.on_timeout or "continue",
+                "timeout_s": job_class.timeout,
+                "retries": job_class.retries or 0,
+                "retry_delay_s": job_class.retry_delay or 0.0,
+                "on_timeout": job_class.on_timeout or "continue",
             }
-            for name, one in model.classes.items()
-            if one.timeout is not None or one.retries
+            for name, job_class in model.classes.items()
+            if job_class.timeout is not None or job_class.retries
         ],
         "failures": [
-            {"station": name, "up_s": one.up, "down_s": one.down, "failover": one.failover}
-            for name, one in stations
-            if one.up is not None and one.down is not None
+            {"station": name, "up_s": station.up, "down_s": station.down, "failover": station.failover}
+            for name, station in stations
+            if station.up is not None and station.down is not None
         ],
-        "balancers": [{"name": name, **one.model_dump()} for name, one in model.balancers.items()],
-        "caches": [{"station": name, **_cache(one.cache)} for name, one in stations if one.cache is not None],
+        "balancers": [{"name": name, **balancer.model_dump()} for name, balancer in model.balancers.items()],
+        "caches": [
+            {"station": name, **_cache(station.cache)} for name, station in stations if station.cache is not None
+        ],
         "feedback": [
-            {"station": name, "quantum_s": one.quantum, "levels": one.levels or 1}
-            for name, one in stations
-            if one.quantum is not None
+            {"station": name, "quantum_s": station.quantum, "levels": station.levels or 1}
+            for name, station in stations
+            if station.quantum is not None
         ],
         "weights": [
             {"station": name, "class": each, "weight": weight}
-            for name, one in stations
-            for each, weight in (one.weights or {}).items()
+            for name, station in stations
+            for each, weight in (station.weights or {}).items()
         ],
         "samples": [
             {"station": name, "class": each, "values_s": values}
-            for name, one in stations
-            for each, values in (one.samples or {}).items()
+            for name, station in stations
+            for each, values in (station.samples or {}).items()
         ],
     }
 
@@ -124,11 +126,11 @@ def _cache(cache: CacheFile) -> dict[str, Any]:
 
 
 def behaviour_faults(tree: Node, model: ModelFile) -> Iterator[Fault]:
-    """Keys that need each other, and classes that there are not; the engine checks the rest."""
-    for name, one in model.classes.items():
+    """Yield faults of keys that need each other, and of classes that do not exist; the engine checks the rest."""
+    for name, job_class in model.classes.items():
         for key in ("on_timeout", "retry_delay"):
-            needed = one.timeout is not None or (key == "retry_delay" and one.retries)
-            if getattr(one, key) is not None and not needed:
+            needed = job_class.timeout is not None or (key == "retry_delay" and job_class.retries)
+            if getattr(job_class, key) is not None and not needed:
                 message = f"must be given together with '{'timeout' if key == 'on_timeout' else 'retries'}'"
                 yield fault_at(tree, ("classes", name, key), message)
     for name, station in model.stations.items():

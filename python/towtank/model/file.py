@@ -1,4 +1,4 @@
-"""What a model file says: classes of jobs, the stations they visit, pools, forks, routing."""
+"""Model files: classes of jobs, the stations they visit, pools, forks, routing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class ClassFile(ClassBehaviour):
     )
     arrival_scv: Number | None = Field(None, description="Squared coefficient of variation of times between arrivals.")
     transactions: dict[Name, TransactionFile] = Field(
-        {}, description="What users of a closed class do, one at a time; stations may have values for each."
+        {},
+        description="Transactions that users of a closed class make, one at a time; stations may have values for each.",
     )
 
 
@@ -74,11 +75,11 @@ class StationFile(StationBehaviour):
     service_time: PerClass[Duration] | None = Field(None, description="Service time of one visit.")
     at_once: Count | None = Field(
         None,
-        description="At discipline `ps`: most jobs that share the servers, the others wait in turn. Tells how the time "
-        "here is parted among the transactions of a class, and changes nothing for the class.",
+        description="At discipline `ps`: most jobs that share the servers, the others wait in turn. Sets how the time "
+        "here is divided among the transactions of a class, and changes nothing for the class as a whole.",
     )
     capacity: Count | None = Field(
-        None, description="Most jobs here, those in service included; who comes to a full station is dropped."
+        None, description="Most jobs here, those in service included; arrivals at a full station are dropped."
     )
     rates: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = Field(
         None, min_length=1, description="Speed with 1, 2, ... jobs, the last one for more; in place of `servers`."
@@ -87,7 +88,7 @@ class StationFile(StationBehaviour):
         None, description="Squared coefficient of variation of the service time; that of its distribution if none."
     )
     distribution: PerClass[Distribution] | None = Field(
-        None, description="Form of the service time; `exponential` if there is no `scv` either."
+        None, description="Form of the service time; `exponential` if `scv` is not given either."
     )
     priority: list[Name] | None = Field(
         None, description="Classes in the order they go here, the first first; that of the classes' ranks if none."
@@ -116,19 +117,28 @@ class ForkFile(FileModel):
 
 
 class FittedFile(FileModel):
-    """What a fitted model rests on: solving takes its intervals from it, sizing its range too."""
+    """Measurements behind a fitted model. Solving takes its intervals from them, sizing also its range."""
 
-    source: str = Field("", description="What was measured.")
+    source: str = Field("", description="Results that were fitted.")
     users: Annotated[list[float], Field(min_length=2, max_length=2)] = Field(
         description="Lowest and highest number of users measured."
     )
     throughput: PositiveRate = Field(description="Highest throughput measured.")
-    verdict: Literal["supported", "doubtful"] = Field(description="How well the points support the curve.")
+    verdict: Literal["supported", "doubtful"] = Field(description="Degree to which the points support the curve.")
     held_out_error: float | None = Field(
         None, description="Predicted over measured throughput, less 1, at the highest load, left out of the fit."
     )
+    held_out_interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = Field(
+        None, description="95 % interval of `held_out_error`; not known if left out."
+    )
+    limit: Literal["station", "asserted", "none", "other"] | None = Field(
+        None,
+        description="Limit of the measured load: a `station` of the model, a station that the user `asserted` to be "
+        "the limit, `none`, or something `other`, which more servers may not raise; not known if left out.",
+    )
+    limit_why: str = Field("", description="The evidence of `limit`.")
     kind: Literal["curve", "network"] = Field(
-        "curve", description="Whether a closed curve was fitted to throughput, or every station measured."
+        "curve", description="`curve`: fitted to throughput; `network`: with every station measured."
     )
     percentiles: dict[Name, Annotated[list[Number], Field(min_length=3, max_length=3)]] = Field(
         {}, description="By class or transaction, measured over worked-out 95th percentile: mean, least, largest."
@@ -152,9 +162,9 @@ class ModelFile(FileModel):
     pools: dict[Name, PoolFile] = Field({}, description="Pools over stations.")
     forks: dict[Name, ForkFile] = Field({}, description="Parts of transactions that go on at the same time.")
     routing: dict[Name, dict[Name, dict[Name, Share]]] = Field(
-        {}, description="By class: from `start` and from each station, the probabilities of what is next, or `end`."
+        {}, description="By class: from `start` and from each station, the probabilities of the next station, or `end`."
     )
     balancers: dict[Name, BalancerFile] = Field(
         {}, description="Groups of stations of which one is chosen for a visit."
     )
-    fitted: FittedFile | None = Field(None, description="What the numbers rest on, of a model that was fitted.")
+    fitted: FittedFile | None = Field(None, description="Measurements behind the numbers of a fitted model.")

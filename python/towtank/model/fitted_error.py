@@ -1,4 +1,4 @@
-"""Intervals of what a fitted model answers, from the replicates of its fit."""
+"""Intervals of the answers of a fitted model, from the replicates of its fit."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ MODELS_AT_MOST = 20_000
 _LEAST_FACTOR = 1e-6
 """A demand of nothing cannot be solved for; a millionth of it changes no answer. [ratio]"""
 _CLASS = ("throughput_per_s", "response_time_s", "users_in_system")
+_POOL = ("utilization", "held", "waiting")
 _STATION = ("queue_length", "throughput_per_s")
 _NO_STEADY_STATE = {"response_time_s": math.inf, "users_in_system": math.inf, "queue_length": math.inf}
 
@@ -28,9 +29,9 @@ def replicates(model: Json, draws: Mapping[str, Sequence[float]]) -> list[Json]:
     Parameters
     ----------
     model : dict
-        In the engine's form.
+        The model, or models, in the engine's form.
     draws : mapping of str to sequence of float
-        By station, its demand over that of the model; all of one length. [ratio]
+        Demands over those of the model, by station; all of one length. [ratio]
     """
     return [_replicate(model, dict(zip(draws, row, strict=True))) for row in zip(*draws.values(), strict=True)]
 
@@ -47,26 +48,28 @@ def _replicate(model: Json, factors: Mapping[str, float]) -> Json:
 def with_intervals(
     answers: Sequence[Json | None], models: Sequence[Json], draws: Mapping[str, Sequence[float]], method: str
 ) -> None:
-    """Add `confidence_interval` to classes, transactions and stations of answers, and `fitted` to the answers.
+    """Add `confidence_interval` to the parts of answers, and `fitted` to the answers.
 
     Parameters
     ----------
     answers : sequence of dict or None
-        Of `models`; None where there is none.
+        Answers of `models`; None for a model without one.
     models : sequence of dict
-        In the engine's form.
+        The model, or models, in the engine's form.
     draws : mapping of str to sequence of float
-        As for `replicates`; may be empty.
+        As in `replicates`; may be empty.
     method : str
-        As for `solve_models`.
+        As in `solve_models`.
 
     Notes
     -----
     The ends are the 2.5 % and 97.5 % quantiles over the replicates. A replicate without a steady state counts as
-    infinite for the time of a class that comes to a saturated station and for the queue of that station. In a network
-    of open classes, other stations have their queue at the offered load, which is at most what they get. Where closed
-    classes come too, no queue of such a replicate is known, and all count as infinite. An infinite end is None. Without
-    replicates, or with more than `MODELS_AT_MOST` models to be solved, there are no intervals, and `fitted.draws` is 0.
+    infinite for the time of a class that visits a saturated station and for the queue of that station. In a network
+    of open classes, other stations have their queue at the offered load, which is at most what they get. If the network
+    has closed classes too, no queue of such a replicate is known, and all count as infinite. An infinite end is None.
+    Without replicates, or with more than `MODELS_AT_MOST` models to solve, the answers have no intervals, and
+    `fitted.draws` is 0. Parts are classes with their transactions, stations, pools, and bounds, of which the knee
+    has an interval.
     """
     count = len(next(iter(draws.values()), ()))
     known = count if count * len(models) <= MODELS_AT_MOST else 0
@@ -114,7 +117,7 @@ def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> l
 
 
 def _saturated(model: Json, solved: Json) -> frozenset[str]:
-    """Stations that open classes saturate; empty if something else is wrong, or the flow to the others is not known."""
+    """Return the stations that open classes saturate; empty for other faults, or if the flow to others is not known."""
     paths = [fault["path"] for fault in solved["faults"]]
     closed = any(each.get("arrival_rate_per_s") is None for each in model["classes"])
     if closed or model.get("pools") or any(len(path) != 2 or path[0] != "stations" for path in paths):
@@ -141,9 +144,22 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
         for other in part["residence_time_s"]:
             times = [math.inf if each is None else each["residence_time_s"][other] for each in parts]
             part["confidence_interval"][f"residence_time_s.{other}"] = _ends(times)
-        # A saturated station is fully busy, and so counts one of which nothing is known.
+        # A saturated station is fully busy, and a station of which nothing is known counts as such.
         used = [1.0 if each is None else float(each["utilization"]) for each in parts]
         part["confidence_interval"]["utilization"] = _ends(used)
+    answers = [each.answer for each in drawn]
+    for name, part in answer["pools"].items():
+        pools = [None if each is None else each["pools"][name] for each in answers]
+        unknown = {**dict.fromkeys(_POOL, math.inf), "utilization": 1.0}
+        part["confidence_interval"] = {key: _ends([(pool or unknown)[key] for pool in pools]) for key in _POOL}
+        for other in part["waiting_time_s"]:
+            times = [math.inf if pool is None else pool["waiting_time_s"][other] for pool in pools]
+            part["confidence_interval"][f"waiting_time_s.{other}"] = _ends(times)
+    for name, part in answer["bounds"].items():
+        if part["knee_users"] is not None:
+            knees = [None if each is None else each["bounds"][name]["knee_users"] for each in answers]
+            ends = _ends([math.inf if knee is None else knee for knee in knees])
+            part["confidence_interval"] = {"knee_users": ends}
 
 
 def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) -> Json:

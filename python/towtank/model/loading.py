@@ -27,7 +27,7 @@ class ModelProblem:
     Attributes
     ----------
     tree : Node
-        The file with changes laid over it; faults of the engine are told at its places.
+        The file with changes; faults of the engine are reported at its places.
     document : dict
         The model in the engine's form, times in seconds.
     """
@@ -37,7 +37,7 @@ class ModelProblem:
 
     @property
     def fitted(self) -> FittedFile | None:
-        """What the numbers rest on; None of a model that was not fitted."""
+        """Measurements behind the numbers; None for a model that was not fitted."""
         node = self.tree.child("fitted")
         return None if node is None else FittedFile.model_validate(node.plain())
 
@@ -53,7 +53,7 @@ class ModelProblem:
 
 
 def _spellings(path: list[str]) -> list[tuple[str, ...]]:
-    """Where a fault of the engine may stand in the file: `service_time` may be written as `demand`, and so on."""
+    """Return the places in the file that a fault of the engine may mean: `service_time` may be written as `demand`."""
     others = {"service_time": ["demand"], "scv": ["distribution"], "think": ["think_scv", "think_distribution"],
               "arrivals": ["arrival_scv", "arrival_distribution"], "services": ["demand", "service_time"]}  # fmt: skip
     if len(path) < 3:
@@ -92,13 +92,13 @@ def load_document(document: Document, changes: Mapping[str, str] | None = None) 
 
 
 def check_model(document: Document) -> list[Fault]:
-    """All faults of a model file, those of meaning included; whether it has a steady state is not asked."""
+    """Return all faults of a model file, also those of meaning; the existence of a steady state is not checked."""
     problem, faults = _read(document.root)
     return faults if problem is None else sorted({*faults, *_more_faults(problem, faults)})
 
 
 def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
-    """What the engine finds in a model of which faulty parts were left out, but nothing that follows from these."""
+    """Return the faults that the engine finds in a model without its faulty parts, except their consequences."""
     more = problem.faults(check_models([problem.document])[0])
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
@@ -110,7 +110,7 @@ def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
 
 
 def _with_changes(tree: Node, changes: Mapping[str, str]) -> Node:
-    """Lay changes from the command line over a tree; a change must lead to a key that there is or could be."""
+    """Lay changes from the command line over a tree; a change must lead to a key that exists or is allowed."""
     tree = tree.copy()
     for path, text in changes.items():
         parts = tuple(path.split("."))
@@ -118,7 +118,7 @@ def _with_changes(tree: Node, changes: Mapping[str, str]) -> Node:
         if parent.path != parts[:-1] or not isinstance(parent.value, dict):
             known = ", ".join(parent.value) if isinstance(parent.value, dict) else "a value without keys"
             place = yamlfile.where(parent.path) or "the top"
-            message = f"must lead to something in the model, got {path!r} instead: at {place} there is {known}"
+            message = f"must lead to a key of the model, got {path!r} instead: at {place} there is {known}"
             raise StudyError.at(COMMAND_LINE, message, where=path)
         value = yamlfile.parse_value(text, COMMAND_LINE)
         value.path = parts
@@ -137,7 +137,7 @@ def _read(tree: Node) -> tuple[ModelProblem | None, list[Fault]]:
 
 
 def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
-    """What only the file can get wrong; the engine checks the rest."""
+    """Return the faults that only a file can have; the engine checks the rest."""
     faults = []
     for name, load in model.classes.items():
         if load.rate is not None and load.think is not None:
@@ -154,17 +154,17 @@ def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Transactions are of closed classes, have names of their own, and shares that make a whole."""
+    """Check that transactions are of closed classes, with names of their own and shares that make a whole."""
     faults, owner = [], dict.fromkeys(model.classes, "a class")
     for name, load in model.classes.items():
         path = ("classes", name, "transactions")
         if load.transactions and load.rate is not None:
-            message = "must be left out: an open class has no users that do one after the other; give it a class each"
+            message = "must be left out: an open class has no users; give each transaction a class of its own"
             faults.append(fault_at(tree, path, message, key=True))
         if load.transactions and name in model.routing:
             message = "must be left out for a class with a routing: give the stations visits"
             faults.append(fault_at(tree, path, message, key=True))
-        total = sum(one.share for one in load.transactions.values())
+        total = sum(transaction.share for transaction in load.transactions.values())
         if load.transactions and abs(total - 1) > SHARES_WITHIN:
             faults.append(fault_at(tree, path, f"must be shares that make 100 % together, got {100 * total:.6g} %"))
         for each in load.transactions:
@@ -176,7 +176,7 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Replicates are of stations of the model, and each has as many as the others: they were drawn together."""
+    """Check that replicates are of stations of the model, and equally many for each: they were drawn together."""
     rows = model.fitted.draws if model.fitted is not None else {}
     counts = {name: len(row) for name, row in rows.items()}
     faults = []
@@ -193,65 +193,65 @@ def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
 def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, station: StationFile) -> list[Fault]:
     faults = []
 
-    def tell(key: str, message: str, *rest: str) -> None:
+    def add(key: str, message: str, *rest: str) -> None:
         faults.append(fault_at(tree, ("stations", name, key, *rest), message, key=bool(rest)))
 
     chains = _chains(model)
     known = [*model.classes, *chains]
     if station.demand is not None and (station.service_time is not None or station.visits is not None):
-        tell("demand", "must not be given together with 'service_time' and 'visits': it is their product")
+        add("demand", "must not be given together with 'service_time' and 'visits': it is their product")
     given = find(whole, ("stations", name))[0].value
     if "demand" not in given and "service_time" not in given:
-        tell(name, "must have the key 'demand' or 'service_time', got none")
+        add(name, "must have the key 'demand' or 'service_time', got none")
     for key in ("demand", "service_time", "visits", "scv", "distribution"):
         value = getattr(station, key)
-        for one in value if isinstance(value, dict) else ():
-            if one not in known:
-                near = yamlfile.did_you_mean(one, known)
-                tell(key, f"must be a class of the model ({', '.join(known)}), got {one!r} instead{near}", one)
+        for named in value if isinstance(value, dict) else ():
+            if named not in known:
+                near = yamlfile.did_you_mean(named, known)
+                add(key, f"must be a class of the model ({', '.join(known)}), got {named!r} instead{near}", named)
     if station.demand is not None:
-        routed = [one for one in model.routing if one in _times(model, station)]
+        routed = [job_class for job_class in model.routing if job_class in _times(model, station)]
         if routed:
-            tell("demand", f"must be 'service_time' here: the routing of {routed[0]!r} says how often it comes")
+            add("demand", f"must be 'service_time' here: the routing of {routed[0]!r} gives the number of visits")
     if station.at_once is not None and (station.discipline != "ps" or station.at_once < station.servers):
-        tell("at_once", f"must be at discipline ps, and {station.servers} at least, which is the number of servers")
+        add("at_once", f"must be used with discipline ps, and be at least {station.servers}, the number of servers")
     if station.priority is not None:
         if station.discipline != "priority":
-            tell("priority", "must be left out: the discipline is not priority")
-        coming = dict.fromkeys(chains.get(one, one) for one in _times(model, station))
-        missing = [one for one in coming if one not in station.priority]
-        unknown = [one for one in station.priority if one not in model.classes]
+            add("priority", "must be left out: the discipline is not priority")
+        coming = dict.fromkeys(chains.get(job_class, job_class) for job_class in _times(model, station))
+        missing = [job_class for job_class in coming if job_class not in station.priority]
+        unknown = [job_class for job_class in station.priority if job_class not in model.classes]
         if missing or unknown:
             got = f"{missing[0]!r} is missing" if missing else f"{unknown[0]!r} is no class"
-            tell("priority", f"must name every class that comes here once, got a list where {got}")
+            add("priority", f"must name every class that visits the station once, got a list in which {got}")
     return faults
 
 
 def _times(model: ModelFile, station: StationFile) -> dict[str, float]:
-    """Service time, or demand, of each class that comes to a station."""
+    """Return the service time, or demand, of each class that comes to a station."""
     value = station.demand if station.demand is not None else station.service_time
     return {} if value is None else _each(model, value)
 
 
 def _chains(model: ModelFile) -> dict[str, str]:
-    """The class of each transaction."""
+    """Return the class of each transaction."""
     return {each: name for name, load in model.classes.items() for each in load.transactions}
 
 
 def _each(model: ModelFile, value: Any) -> dict[str, Any]:
-    """One value for each class, or transaction of one, that is meant."""
+    """Return one value for each class, or transaction of one, that is meant."""
     given = value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
     found: dict[str, Any] = {}
     for name, load in model.classes.items():
         for each in load.transactions or (name,):
             if each in given or name in given:
-                # What is said of a transaction goes before what is said of its class.
+                # A value of a transaction takes precedence over that of its class.
                 found[each] = given.get(each, given.get(name))
     return found
 
 
 def _document(model: ModelFile) -> dict[str, Any]:
-    """The model in the engine's form."""
+    """Return the model in the engine's form."""
     return {
         "classes": [
             {
@@ -278,12 +278,13 @@ def _document(model: ModelFile) -> dict[str, Any]:
 
 
 def _transactions(load: ClassFile) -> dict[str, Any]:
-    """What users of a class do, where the file says it; the engine does not know the key."""
+    """Return the key `transactions` of a class, if the file has it; the engine does not know the key."""
     if not load.transactions:
         return {}
     return {
         "transactions": [
-            {"name": name, "share": one.share, "think_time_s": one.think} for name, one in load.transactions.items()
+            {"name": name, "share": transaction.share, "think_time_s": transaction.think}
+            for name, transaction in load.transactions.items()
         ]
     }
 
@@ -297,7 +298,7 @@ def _station(model: ModelFile, name: str, station: StationFile) -> dict[str, Any
     scv = _each(model, station.scv) if station.scv is not None else {}
     forms = _each(model, station.distribution) if station.distribution is not None else {}
     chains = _chains(model)
-    ranks = {one: place for place, one in enumerate(station.priority or (), start=1)}
+    ranks = {job_class: place for place, job_class in enumerate(station.priority or (), start=1)}
     return {
         "name": name,
         "discipline": station.discipline,
@@ -308,12 +309,12 @@ def _station(model: ModelFile, name: str, station: StationFile) -> dict[str, Any
         "preemptive": station.preemptive,
         "services": [
             {
-                "class": one,
-                "visits": visits.get(one),
+                "class": job_class,
+                "visits": visits.get(job_class),
                 "service_time_s": time,
-                "variation": _variation(forms.get(one), scv.get(one)),
-                "priority": ranks.get(chains.get(one, one)),
+                "variation": _variation(forms.get(job_class), scv.get(job_class)),
+                "priority": ranks.get(chains.get(job_class, job_class)),
             }
-            for one, time in _times(model, station).items()
+            for job_class, time in _times(model, station).items()
         ],
     }

@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-from scipy.optimize import brentq
-from scipy.special import gammainc, gammaincinv, gammaln
+import scipy
 
+from towtank.model.closed_percentiles import closed_variance
 from towtank.model.stations import NODE, StationAnswer, servers_of
 from towtank.model.transactions import chain_by_transaction, squared_variation, transactions_of
 
@@ -25,7 +24,7 @@ GAMMA = "gamma distribution with the mean of the solution and the variances of t
 
 
 def erlang_b(servers: int, work: float) -> float:
-    """Share of arrivals that find all servers busy where nobody waits.
+    """Return the share of arrivals that find all servers busy, if none waits. [ratio]
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def erlang_b(servers: int, work: float) -> float:
 
 
 def erlang_c(servers: int, work: float) -> float:
-    """Share of arrivals that wait at M/M/m; 1 where the work is more than the servers can do.
+    """Return the share of arrivals that wait at M/M/m; 1 if the work exceeds the servers. [ratio]
 
     Examples
     --------
@@ -64,7 +63,7 @@ def erlang_c(servers: int, work: float) -> float:
 
 
 def mmm_percentile(rate: float, service_s: float, servers: int, share: float) -> float:
-    """Percentile of the response time at M/M/m, first come, first served. [s]
+    """Return the percentile of the response time at M/M/m, first come, first served. [s]
 
     Parameters
     ----------
@@ -96,13 +95,13 @@ def mmm_percentile(rate: float, service_s: float, servers: int, share: float) ->
     top = service_s
     while beyond(top) > 1 - share:
         top *= 2
-    return float(brentq(lambda time: beyond(time) - (1 - share), 0.0, top, xtol=1e-12 * top, rtol=1e-12))
+    return float(scipy.optimize.brentq(lambda time: beyond(time) - (1 - share), 0.0, top, xtol=1e-12 * top, rtol=1e-12))
 
 
 def response_percentiles(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[
     Callable[[float], float], str
 ]:  # fmt: skip
-    """Percentiles of the response time of a class, and how they were found.
+    """Return the percentiles of the response time of a class, and the method.
 
     Parameters
     ----------
@@ -115,12 +114,12 @@ def response_percentiles(model: Json, answer: Json, stations: Mapping[str, Stati
     name : str
         The class, or a transaction of one.
     """
-    parts = transactions_of(next((one for one in model["classes"] if one["name"] == name), {}))
+    parts = transactions_of(next((job_class for job_class in model["classes"] if job_class["name"] == name), {}))
     if parts:
-        gammas = [(one["share"], _gamma(model, answer, stations, one["name"])) for one in parts if one["share"] > 0]
+        gammas = [(part["share"], _gamma(model, answer, stations, part["name"])) for part in parts if part["share"] > 0]
         return lambda share: _of_mixture(gammas, share), f"{GAMMA}, of each transaction"
-    known = {one["name"]: one for one in model["stations"]}
-    visited = [each for each, one in stations.items() if one.residence_s.get(name)]
+    known = {station["name"]: station for station in model["stations"]}
+    visited = [each for each, station in stations.items() if station.residence_s.get(name)]
     alone = _lone_queue(model, known, visited, name)
     if alone is not None:
         rate, service, servers = alone
@@ -130,12 +129,12 @@ def response_percentiles(model: Json, answer: Json, stations: Mapping[str, Stati
 
 
 def _of_gamma(shape: float, mean: float, share: float) -> float:
-    """Percentile of a gamma distribution; the mean itself where nothing varies."""
-    return mean if math.isinf(shape) else float(gammaincinv(shape, share)) * mean / shape
+    """Return a percentile of a gamma distribution; the mean itself if nothing varies."""
+    return mean if math.isinf(shape) else float(scipy.special.gammaincinv(shape, share)) * mean / shape
 
 
 def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -> float:
-    """Percentile of all transactions together, each with its gamma distribution."""
+    """Return the percentile of all transactions together, each with its gamma distribution."""
     ends = [_of_gamma(*gamma, share) for _, gamma in gammas]
     low, high = min(ends), max(ends)
     if high - low <= 1e-12 * high:
@@ -143,26 +142,27 @@ def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -
 
     def beyond(time: float) -> float:
         below = sum(
-            part * (float(time >= mean) if math.isinf(shape) else float(gammainc(shape, time * shape / mean)))
+            part
+            * (float(time >= mean) if math.isinf(shape) else float(scipy.special.gammainc(shape, time * shape / mean)))
             for part, (shape, mean) in gammas
         )
         return below - share
 
-    return float(brentq(beyond, low, high, xtol=1e-9 * high)) if beyond(low) < 0 < beyond(high) else high
+    return float(scipy.optimize.brentq(beyond, low, high, xtol=1e-9 * high)) if beyond(low) < 0 < beyond(high) else high
 
 
 def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[float, float]:
-    """Shape and mean of the response time of a class or transaction; an infinite shape where nothing varies."""
+    """Return shape and mean of the response time of a class or transaction; an infinite shape if nothing varies."""
     chain = chain_by_transaction(model).get(name)
-    told = answer["classes"][name] if chain is None else answer["classes"][chain]["transactions"][name]
-    known = {one["name"]: one for one in model["stations"]}
-    mean = float(told["response_time_s"])
+    figures = answer["classes"][name] if chain is None else answer["classes"][chain]["transactions"][name]
+    known = {described["name"]: described for described in model["stations"]}
+    mean = float(figures["response_time_s"])
     nodes = Counter(each.partition(NODE)[0] for each in known)
     variance = 0.0
     for each, found in stations.items():
         if found.residence_s.get(name):
             station = known.get(each) or known[f"{each}{NODE}1"]
-            closed = _repairman(model, answer, station, found, name, nodes=nodes[each])
+            closed = closed_variance(model, answer, station, found, name, nodes=nodes[each])
             variance += _variance(station, nodes[each], found, name) if closed is None else closed
     return (mean**2 / variance, mean) if mean > 0 and variance > 0 else (math.inf, mean)
 
@@ -170,8 +170,8 @@ def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], nam
 def _lone_queue(
     model: Json, known: Mapping[str, Json], visited: list[str], name: str
 ) -> tuple[float, float, int] | None:
-    """Rate, service time and servers where a class meets one M/M/m station and nothing else; nodes share the rate."""
-    load = {one["name"]: one for one in model["classes"]}.get(name, {})
+    """Return rate, service time and servers if a class visits a single M/M/m station only; nodes share the rate."""
+    load = {job_class["name"]: job_class for job_class in model["classes"]}.get(name, {})
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
         return None
     station = known.get(visited[0]) or known[f"{visited[0]}{NODE}1"]
@@ -189,83 +189,15 @@ def _lone_queue(
     return float(load["arrival_rate_per_s"]) / nodes, float(service["service_time_s"]), int(station["servers"])
 
 
-def repairman_moments(users: int, service_s: float, servers: int, away_s: float, scv: float = 1.0) -> tuple[
-    float, float
-]:  # fmt: skip
-    """Mean [s] and variance [s^2] of the time at a first-come-first-served queue of a closed system.
-
-    Parameters
-    ----------
-    users : int
-        N >= 1. [1]
-    service_s : float
-        S > 0. [s]
-    servers : int
-        m >= 1. [1]
-    away_s : float
-        Mean time between leaving the queue and returning to it, >= 0. [s]
-    scv : float, default 1.0
-        Squared coefficient of variation of the service times; exact with 1. [1]
-
-    Notes
-    -----
-    An arriving job meets k jobs with the probability of k jobs in a system of N - 1 users, p(k) ~ (N-1)! / (N-1-k)!
-    (S / away)^k / prod_i min(i, m) [1]_. It then waits for max(0, k - m + 1) ends of service, each S / m apart.
-
-    References
-    ----------
-    .. [1] S. S. Lavenberg and M. Reiser, "Stationary state probabilities at arrival instants for closed queueing
-           networks with multiple types of customers", Journal of Applied Probability 17(4), 1048-1061, 1980.
-    """
-    met = np.arange(users)
-    if away_s <= 0:
-        weights = (met == users - 1).astype(float)
-    else:
-        logs = gammaln(users) - gammaln(users - met) + met * math.log(service_s / away_s)
-        logs[1:] -= np.cumsum(np.log(np.minimum(met[1:], servers)))
-        weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
-    ends = np.maximum(0, met - servers + 1)
-    times = service_s + ends * service_s / servers
-    within = scv * (service_s**2 + ends * (service_s / servers) ** 2)
-    mean = float(weights @ times)
-    return mean, float(weights @ (within + times**2)) - mean**2
-
-
-def _repairman(
-    model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
-) -> float | None:
-    """Variance of the time of a single closed class at a first-come-first-served station; None otherwise. [s^2]
-
-    The rest of the network counts as a time away, and the moments are scaled to the mean of the solution.
-    """
-    load = model["classes"][0]
-    if len(model["classes"]) > 1 or load["name"] != name or not load.get("users"):
-        return None
-    service = station["services"][0]
-    visits = 1.0 if service["visits"] is None else float(service["visits"])
-    rate = float(answer["classes"][name]["throughput_per_s"])
-    plain = station["discipline"] == "fcfs" and not station["rates"] and station["capacity"] is None
-    if not plain or visits <= 0 or rate <= 0 or not service["service_time_s"]:
-        return None
-    residence = found.residence_s[name] / (visits * nodes)
-    away = float(load["users"]) / rate / visits - residence
-    scv = squared_variation(service["variation"])
-    mean, variance = repairman_moments(
-        round(load["users"]), float(service["service_time_s"]), int(station["servers"]), away, scv
-    )
-    return visits * nodes * variance * (residence / mean) ** 2
-
-
 def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> float:
-    """Variance of the time of a transaction at a station. [s^2]
+    """Return the variance of the time of a transaction at a station. [s^2]
 
     Notes
     -----
     Of v visits with service time s, whose squared coefficient of variation is c, and residence r each: at a delay
     v c s^2; at processor sharing v r^2 (c + (1 + c) q/(2-q)) with q = 1 - s/r: the first term is the job's own size,
     the second comes from the jobs that share with it, and their sum is exact for M/M/1 (c = 1) [1]_; at first come,
-    first served v (c s^2 + w^2 (2/C - 1)) with the wait w = r - s, exponential where there is one, and C of Erlang at
+    first served v (c s^2 + w^2 (2/C - 1)) with the wait w = r - s, exponential if positive, and Erlang's C at
     the utilization found. A transaction without service time (s = 0) may still wait behind others.
 
     References
@@ -273,7 +205,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     .. [1] E. G. Coffman, R. R. Muntz and H. Trotter, "Waiting time distributions for processor-sharing systems",
            Journal of the ACM 17(1), 123-130, 1970, doi:10.1145/321556.321568.
     """
-    service = next(one for one in station["services"] if one["class"] == name)
+    service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
     # A node gets a part of the visits; all nodes together get them all.
     visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)

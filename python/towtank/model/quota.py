@@ -1,8 +1,8 @@
 """A station with a CPU quota: it works at full speed until the time of its period is used up, and then not at all.
 
 The CPU limit of a control group, which is also that of a container, gives c CPUs as c P of CPU time in each period P.
-Taken for a slow server, on which a transaction with a CPU time of D takes S = D / c, it would make everything wait that
-really passes at full speed; taken for a fast one it would have no limit. Between them is a queue in steps of periods.
+Modelled as a slow server, on which a transaction with a CPU time of D takes S = D / c, it would delay work that really
+passes at full speed; modelled as a fast server it would have no limit. Between them is a queue in steps of periods.
 
 With n transactions at the station when a period begins, A that come in it (Poisson with a mean of u k, at a
 utilization u of the quota) and time for K (Poisson with a mean of k = P / S, since CPU times are taken as exponential),
@@ -11,12 +11,12 @@ station over a period, and by Little's law the time at it:
 
 - of the n at the beginning, m = min(n, K) are served one after the other, the i-th after i c P / (K + 1) (the K ends
   are as many points in c P of CPU time, which lie evenly in it); the others wait all of P;
-- those that come and are served take c P / (K + 1) as well, wait for one another as at a fast server of utilization
-  u c, and for what is left of the m;
-- those that are left at the end came last: of A the last l, each of which waits P (l + 1) / (2 (A + 1)) on average.
+- arrivals that are served take c P / (K + 1) as well, wait for one another as at a fast server of utilization
+  u c, and for those left of the m;
+- the transactions left at the end came last: of A the last l, each of which waits P (l + 1) / (2 (A + 1)) on average.
 
-It is exact for a long period, c / (1 - u c) in units of S, and for a short one, where the station is a slow server:
-1 / (1 - u), above which no time is told.
+It is exact for a long period, c / (1 - u c) in units of S, and for a short one, 1 / (1 - u) as of a slow server, which
+is the upper bound of the result.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import PchipInterpolator
-from scipy.stats import poisson
+import scipy
 
+from towtank.distributions import poisson_probabilities
 from towtank.errors import ModelError
 
 Floats = npt.NDArray[np.float64]
 
 PERIOD_S = 0.1
-"""Of the Linux scheduler, unless told otherwise. [s]"""
+"""Default period of the Linux scheduler. [s]"""
 TICK_S = 0.004
 """Between two looks of the scheduler whether the time is used up, with 250 of them a second as the kernels of most
 distributions have. [s]"""
 
-# Where the queue is solved: utilizations, and periods in units of S by powers of the root of two.
+# Knots at which the queue is solved: utilizations, and periods in units of S by powers of the root of two.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
 _STEP = math.log(2) / 2
 _LOWEST, _HIGHEST = -8, 20
-# What is left out: tails beyond so many factors of e of a geometric distribution, and standard deviations of a Poisson.
+# Tails left out: beyond this many factors of e of a geometric distribution, and standard deviations of a Poisson.
 _FACTORS, _DEVIATIONS = 16.0, 8.0
-# Values that stand for a distribution; wide ones are put together in so many groups.
+# Number of values that represent a distribution; wide distributions are grouped into this many.
 _GROUPS = 48
 
 
 @dataclass(frozen=True)
 class Quota:
-    """A part of a CPU.
+    """Quota of a part of a CPU.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Quota:
 
     @classmethod
     def of_linux(cls, cpus: float, period_s: float = PERIOD_S) -> Quota:
-        """As the scheduler of Linux keeps it: who begins to run does so for a tick, and pays for it by later periods.
+        """Return the quota as Linux keeps it: a task that starts runs for a tick, and later periods pay for it.
 
         A tenth of a CPU in periods of 20 ms is so one in periods of 40 ms, of which a program runs the first 4.
         """
@@ -80,7 +80,7 @@ class Quota:
             raise ModelError(f"a period must be above 0 s, got {self.period_s:g} s instead")
 
     def residence(self, demand_s: float, utilization: float) -> float:
-        """Time at the station, that of waiting included. [s]
+        """Return the time at the station, that of waiting included. [s]
 
         Parameters
         ----------
@@ -92,14 +92,14 @@ class Quota:
         return demand_s / (1 - utilization) - float(self.spared(demand_s, utilization))
 
     def spared(self, demand_s: Floats | float, utilization: Floats | float) -> Floats:
-        """How much sooner it answers than the slow server: S / (1 - u) less the time at the station. [s]
+        """Return the time saved against the slow server: S / (1 - u) less the time at the station. [s]
 
         Parameters
         ----------
         demand_s : float or ndarray
-            As of `residence`.
+            As in `residence`.
         utilization : float or ndarray of the same shape
-            In [0, 1]; towards 1 both times are infinite, and what is spared stays as it is a little before.
+            In [0, 1]; towards 1 both times are infinite, and their difference is taken a little below 1.
         """
         demand = np.asarray(demand_s, dtype=float)
         used = np.clip(utilization, 0.0, _UTILIZATIONS[-1])
@@ -110,21 +110,21 @@ class Quota:
         for knot in np.unique(np.concatenate([np.floor(inside).ravel(), np.ceil(inside).ravel()])):
             part = np.clip(1 - np.abs(inside - knot), 0.0, None)
             relative += part * _curve(self.cpus, int(knot))(inner)
-        # Of shorter periods in proportion.
+        # For shorter periods, in proportion.
         short = np.minimum(1.0, np.exp((place - _LOWEST) * _STEP))
         return np.asarray(demand * (1 - relative) / (1 - used) * short, dtype=float)
 
 
 @cache
-def _curve(cpus: float, place: int) -> PchipInterpolator:
-    """Time at the station over that of the slow server, over the utilization; for one length of the period."""
+def _curve(cpus: float, place: int) -> scipy.interpolate.PchipInterpolator:
+    """Return the time at the station over that of the slow server, as a function of utilization, for one period."""
     periods = math.exp(place * _STEP)
     rows = [min(1.0, (1 - used) * scaled_residence(used, periods, cpus)) for used in _UTILIZATIONS]
-    return PchipInterpolator(np.array(_UTILIZATIONS), np.array(rows))
+    return scipy.interpolate.PchipInterpolator(np.array(_UTILIZATIONS), np.array(rows))
 
 
 def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
-    """Time at a station with a quota, in units of S, where it is below that of a slow server.
+    """Return the time at a station with a quota, in units of S, before it is capped by that of a slow server.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
 
 @cache
 def _areas(utilization: float, periods: float) -> tuple[float, float, float, float]:
-    """Means over a period, whatever part of a CPU the quota is.
+    """Return the means over a period, whatever part of a CPU the quota is.
 
     Jobs times time while served (over c), and while the quota is used up, in units of S; number of those that come and
     are served; half the square of the time that the earlier ones take (over c), times those, over the period.
@@ -170,13 +170,13 @@ def _areas(utilization: float, periods: float) -> tuple[float, float, float, flo
 
 
 def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
-    """Numbers at the beginning of a period, and their probabilities."""
+    """Return the numbers at the beginning of a period, and their probabilities."""
     tail = 2 * (1 - utilization) / (1 + utilization)
     most = int(_FACTORS / tail + _DEVIATIONS * math.sqrt(2 * periods)) + 20
     (come, come_weights), (room, room_weights) = _poisson(utilization * periods), _poisson(periods)
     steps = np.convolve(come_weights, room_weights[::-1])
     lowest = int(come[0] - room[-1])
-    # The chance of each step from each number; what would go below nothing, or beyond the last, stays there.
+    # The probability of each step from each number; steps below zero or beyond the last number end there.
     moves = np.zeros((most + 1, most + 1))
     numbers = np.arange(most + 1)
     for step, chance in enumerate(steps, lowest):
@@ -187,15 +187,15 @@ def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
 
 
 def _poisson(mean: float) -> tuple[Floats, Floats]:
-    """Values that have any probability worth adding, and their probabilities."""
+    """Return the values with a probability that counts, and their probabilities."""
     wide = _DEVIATIONS * math.sqrt(mean)
     values = np.arange(max(0, int(mean - wide)), int(mean + wide) + 12)
-    weights = poisson.pmf(values, mean)
+    weights = poisson_probabilities(values, mean)
     return values.astype(float), weights / weights.sum()
 
 
 def _grouped(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Neighbours put together by their means; the first ones, which are the likeliest of a queue, stay alone."""
+    """Join neighbours by their means; the first ones, which are the likeliest of a queue, stay alone."""
     if len(values) <= _GROUPS:
         return values, weights
     alone = _GROUPS // 2

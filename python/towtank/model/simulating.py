@@ -21,12 +21,12 @@ _CERTAIN = ("routing",)
 
 @dataclass(frozen=True)
 class SimulationSettings:
-    """How to simulate.
+    """Settings of a simulation.
 
     Attributes
     ----------
     precision : float
-        Half-width of throughput and response time, in relation to their means, at which to stop, > 0.
+        Relative half-width of throughput and response time at which the simulation stops, > 0. [ratio]
     confidence : float
         Level of all intervals, in (0, 1).
     replications : int
@@ -34,11 +34,11 @@ class SimulationSettings:
     events : int
         Most events of all replications.
     time_s : float, optional
-        Longest time to simulate, looked at between rounds; an answer that it stopped cannot be had again. [s]
+        Longest time to simulate, checked between rounds; an answer that it stopped cannot be reproduced. [s]
     seed : int
-        Of the random numbers.
+        Seed of the random generator.
     threads : int, optional
-        All processors if none; the answer does not depend on them.
+        Threads; None for all processors. The answer does not depend on their number.
     """
 
     precision: float = 0.01
@@ -50,7 +50,7 @@ class SimulationSettings:
     threads: int | None = None
 
     def options(self) -> list[str]:
-        """For the engine."""
+        """Return the settings as options of the engine."""
         values = {
             "--precision": self.precision,
             "--confidence": self.confidence,

@@ -28,17 +28,17 @@ def solve_models(models: list[dict[str, Any]], method: str = "auto") -> list[dic
     list of dict
         For each model either `{"answer": {...}}` or `{"faults": [{"path", "message"}]}`.
     """
-    chains = [chained(one) for one in models]
-    told = _engine(chains, "--method", method)
+    chains = [chained(model) for model in models]
+    solved = _engine(chains, "--method", method)
     return [
         {**each, "answer": spread(model, chain, each["answer"])} if "answer" in each else each
-        for model, chain, each in zip(models, chains, told, strict=True)
+        for model, chain, each in zip(models, chains, solved, strict=True)
     ]
 
 
 def check_models(models: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Faults of models, as `[{"path", "message"}]` for each; nothing is solved."""
-    return [each.get("faults", []) for each in _engine([chained(one) for one in models], "--check")]
+    """Return the faults of models, as `[{"path", "message"}]` for each; nothing is solved."""
+    return [each.get("faults", []) for each in _engine([chained(model) for model in models], "--check")]
 
 
 def _engine(models: list[dict[str, Any]], *options: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What belongs to the stations of a model and of its solution, also where a station is spread over nodes."""
+"""Stations of a model and of its solution, with the nodes that a station may be spread over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WRITTEN = 1e-6
 
 
 def servers_of(station: Json) -> int | None:
-    """Servers of a station; of one whose speed depends on its jobs, those that a fit meant; None for other rates.
+    """Return the servers of a station; with rates, those that a fit meant; None for other rates.
 
     Notes
     -----
@@ -37,7 +37,7 @@ def servers_of(station: Json) -> int | None:
 
 
 def rates_with(rates: list[float], servers: int) -> list[float]:
-    """Rates of a fitted station with another number of servers: the same demand at the same utilization."""
+    """Return the rates of a fitted station with another number of servers: the same demand at the same utilization."""
     ratio = 1 / rates[0]
     return [
         min(jobs, servers) / (1 + (ratio - 1) * (1 - min(jobs - 1, servers) / servers))
@@ -47,16 +47,16 @@ def rates_with(rates: list[float], servers: int) -> list[float]:
 
 @dataclass(frozen=True)
 class StationAnswer:
-    """What was found at a station, over all its nodes.
+    """Solution at a station, over all its nodes.
 
     Attributes
     ----------
     utilization : float
-        Of all servers of all nodes. [ratio]
+        Utilization of all servers of all nodes. [ratio]
     queue_length : float
         Jobs at all nodes, those in service included. [1]
     residence_s : dict of str to float
-        Of a transaction, over all its visits, by class and by transaction of a class. [s]
+        Residence time of a transaction, over all its visits, by class and by transaction of a class. [s]
     """
 
     utilization: float
@@ -65,15 +65,15 @@ class StationAnswer:
 
 
 def stations_of(answer: Json) -> dict[str, StationAnswer]:
-    """Stations of an answer by their names in the model, nodes together."""
+    """Return the stations of an answer by their names in the model, nodes together."""
     groups: dict[str, list[Json]] = {}
-    for name, one in answer["stations"].items():
-        groups.setdefault(name.partition(NODE)[0], []).append(one)
+    for name, station in answer["stations"].items():
+        groups.setdefault(name.partition(NODE)[0], []).append(station)
     found = {}
     for name, nodes in groups.items():
-        times = [{**one["residence_time_s"], **one.get("residence_time_by_transaction_s", {})} for one in nodes]
-        names = dict.fromkeys(each for one in times for each in one)
-        residence = {each: sum(one.get(each) or 0.0 for one in times) for each in names}
-        used = sum(one["utilization"] for one in nodes) / len(nodes)
-        found[name] = StationAnswer(used, sum(one["queue_length"] for one in nodes), residence)
+        times = [{**node["residence_time_s"], **node.get("residence_time_by_transaction_s", {})} for node in nodes]
+        names = dict.fromkeys(each for residences in times for each in residences)
+        residence = {each: sum(residences.get(each) or 0.0 for residences in times) for each in names}
+        used = sum(node["utilization"] for node in nodes) / len(nodes)
+        found[name] = StationAnswer(used, sum(node["queue_length"] for node in nodes), residence)
     return found

@@ -18,22 +18,22 @@ from typing import Any
 
 Json = dict[str, Any]
 _SCV = {"deterministic": 0.0}
-# Stations where all that are present share one queue of whole services: each waits the same, and works its own time.
+# Disciplines with one queue of whole services: each job waits the same time, and is served its own.
 _IN_TURN = ("fcfs", "priority")
 
 
-def transactions_of(one: Json) -> list[Json]:
-    """Transactions of a class of a model: `name`, `share`, `think_time_s` or None; none where it has none."""
-    return list(one.get("transactions") or ())
+def transactions_of(job_class: Json) -> list[Json]:
+    """Return the transactions of a class of a model: `name`, `share`, `think_time_s` or None."""
+    return list(job_class.get("transactions") or ())
 
 
 def chain_by_transaction(document: Json) -> dict[str, str]:
-    """Class of every transaction of a model."""
-    return {each["name"]: one["name"] for one in document["classes"] for each in transactions_of(one)}
+    """Return the class of every transaction of a model."""
+    return {each["name"]: job_class["name"] for job_class in document["classes"] for each in transactions_of(job_class)}
 
 
 def squared_variation(variation: Mapping[str, Any] | None) -> float:
-    """Squared coefficient of variation of a service time; 1 where nothing is said. [1]"""
+    """Return the squared coefficient of variation of a service time; 1 by default. [1]"""
     if not variation:
         return 1.0
     given = variation.get("scv")
@@ -41,56 +41,61 @@ def squared_variation(variation: Mapping[str, Any] | None) -> float:
 
 
 def chained(document: Json) -> Json:
-    """A model in the engine's form with one job class in place of the transactions of each class.
+    """Return a model in the engine's form with one job class in place of the transactions of each class.
 
     Notes
     -----
     At each station the visits of the mix are V = sum p_t v_t, the service time is the mean over the visits, and its
     variation that of the mixture. Think time is sum p_t Z_t.
     """
-    shares = {one["name"]: transactions_of(one) for one in document["classes"] if transactions_of(one)}
+    shares = {
+        job_class["name"]: transactions_of(job_class) for job_class in document["classes"] if transactions_of(job_class)
+    }
+    mixed = {each["name"] for ones in shares.values() for each in ones}
     stations = []
     for station in document["stations"]:
-        services = [one for one in station["services"] if not _belongs(one["class"], shares)]
+        services = [service for service in station["services"] if service["class"] not in mixed]
         services += [made for name, each in shares.items() if (made := _mixed(station, name, each)) is not None]
         stations.append({key: value for key, value in station.items() if key != "at_once"} | {"services": services})
-    return {**document, "classes": [_chain(one) for one in document["classes"]], "stations": stations}
+    return {**document, "classes": [_chain(job_class) for job_class in document["classes"]], "stations": stations}
 
 
-def _belongs(name: str, shares: Mapping[str, list[Json]]) -> bool:
-    return any(name == each["name"] for ones in shares.values() for each in ones)
-
-
-def _chain(one: Json) -> Json:
-    ones = transactions_of(one)
+def _chain(job_class: Json) -> Json:
+    ones = transactions_of(job_class)
     if not ones:
-        return one
-    own = one["think_time_s"]
+        return job_class
+    own = job_class["think_time_s"]
     think = sum(each["share"] * (own if each["think_time_s"] is None else each["think_time_s"]) for each in ones)
-    return {**{key: value for key, value in one.items() if key != "transactions"}, "think_time_s": think}
+    return {**{key: value for key, value in job_class.items() if key != "transactions"}, "think_time_s": think}
 
 
 def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
-    """Service of the chain at a station; None where none of its transactions comes there."""
-    parts = [(each["share"], one) for each in ones for one in station["services"] if one["class"] == each["name"]]
-    weights = [share * _visits(one) for share, one in parts]
+    """Return the service of the chain at a station; None if none of its transactions visits it."""
+    parts = [
+        (each["share"], service) for each in ones for service in station["services"] if service["class"] == each["name"]
+    ]
+    weights = [share * _visits(service) for share, service in parts]
     visits = sum(weights)
     if visits <= 0:
         return None
-    mean = sum(weight * one["service_time_s"] for weight, (_, one) in zip(weights, parts, strict=True)) / visits
+    mean = sum(weight * service["service_time_s"] for weight, (_, service) in zip(weights, parts, strict=True)) / visits
     square = sum(
-        weight * one["service_time_s"] ** 2 * (1 + squared_variation(one["variation"]))
-        for weight, (_, one) in zip(weights, parts, strict=True)
+        weight * service["service_time_s"] ** 2 * (1 + squared_variation(service["variation"]))
+        for weight, (_, service) in zip(weights, parts, strict=True)
     )
-    alike = len({(one["service_time_s"], str(one["variation"])) for _, one in parts}) == 1
+    first = parts[0][1]
+    alike = all(
+        service["service_time_s"] == first["service_time_s"] and service["variation"] == first["variation"]
+        for _, service in parts
+    )
     scv = square / visits / mean**2 - 1 if mean > 0 else 1.0
     return {
         "class": name,
         "visits": visits,
         "service_time_s": mean,
-        # Rounding must not make a mixture of nothing vary less than it does.
-        "variation": parts[0][1]["variation"] if alike else {"distribution": None, "scv": max(scv, 0.0)},
-        "priority": parts[0][1]["priority"],
+        # Rounding must not make the variance of a mixture smaller than that of its parts.
+        "variation": first["variation"] if alike else {"distribution": None, "scv": max(scv, 0.0)},
+        "priority": first["priority"],
     }
 
 
@@ -99,7 +104,7 @@ def _visits(service: Json) -> float:
 
 
 def spread(document: Json, chain: Json, answer: Json) -> Json:
-    """The answer for the chains with what belongs to each transaction.
+    """Return the answer for the chains with the figures of each transaction.
 
     Parameters
     ----------
@@ -108,7 +113,7 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
     chain : dict
         `chained(document)`.
     answer : dict
-        Of the engine, for the chain.
+        Answer of the engine for the chain.
 
     Returns
     -------
@@ -117,64 +122,68 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
 
     Notes
     -----
-    Where jobs share a station, or nobody waits, all are held up by the same factor: R_t = D_t R / D. Where they go in
-    turn all wait the same for each visit: R_t = v_t (s_t + W). Where only so many share the m servers at once, T, and
-    the others wait in turn, R is parted: with Q jobs and the utilization U, those beyond T are about
+    If jobs share a station, or none waits, all are slowed by the same factor: R_t = D_t R / D. If they are served in
+    turn all wait the same for each visit: R_t = v_t (s_t + W). If at most T jobs share the m servers at once and the
+    others wait in turn, R is divided: with Q jobs and the utilization U, those beyond T are about
     (Q - m U) U^(T - m), as their numbers fall by the factor U at M/M/m; that part of R goes by visits, the rest by
     demands. Time that no station explains, as waiting for a pool, is that of the chain.
     """
     if not chain_by_transaction(document):
         return answer
-    stations = {name: {**one, "residence_time_by_transaction_s": {}} for name, one in answer["stations"].items()}
+    stations = {
+        name: {**station, "residence_time_by_transaction_s": {}} for name, station in answer["stations"].items()
+    }
     classes = dict(answer["classes"])
-    chains = {one["name"]: one for one in chain["stations"]}
-    for one in document["classes"]:
-        ones, told = transactions_of(one), answer["classes"].get(one["name"])
-        if not ones or told is None:
+    chains = {station["name"]: station for station in chain["stations"]}
+    for job_class in document["classes"]:
+        ones, figures = transactions_of(job_class), answer["classes"].get(job_class["name"])
+        if not ones or figures is None:
             continue
         for station in document["stations"]:
-            residence = stations[station["name"]]["residence_time_s"].get(one["name"])
-            service = next((each for each in chains[station["name"]]["services"] if each["class"] == one["name"]), None)
+            residence = stations[station["name"]]["residence_time_s"].get(job_class["name"])
+            service = next(
+                (each for each in chains[station["name"]]["services"] if each["class"] == job_class["name"]), None
+            )
             if residence is not None and service is not None:
                 found = _residences(station, service, ones, residence, answer["stations"][station["name"]])
                 stations[station["name"]]["residence_time_by_transaction_s"] |= found
-        classes[one["name"]] = {**told, "transactions": _answers(one, told, stations)}
+        classes[job_class["name"]] = {**figures, "transactions": _answers(job_class, figures, stations)}
     return {**answer, "classes": classes, "stations": stations}
 
 
-def _residences(station: Json, chain: Json, ones: list[Json], residence: float, told: Json) -> dict[str, float]:
+def _residences(station: Json, chain: Json, ones: list[Json], residence: float, figures: Json) -> dict[str, float]:
     mean, visits = chain["service_time_s"], chain["visits"]
-    waiting = _waiting(station, mean, residence / visits, told)
-    services = {one["class"]: one for one in station["services"]}
+    waiting = _waiting(station, mean, residence / visits, figures)
+    services = {candidate["class"]: candidate for candidate in station["services"]}
     found = {}
     for each in ones:
         service = services.get(each["name"])
         if service is not None:
-            # What is not waited in turn is shared: everybody's time grows by one factor.
+            # The time that is not waited in turn is shared: it grows by the same factor for all.
             shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
             found[each["name"]] = _visits(service) * (shared + waiting)
     return found
 
 
-def _waiting(station: Json, mean: float, residence: float, told: Json) -> float:
-    """Time of a visit that is waited in turn, the same for all. [s]"""
+def _waiting(station: Json, mean: float, residence: float, figures: Json) -> float:
+    """Return the time of a visit that is waited in turn, the same for all. [s]"""
     if station["discipline"] in _IN_TURN and not station["rates"]:
         return max(0.0, residence - mean)
-    at_once, servers, present = station.get("at_once"), station["servers"], told["queue_length"]
+    at_once, servers, present = station.get("at_once"), station["servers"], figures["queue_length"]
     if at_once is None or station["discipline"] != "ps" or not present:
         return 0.0
-    used = told["utilization"]
+    used = figures["utilization"]
     beyond = max(0.0, present - servers * used) * used ** max(0, at_once - servers)
     return float(residence * beyond / present)
 
 
-def _answers(one: Json, told: Json, stations: Mapping[str, Json]) -> dict[str, Json]:
-    name, rate, whole = one["name"], told["throughput_per_s"], told["response_time_s"]
+def _answers(job_class: Json, figures: Json, stations: Mapping[str, Json]) -> dict[str, Json]:
+    name, rate, whole = job_class["name"], figures["throughput_per_s"], figures["response_time_s"]
     unexplained = None
     if whole is not None:
         unexplained = whole - sum(each["residence_time_s"].get(name) or 0.0 for each in stations.values())
     found = {}
-    for each in transactions_of(one):
+    for each in transactions_of(job_class):
         times = [station["residence_time_by_transaction_s"].get(each["name"], 0.0) for station in stations.values()]
         response = None if unexplained is None else max(0.0, sum(times) + unexplained)
         throughput = None if rate is None else rate * each["share"]

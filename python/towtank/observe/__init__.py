@@ -1,7 +1,7 @@
-"""What is sampled and scraped while a system is under load, on the clock of the load.
+"""Sampling and scraping of a system under load, on the clock of the load.
 
-`Observation` runs the engine's probe, which samples the host and groups of processes, and one thread that asks the
-services for what they tell themselves. A scraper is one file of this package and one entry of `SCRAPERS`.
+`Observation` runs the engine's probe, which samples the host and groups of processes, and one thread that scrapes the
+services. A scraper is one file of this package and one entry of `SCRAPERS`.
 
     with Observation(run, {"content": pid}, [PrometheusScraper("content", "content_server", url)]) as observation:
         ...

@@ -1,4 +1,4 @@
-"""Asks a service one command over a connection of its own, and takes all that it says."""
+"""Send one command to a service over a connection of its own, and read the whole answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ask_once(address: str, command: str) -> str:
     Raises
     ------
     ScrapeError
-        If there is no whole answer within a second.
+        If the whole answer does not arrive within a second.
     """
     deadline = time.monotonic() + TIMEOUT_S
     parts: list[bytes] = []

@@ -1,7 +1,7 @@
-"""What a JVM's log of its garbage collector tells: pauses, heap after a collection, allocation.
+"""Metrics from a JVM's log of its garbage collector: pauses, heap after a collection, allocation.
 
 The log is that of unified logging (JEP 158, JEP 271), `-Xlog:gc*=info:file=...:timenanos,level,tags`, the same for all
-collectors of the JVM. It is read as it grows; the JVM itself is asked nothing.
+collectors of the JVM. It is read as it grows; the JVM itself receives no requests.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from pathlib import Path
 
 from towtank.observe.scraper import ScrapeError, series
 
-# The decorations stand in brackets of fixed order: time, level, tags padded with blanks.
+# The decorations are in brackets in a fixed order: time, level, tags padded with blanks.
 _LINE = re.compile(r"\[(?P<time>\d+)ns\]\[\w+ *\]\[(?P<tags>[a-z,]+) *\] (?P<text>.*)")
 _COLLECTION = re.compile(r"GC\(\d+\) +(?P<text>.*)")
-_TOOK = re.compile(r"(?P<what>\D.*?) (?P<ms>\d+\.\d+)ms$")
+_TOOK = re.compile(r"(?P<what>\D.*?) (?P<ms>\d{1,15}\.\d{1,15})ms$")
 _PAUSE = re.compile(r"Pause (?P<kind>[A-Za-z ]+?)(?: \(.*| \d.*)?$")
-_SIZE = r"(\d+)([BKMG])"
+# Most digits of a number: a JVM writes no longer ones, and Python refuses to parse thousands of digits.
+_SIZE = r"(\d{1,18})([BKMG])"
 _CHANGE = re.compile(rf" {_SIZE}(?:\(\d+%\))?->{_SIZE}(?:\({_SIZE}\)|\(\d+%\))?(?: |$)")
 _LIMIT = re.compile(rf"(?:Heap )?Max Capacity: {_SIZE}$")
 _CAPACITY = re.compile(rf"Capacity: +.*?{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) *$")
 _WHILE_COLLECTING = re.compile(rf"Allocated: .*{_SIZE} \(\d+%\) .*$")
 _UNITS = {"B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-# Of G1 the cycle as a whole is told beside its phases, which have other tags; of Z the phases alone.
+# G1 logs the whole cycle beside its phases, which have other tags; Z logs only the phases.
 _CONCURRENT_TAGS = {"gc", "gc,phases"}
 
 
@@ -33,7 +34,7 @@ def _bytes(number: str, unit: str) -> int:
 
 @dataclass
 class GcCounts:
-    """What the lines so far add up to.
+    """Sums of the lines that were read.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class GcCounts:
     allocated: int = 0
 
     def take(self, line: str) -> None:
-        """Add one line; one that tells nothing of this is passed over."""
+        """Add one line; ignore lines about other things."""
         found = _LINE.match(line)
         if found is None:
             return
@@ -102,14 +103,14 @@ class GcCounts:
             self.committed = _bytes(change[5], change[6])
 
     def _heap(self, text: str) -> None:
-        """Z tells in a table what was allocated while it collected, which before and after do not show."""
+        """Add a line of Z's table with the allocation during a collection, which the sizes do not show."""
         if found := _WHILE_COLLECTING.match(text):
             self.allocated += _bytes(found[1], found[2])
         elif found := _CAPACITY.match(text):
             self.committed = _bytes(found[1], found[2])
 
     def take_longest(self) -> float:
-        """The longest pause since this was asked last. [s]"""
+        """Return the longest pause since the previous call. [s]"""
         longest, self.longest_s = self.longest_s, 0.0
         return longest
 
@@ -134,7 +135,7 @@ class GcLogScraper:
         self._allocated = 0
 
     def scrape(self) -> dict[str, float]:
-        """Read what has come since the last time; what the log has not told yet is left out."""
+        """Read the new lines; values that are not in the log yet are left out."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -149,7 +150,7 @@ class GcLogScraper:
 
     def _values(self) -> dict[str, float]:
         counts = self._counts
-        # Sizes are told in whole units of their own: a difference of two can be less than nothing by one of them.
+        # The log rounds sizes to whole units: a difference can be negative by one unit.
         self._allocated = max(self._allocated, counts.allocated)
         values = {
             "jvm_gc_concurrent_seconds_total": counts.concurrent_s,
@@ -165,4 +166,4 @@ class GcLogScraper:
         return {name: float(value) for name, value in values.items()}
 
     def close(self) -> None:
-        """It is opened anew each time."""
+        """Do nothing: the file is opened for each scrape."""

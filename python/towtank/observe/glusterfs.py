@@ -1,7 +1,7 @@
-"""What a mount of GlusterFS tells in files below `.meta`: calls asked of it, calls that went to servers, caches.
+"""Metrics of a GlusterFS mount from files below `.meta`: calls to the mount, calls to servers, caches.
 
-A file of a mount can keep a reader waiting for as long as the mount does not answer, and nothing ends that wait but the
-mount. So another process reads; this one waits for its answer as long as a scrape may take.
+A file of a mount can block a reader as long as the mount does not answer, and only the mount ends that wait. So another
+process reads; this one waits for its answer within the time limit of a scrape.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from towtank import marking
 from towtank.observe.scraper import ScrapeError, series
 
 _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
 _TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
 _END = b"\0end\n"
-# Reads all files whenever a line comes, and ends with its input.
+# Reads all files for each line of its input, each below a line with its name, and ends with its input.
 _READER = r"""
 while read -r line; do
-  for file; do printf '\0%s\n' "$file"; cat "$file" 2>/dev/null; done
+  head -v -c 16777216 -- "$@" 2>/dev/null
   printf '\0end\n'
 done
 """
+_NAME = re.compile(r"^==> (.+) <==\n", re.MULTILINE)
 _CALL = re.compile(r"\.cumulative\.(\w+) = (\d+),([\d.]+),")
 _BYTES = {"data_read": "glusterfs_read_bytes_total", "data_written": "glusterfs_written_bytes_total"}
 _CACHE_FIELDS = {
@@ -43,15 +45,15 @@ _NS = 1e9
 
 
 def parse_asked(text: str) -> dict[str, float]:
-    """Read what `io-stats` on top of a mount counted: bytes, and calls with their time; calls never made are left out.
+    """Parse the counters of `io-stats` on top of a mount: bytes, and calls with their time, without calls never made.
 
     Raises
     ------
     ScrapeError
-        If it is no such text.
+        If the text has another format.
     """
     if "cumulative.data_read" not in text:
-        raise ScrapeError(f"io-stats must tell cumulative.data_read, got {text[:80]!r} instead")
+        raise ScrapeError(f"io-stats must report cumulative.data_read, got {text[:80]!r} instead")
     fields = _fields(text)
     values = {name: fields[f"cumulative.{key}"] for key, name in _BYTES.items() if f"cumulative.{key}" in fields}
     for call, count, seconds in _calls(text):
@@ -61,7 +63,7 @@ def parse_asked(text: str) -> dict[str, float]:
 
 
 def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
-    """Read what `io-stats` before each part of a server counted: calls that went there, and their time."""
+    """Parse the counters of `io-stats` before each part of a server: calls that went there, and their time."""
     values: dict[str, float] = {}
     for text in texts:
         for call, count, seconds in _calls(text):
@@ -73,14 +75,14 @@ def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
 
 
 def _calls(text: str) -> list[tuple[str, float, float]]:
-    """Name, number and time [s] of each kind of call that was made; the file has nanoseconds."""
+    """Return name, number and time [s] of each kind of call that was made; the file has nanoseconds."""
     return [(call.lower(), float(count), float(ns) / _NS) for call, count, ns in _CALL.findall(text) if int(count)]
 
 
 def parse_private(text: str, fields: dict[str, str]) -> dict[str, float]:
-    """Read some lines `name = number` of a `private` file."""
-    told = _fields(text)
-    return {name: told[key] for key, name in fields.items() if key in told}
+    """Parse some lines `name = number` of a `private` file."""
+    numbers = _fields(text)
+    return {name: numbers[key] for key, name in fields.items() if key in numbers}
 
 
 def _fields(text: str) -> dict[str, float]:
@@ -94,14 +96,14 @@ def _fields(text: str) -> dict[str, float]:
 
 
 class GlusterfsScraper:
-    """Reads the files of one mount; a shell and a `cat` for each file, some milliseconds of CPU, not on the host.
+    """Reads the files of one mount by a shell and a `head`, with about a millisecond of CPU, not on the host.
 
     Parameters
     ----------
     service : str
         Name of the stream.
     mount : Path
-        Where the mount is, as this process sees it.
+        Mount point, as this process sees it.
     clients : list of str
         Translators that count what goes to servers, `SERVER-PART`.
     """
@@ -114,7 +116,7 @@ class GlusterfsScraper:
         self._reader: subprocess.Popen[bytes] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Have all files read once."""
+        """Let the reader read all files once."""
         texts = self._read()
         values = parse_asked(texts.get(f"{_TOP}/private", ""))
         values |= parse_private(texts.get(f"{_CACHE}/private", ""), _CACHE_FIELDS)
@@ -131,7 +133,7 @@ class GlusterfsScraper:
             return self._answer()
         except (OSError, ScrapeError) as error:
             self.close()
-            raise ScrapeError(f"the mount does not tell: {error}") from error
+            raise ScrapeError(f"the mount does not answer: {error}") from error
 
     def _answer(self) -> dict[str, str]:
         reader = self._reader or self._start()
@@ -148,14 +150,11 @@ class GlusterfsScraper:
             if not part:
                 raise ScrapeError("the reader ended")
             said += part
-        return self._split(os.fsdecode(said))
+        return self._split(os.fsdecode(said.removesuffix(_END)))
 
     def _split(self, said: str) -> dict[str, str]:
-        texts = {}
-        for part in said.split("\0")[1:-1]:
-            name, _, text = part.partition("\n")
-            texts[name.removeprefix(f"{self._graph}/")] = text
-        return texts
+        parts = _NAME.split(said)
+        return {name.removeprefix(f"{self._graph}/"): text for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
     def _start(self) -> subprocess.Popen[bytes]:
         names = [f"{_TOP}/private", f"{_CACHE}/private", f"{_ATTRIBUTES}/private"]
@@ -165,13 +164,14 @@ class GlusterfsScraper:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env=marking.environment(),
             bufsize=0,
             start_new_session=True,
         )
         return self._reader
 
     def close(self) -> None:
-        """End the reader and its `cat`, without waiting for a `cat` that hangs on the mount."""
+        """End the reader and its `head`, without waiting for a `head` that blocks on the mount."""
         reader, self._reader = self._reader, None
         if reader is None:
             return
@@ -179,7 +179,7 @@ class GlusterfsScraper:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        # The shell leads its process group and is not reaped yet, so no other process can have its number.
+        # The shell leads its process group and is not reaped yet, so no other process can have its id.
         with suppress(ProcessLookupError):
             os.killpg(reader.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

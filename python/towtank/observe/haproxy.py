@@ -1,4 +1,4 @@
-"""What HAProxy tells on its command socket: `show info`, and `show stat` as CSV.
+"""Metrics of HAProxy from its command socket: `show info`, and `show stat` as CSV.
 
 The columns: https://docs.haproxy.org/2.6/management.html, section 9.1.
 """
@@ -40,28 +40,31 @@ _CLASSES = ("2xx", "3xx", "4xx", "5xx")
 
 
 def parse_info(text: str) -> dict[str, float]:
-    """Read `show info`: lines of `name: value`.
+    """Parse `show info`: lines of `name: value`.
 
     Raises
     ------
     ScrapeError
-        If it is no such answer.
+        If the answer has another format.
     """
-    told = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-    if "CurrConns" not in told:
-        raise ScrapeError(f"`show info` must tell CurrConns, got {text[:80]!r} instead")
-    return {name: _number(key, told[key]) * factor for key, (name, factor) in _INFO.items() if key in told}
+    fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    if "CurrConns" not in fields:
+        raise ScrapeError(f"`show info` must report CurrConns, got {text[:80]!r} instead")
+    return {name: _number(key, fields[key]) * factor for key, (name, factor) in _INFO.items() if key in fields}
 
 
 def parse_stat(text: str) -> dict[str, float]:
-    """Read `show stat`: CSV with its columns in the first line, which begins with `#`.
+    """Parse `show stat`: CSV with its columns in the first line, which begins with `#`.
 
     Raises
     ------
     ScrapeError
-        If it is no such answer.
+        If the answer has another format.
     """
-    rows = list(csv.DictReader(text.lstrip("# ").splitlines()))
+    try:
+        rows = list(csv.DictReader(text.lstrip("# ").splitlines()))
+    except csv.Error as error:  # a field of more than 128 KiB
+        raise ScrapeError(f"`show stat` must be a table, got: {error}") from None
     if not rows or "svname" not in rows[0]:
         raise ScrapeError(f"`show stat` must be a table with svname, got {text[:80]!r} instead")
     values: dict[str, float] = {}
@@ -82,9 +85,11 @@ def _columns(row: Mapping[str, str], columns: Mapping[str, str], member: str | N
 
 
 def _answers(row: Mapping[str, str]) -> dict[str, float]:
-    """Answers by class of their status."""
-    told = {each: row.get(f"hrsp_{each}") for each in _CLASSES}
-    return {series("haproxy_answers_total", status=each): _number(each, value) for each, value in told.items() if value}
+    """Return the answers by class of their status."""
+    answers = {each: row.get(f"hrsp_{each}") for each in _CLASSES}
+    return {
+        series("haproxy_answers_total", status=each): _number(each, value) for each, value in answers.items() if value
+    }
 
 
 def _number(name: str, text: str) -> float:
@@ -95,7 +100,7 @@ def _number(name: str, text: str) -> float:
 
 
 class HaproxyScraper:
-    """Asks over the command socket.
+    """Scrapes over the command socket.
 
     Parameters
     ----------
@@ -112,8 +117,8 @@ class HaproxyScraper:
         self.service, self._address = service, address
 
     def scrape(self) -> dict[str, float]:
-        """Ask for both."""
+        """Send both commands."""
         return {**parse_info(ask_once(self._address, "show info")), **parse_stat(ask_once(self._address, "show stat"))}
 
     def close(self) -> None:
-        """Every command has a connection of its own."""
+        """Do nothing: every command has its own connection."""

@@ -1,4 +1,4 @@
-"""What a host is made of: facts that belong to every result, because another host gives another one."""
+"""Facts about a host, which belong to every result, because results depend on the host."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 from towtank import __version__
 
 _KIB = 1024
-# The kernel keeps a part of the memory that differs by some pages from start to start.
+# The kernel reserves a part of the memory that differs by some pages between starts.
 _MEMORY_STEP_BYTES = 64 * 1024 * 1024
-# Facts that make a machine another one for the purpose of comparing results; versions of programs are apart.
+# Facts that distinguish machines in comparisons of results; versions of programs are not among them.
 _FINGERPRINT = (
     "architecture",
     "kernel",
@@ -37,7 +37,7 @@ def host_facts(root: Path = Path("/")) -> dict[str, Any]:
     Parameters
     ----------
     root : Path, default "/"
-        Where `proc` and `sys` are; tests put recorded ones here.
+        Folder of `proc` and `sys`; tests pass recorded ones.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def host_facts(root: Path = Path("/")) -> dict[str, Any]:
         `name`, `kernel`, `architecture`, `cpu_model`, `cpus` (online), `cpus_usable` (of this process),
         `cpu_limit` (CPUs, by cgroup), `memory_bytes`, `memory_limit_bytes` (by cgroup), `cgroup_version`,
         `clock_source`, `governor`, `open_files_limit`, `open_files_limit_hard`, `virtualisation`, `python`,
-        `towtank`, `fingerprint`. What the host does not tell is left out.
+        `towtank`, `fingerprint`. Facts that the host does not report are left out.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     facts = {
@@ -70,14 +70,14 @@ def host_facts(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def fingerprint(facts: dict[str, Any]) -> str:
-    """Sixteen hexadecimal digits that are the same for hosts whose results may be compared.
+    """Return sixteen hexadecimal digits that are the same for hosts whose results may be compared.
 
     Examples
     --------
-    >>> one = fingerprint({"cpus": 2, "memory_bytes": 4 << 30, "python": "3.11"})
-    >>> one == fingerprint({"cpus": 2, "memory_bytes": (4 << 30) + 4096, "python": "3.13"})
+    >>> small = fingerprint({"cpus": 2, "memory_bytes": 4 << 30, "python": "3.11"})
+    >>> small == fingerprint({"cpus": 2, "memory_bytes": (4 << 30) + 4096, "python": "3.13"})
     True
-    >>> one == fingerprint({"cpus": 4, "memory_bytes": 4 << 30})
+    >>> small == fingerprint({"cpus": 4, "memory_bytes": 4 << 30})
     False
     """
     chosen = {name: facts[name] for name in _FINGERPRINT if name in facts}
@@ -87,19 +87,19 @@ def fingerprint(facts: dict[str, Any]) -> str:
 
 
 def cpu_model(root: Path = Path("/")) -> str | None:
-    """Name of the first CPU; ARM kernels do not tell one."""
+    """Return the name of the first CPU; None on ARM, whose kernels do not report it."""
     match = re.search(r"^model name\s*:\s*(.+)$", _text(root / "proc/cpuinfo") or "", re.MULTILINE)
     return match[1].strip() if match else None
 
 
 def memory_bytes(root: Path = Path("/")) -> int | None:
-    """Memory that the kernel manages. [bytes]"""
+    """Return the memory that the kernel manages. [bytes]"""
     match = re.search(r"^MemTotal:\s+(\d+) kB$", _text(root / "proc/meminfo") or "", re.MULTILINE)
     return int(match[1]) * _KIB if match else None
 
 
 def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Version of control groups and the limits of the one that this process sits in, ancestors included.
+    """Return the version of control groups and the limits of this process's group, including those of its ancestors.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def virtualisation(root: Path = Path("/")) -> str | None:
-    """Hint at what this host runs in: the product's name of a virtual machine, a container; None on bare metal."""
+    """Return the product name of a virtual machine, or a container, that this host runs in; None on bare metal."""
     hints = []
     if "hypervisor" in (_text(root / "proc/cpuinfo") or "").split():
         product = _line(root / "sys/class/dmi/id/product_name")
@@ -138,7 +138,7 @@ def virtualisation(root: Path = Path("/")) -> str | None:
 
 
 def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
-    """Root, mount point, file system and options of a line of mountinfo."""
+    """Return root, mount point, file system and options of a line of mountinfo."""
     before, _, after = line.partition(" - ")
     left, right = before.split(), after.split()
     return (left[3], left[4], right[0], right[2].split(",")) if len(left) > 4 and len(right) > 2 else None
@@ -147,7 +147,7 @@ def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
 def _folders(
     root: Path, mounts: list[tuple[str, str, str, list[str]]], membership: list[list[str]], controller: str
 ) -> list[Path]:
-    """Folder of our cgroup and of all its ancestors that are mounted; a limit of any of them holds."""
+    """Return the folders of this process's cgroup and of all its mounted ancestors, whose limits apply, too."""
     for mount_root, point, _, options in mounts:
         if controller and controller not in options:
             continue
@@ -176,7 +176,7 @@ def _cpu_limit_v2(folder: Path) -> float | None:
 
 
 def _memory_limit(path: Path) -> int | None:
-    """A limit in bytes; version 1 writes a number near 2^63 where there is none, version 2 the word `max`."""
+    """Return a limit in bytes; without one, version 1 writes a number near 2^63, version 2 the word `max`."""
     limit = _number(path)
     return limit if limit is not None and limit < 1 << 60 else None
 

@@ -1,7 +1,7 @@
-"""What Apache httpd tells on its status page: workers by state, requests, and the members of its balancers.
+"""Metrics of Apache httpd from its status page: workers by state, requests, and the members of its balancers.
 
 The page: https://httpd.apache.org/docs/2.4/mod/mod_status.html, machine-readable with `?auto`; the lines of balancers
-come with `ProxyStatus On`.
+require `ProxyStatus On`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 from towtank.results.observe import MEMBER_REQUESTS
 
-# Line of the page: name of the series, and what a unit of it is worth.
+# Line of the page: name of the series, and its factor to base units.
 _LINES = {
     "Total Accesses": ("httpd_requests_total", 1.0),
     "Total kBytes": ("httpd_sent_bytes_total", 1024.0),
@@ -28,26 +28,26 @@ _LINES = {
     "ConnsAsyncClosing": ("httpd_connections_closing", 1.0),
 }
 _MEMBER = re.compile(r"ProxyBalancer\[(\d+)\]Worker\[(\d+)\](\w+)")
-# Of a member: sizes come as `12K`, `1.5M` or `3.1G`.
+# Metrics of a member: sizes have the form `12K`, `1.5M` or `3.1G`.
 _BYTES = {"Sent": "httpd_member_sent_bytes_total", "Rcvd": "httpd_member_received_bytes_total"}
 _SUFFIXES = {"": 1.0, "B": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4}
 _SIZE = re.compile(r"\s*([\d.]+)\s*([BKMGT]?)B?\s*")
 
 
 def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
-    """Read a status page into numbers by series.
+    """Parse a status page into numbers by series.
 
     Parameters
     ----------
     page : str
-        What `?auto` gives.
+        Text of the page with `?auto`.
     members : mapping of str to str
         Name of each member by its address `host:port`.
 
     Raises
     ------
     ScrapeError
-        If it is no such page.
+        If the page has another format.
     """
     values: dict[str, float] = {}
     found: dict[tuple[str, str], dict[str, str]] = {}
@@ -63,22 +63,22 @@ def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
             values["httpd_workers_limit"] = float(len(text.strip()))
     if "httpd_workers_busy" not in values:
         raise ScrapeError("must be a status page of httpd with BusyWorkers, got none")
-    for told in found.values():
-        values.update(_member(told, members))
+    for row in found.values():
+        values.update(_member(row, members))
     return values
 
 
-def _member(told: Mapping[str, str], members: Mapping[str, str]) -> dict[str, float]:
-    address = urlsplit(told.get("Name", "")).netloc
+def _member(row: Mapping[str, str], members: Mapping[str, str]) -> dict[str, float]:
+    address = urlsplit(row.get("Name", "")).netloc
     name = members.get(address, address)
-    values = {series(MEMBER_REQUESTS, member=name): _number("Elected", told.get("Elected", ""))}
-    if "Busy" in told:
-        values[series("httpd_member_busy", member=name)] = _number("Busy", told["Busy"])
+    values = {series(MEMBER_REQUESTS, member=name): _number("Elected", row.get("Elected", ""))}
+    if "Busy" in row:
+        values[series("httpd_member_busy", member=name)] = _number("Busy", row["Busy"])
     for key, out in _BYTES.items():
-        if key in told:
-            values[series(out, member=name)] = _bytes(key, told[key])
-    if "Status" in told:
-        values[series("httpd_member_ok", member=name)] = float("Ok" in told["Status"].split())
+        if key in row:
+            values[series(out, member=name)] = _bytes(key, row[key])
+    if "Status" in row:
+        values[series("httpd_member_ok", member=name)] = float("Ok" in row["Status"].split())
     return values
 
 
@@ -92,12 +92,12 @@ def _number(name: str, text: str) -> float:
 def _bytes(name: str, text: str) -> float:
     size = _SIZE.fullmatch(text)
     if size is None:
-        raise ScrapeError(f"{name} must be a size as 12K, got {text[:40]!r} instead")
+        raise ScrapeError(f"{name} must be a size such as 12K, got {text[:40]!r} instead")
     return float(size[1]) * _SUFFIXES[size[2]]
 
 
 class HttpdScraper:
-    """Gets the status page.
+    """Scrapes the status page.
 
     Parameters
     ----------

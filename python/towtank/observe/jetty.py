@@ -1,4 +1,4 @@
-"""What Jetty's statistics servlet tells of requests, connections and the heap, as lines of `name: value`.
+"""Metrics of Jetty's statistics servlet: requests, connections and the heap, as lines of `name: value`.
 
 The names are those of `org.eclipse.jetty.server.handler.StatisticsHandler` and `ConnectionStatistics` of Jetty 9.4.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 
-# What is told, in which series and by which factor; times are told in whole milliseconds.
+# Lines of the page, with their series and factors; times are in whole milliseconds.
 _FIELDS = {
     "requests": ("jetty_requests_total", 1.0),
     "requestsActive": ("jetty_requests_active", 1.0),
@@ -24,21 +24,23 @@ _CLASSES = ("2xx", "3xx", "4xx", "5xx")
 
 
 def parse(text: str) -> dict[str, float]:
-    """Read the page into numbers by series.
+    """Parse the page into numbers by series.
 
     Raises
     ------
     ScrapeError
-        If it is no such page.
+        If the page has another format.
     """
     lines = [line.strip().partition(": ") for line in text.splitlines()]
-    # Sections have lines of their own, with nothing behind the colon.
-    told = {name: value for name, _, value in lines if value}
-    if "requestsActive" not in told:
-        raise ScrapeError(f"the statistics page must tell requestsActive, got {text[:80]!r} instead")
-    values = {name: _number(key, told[key]) * factor for key, (name, factor) in _FIELDS.items() if key in told}
-    answers = {each: told[f"responses{each}"] for each in _CLASSES if f"responses{each}" in told}
-    return values | {series("jetty_answers_total", status=each): _number(each, told) for each, told in answers.items()}
+    # Sections have their own lines, with nothing after the colon.
+    fields = {name: value for name, _, value in lines if value}
+    if "requestsActive" not in fields:
+        raise ScrapeError(f"the statistics page must report requestsActive, got {text[:80]!r} instead")
+    values = {name: _number(key, fields[key]) * factor for key, (name, factor) in _FIELDS.items() if key in fields}
+    answers = {each: fields[f"responses{each}"] for each in _CLASSES if f"responses{each}" in fields}
+    return values | {
+        series("jetty_answers_total", status=each): _number(each, value) for each, value in answers.items()
+    }
 
 
 def _number(name: str, text: str) -> float:
@@ -49,7 +51,7 @@ def _number(name: str, text: str) -> float:
 
 
 class JettyScraper:
-    """Gets the statistics page of one server.
+    """Scrapes the statistics page of one server.
 
     Parameters
     ----------

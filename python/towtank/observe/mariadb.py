@@ -1,4 +1,4 @@
-"""What MariaDB and MySQL tell in their status variables.
+"""Metrics of MariaDB and MySQL from their status variables.
 
 https://mariadb.com/kb/en/server-status-variables/, https://mariadb.com/kb/en/innodb-status-variables/. Variables that a
 version does not have are left out.
@@ -20,7 +20,7 @@ _TIMEOUT_S = 2
 _INSTALL_HINT = pip_install("PyMySQL")
 _MILLISECONDS = 1000.0
 
-# Variable: name of the series. A name in seconds stands for a variable in milliseconds.
+# Variable: name of the series. Names in seconds stand for variables in milliseconds.
 _VARIABLES = {
     "Threads_connected": "mariadb_connections",
     "Threads_running": "mariadb_threads_running",
@@ -66,22 +66,22 @@ _QUERY = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
 )
 
 
-def parse(told: Mapping[str, str]) -> dict[str, float]:
-    """Status variables as numbers by series.
+def parse(variables: Mapping[str, str]) -> dict[str, float]:
+    """Convert status variables to numbers by series.
 
     Raises
     ------
     ScrapeError
-        If a variable is no number, or none of them was told.
+        If a variable is not a number, or none of them exists.
     """
     values = {}
     for variable, name in _VARIABLES.items():
-        if variable in told:
-            values[name] = _number(variable, told[variable]) / (_MILLISECONDS if "_seconds" in name else 1.0)
+        if variable in variables:
+            values[name] = _number(variable, variables[variable]) / (_MILLISECONDS if "_seconds" in name else 1.0)
     if not values:
-        raise ScrapeError("SHOW GLOBAL STATUS must tell Threads_connected and others, got none of them")
-    if _LOOKED_FOR in told and _MISSED in told:
-        values[_HITS] = _number(_LOOKED_FOR, told[_LOOKED_FOR]) - _number(_MISSED, told[_MISSED])
+        raise ScrapeError("SHOW GLOBAL STATUS must report Threads_connected and others, got none of them")
+    if _LOOKED_FOR in variables and _MISSED in variables:
+        values[_HITS] = _number(_LOOKED_FOR, variables[_LOOKED_FOR]) - _number(_MISSED, variables[_MISSED])
     return values
 
 
@@ -93,14 +93,14 @@ def _number(name: str, text: str) -> float:
 
 
 class MariadbScraper:
-    """Asks one server over one connection that is kept.
+    """Scrapes one server over one connection that is kept.
 
     Parameters
     ----------
     service : str
         Name of the service.
     dsn : str
-        Where the server is, `mysql://user:password@host:port/database`.
+        Address of the server, `mysql://user:password@host:port/database`.
     kind : str, default "mariadb"
         Kind of the service.
     """
@@ -112,9 +112,9 @@ class MariadbScraper:
         self._connection: pymysql.Connection[Any] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Ask for the status variables, all at once."""
+        """Read all status variables at once."""
         try:
-            import pymysql  # noqa: PLC0415 - only who watches MariaDB needs it
+            import pymysql  # noqa: PLC0415 - needed only for the observation of MariaDB
         except ImportError as error:
             raise ScrapeError("PyMySQL is not installed", hint=_INSTALL_HINT) from error
         try:

@@ -1,4 +1,4 @@
-"""What a series is, and a table of them."""
+"""Descriptions of series, and tables of them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Metric:
     kind : str
         `counter`, `gauge`, or `fact`, which does not change.
     source : str
-        Where it is read.
+        File, view or command from which it is read.
     meaning : str
-        What it says, and what it does not.
+        Meaning of the value, with its limits.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Table:
-    """Series that are read together, and at one price."""
+    """Series that are read together, with their common cost."""
 
     title: str
     place: str
@@ -44,10 +44,10 @@ class Table:
 
 
 def gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """A value of the moment."""
+    """Describe a value of the moment."""
     return Metric(name, unit, "gauge", source, meaning)
 
 
 def counter(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """A count that only grows; its name ends in `_total`."""
+    """Describe a count that only grows; its name ends in `_total`."""
     return Metric(f"{name}_total", unit, "counter", source, meaning)

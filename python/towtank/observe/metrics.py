@@ -67,12 +67,24 @@ HOST = Table(
         _counter("page_faults", "1", "`/proc/vmstat`", "Page faults, minor and major"),
         _counter("major_page_faults", "1", "`/proc/vmstat`", "Page faults that waited for a disk"),
         _gauge("open_files", "1", "`/proc/sys/fs/file-nr`", "File handles in use"),
-        _counter("tcp_retransmits", "1", _SNMP, "TCP segments sent again"),
+        _counter("tcp_retransmits", "1", _SNMP, "TCP segments retransmitted"),
         _counter(
             "tcp_needless_retransmits",
             "1",
             _NETSTAT,
-            "TCP segments sent again that the other side told it had already (D-SACK, RFC 2883)",
+            "TCP segments retransmitted unnecessarily: the peer reported that it had received them (D-SACK, RFC 2883)",
+        ),
+        _counter(
+            "tcp_timeouts",
+            "1",
+            _NETSTAT,
+            "Timeouts after which TCP segments were retransmitted; Linux waits at least 200 ms for each",
+        ),
+        _counter(
+            "tcp_probe_recoveries",
+            "1",
+            _NETSTAT,
+            "TCP segments at the end of a message that were lost, and that a probe repaired after up to 200 ms",
         ),
         _counter("tcp_listen_overflows", "1", _NETSTAT, "Connections refused by a full accept queue"),
         _counter("tcp_listen_drops", "1", _NETSTAT, "Connections dropped while listening, for any reason"),
@@ -80,7 +92,7 @@ HOST = Table(
             "tcp_memory_bytes",
             "bytes",
             "`/proc/net/sockstat`",
-            "Memory of all TCP sockets, those in other networks of the machine included",
+            "Memory of all TCP sockets, including those in other networks of the machine",
         ),
         _counter("pressure.cpu.some_s", "s", "`/proc/pressure/cpu`", "Time in which some thread waited for a CPU"),
         _counter("pressure.io.some_s", "s", "`/proc/pressure/io`", "Time in which some thread waited for a disk"),
@@ -100,7 +112,7 @@ HOST = Table(
             "pressure.memory.full_s",
             "s",
             "`/proc/pressure/memory`",
-            "Time in which all with work waited for memory",
+            "Time in which all threads with work waited for memory",
         ),
     ),
 )
@@ -110,6 +122,7 @@ CPUS = Table(
     "none of its own: read with the host",
     (
         _counter("busy_s", "s", _STAT, "User, system and interrupts"),
+        _counter("irq_s", "s", _STAT, "Interrupts, hard and soft, of it"),
         _counter("idle_s", "s", _STAT, "Idle, waiting for a disk included"),
         _counter("steal_s", "s", _STAT, "Taken by the hypervisor for others"),
     ),
@@ -174,9 +187,9 @@ GROUPS = Table(
             "bytes",
             "`/proc/PID/smaps_rollup`",
             "Proportional sets (Pss) added up: shared pages count once. Read in rounds over all processes of the "
-            "group, in some of the samples: a round takes 10 µs for a small process and milliseconds for each GiB, and "
-            "at most 0.5 % of one CPU, 2 % while resident sets or processes change by a tenth. Left out if a process "
-            "is not ours to read",
+            "group, in some of the samples: a round takes 10 µs for a small process and milliseconds for each GiB; the "
+            "rounds of all groups take at most 0.5 % of one CPU, 2 % while resident sets or processes change by a "
+            "tenth. Left out if a process is not ours to read",
         ),
         _gauge(
             "memory_anonymous_bytes",
@@ -210,12 +223,12 @@ GROUPS = Table(
             "Time in which threads could run and had no CPU",
         ),
         _gauge("threads", "1", _PID_STAT, "Threads"),
-        _gauge("processes", "1", "`/proc`", "Processes, ended ones that nobody waited for included"),
+        _gauge("processes", "1", "`/proc`", "Processes, including zombies"),
         _gauge(
             "open_files",
             "1",
             "`/proc/PID/fd`",
-            "Open files; its size where the kernel tells it (6.2 and later), else counted",
+            "Open files; the size of the folder if the kernel reports it (6.2 and later), else counted",
         ),
         _gauge(
             "open_files_of_fullest",
@@ -234,13 +247,13 @@ GROUPS = Table(
             "1",
             "`/proc/PID/status` of all processes",
             "Processes and threads of the user of the group closest to its limit; counted, about 15 µs for each "
-            "process of the host, only while all of the host are at 90 % of the limit or more",
+            "process of the host, only while all processes of the host are at 90 % of the limit or more",
         ),
         _gauge(
             "user_tasks_limit",
             "1",
             "`/proc/PID/limits`",
-            "Soft limit of processes of that user; left out where it does not bind it (root, `CAP_SYS_ADMIN`, "
+            "Soft limit of processes of that user; left out if the limit does not apply to it (root, `CAP_SYS_ADMIN`, "
             "`CAP_SYS_RESOURCE`)",
         ),
         _gauge("processes_alive", "1", _PID_STAT, "Those of them that have not ended"),
@@ -250,7 +263,7 @@ GROUPS = Table(
             "1",
             "fact",
             _PID_STAT,
-            "When the root started, in clock ticks; another value is another process",
+            "Start time of the root, in clock ticks; another value is another process",
         ),
         Metric("alive", "1", "gauge", _PID_STAT, "Whether the root runs; `true` or `false`"),
     ),
@@ -284,7 +297,7 @@ CGROUP = Table(
         _counter("cpu_system_s", "s", "`cpu.stat` of version 2", "System time"),
         _counter("periods", "1", "`cpu.stat`", "Periods of enforcement in which the cgroup wanted to run"),
         _counter("throttled_periods", "1", "`cpu.stat`", "Those in which it used up its limit"),
-        _counter("throttled_s", "s", "`cpu.stat`", "Time for which it was held back"),
+        _counter("throttled_s", "s", "`cpu.stat`", "Time for which it was throttled"),
         _gauge(
             "cpu_limit",
             "1",
@@ -342,8 +355,8 @@ PROBE = Table(
             "By CPU, of the first 64: CPU time of a fixed piece of work, 20,000 steps in 32 KiB, done since the sample "
             "before; the shortest of three times, some 0.15 ms in each interval. Left out while the CPU was not free",
         ),
-        _gauge("late_s", "s", "`CLOCK_MONOTONIC`", "How long after its instant of the grid the sample began"),
-        _gauge("took_s", "s", "`CLOCK_MONOTONIC`", "How long the sample took"),
+        _gauge("late_s", "s", "`CLOCK_MONOTONIC`", "Delay of the start of the sample after its instant of the grid"),
+        _gauge("took_s", "s", "`CLOCK_MONOTONIC`", "Duration of the sample"),
     ),
 )
 _DATABASE = "`pg_stat_database`"
@@ -462,14 +475,14 @@ _STATVFS = "`statvfs`"
 VIRTUAL_HOST = Table(
     "Hosts with sizes of their own",
     "`values` of the stream `host-NAME`, for hosts of provider `namespaces`; series of disks have the label `disk`",
-    "a dozen files and a look at each disk, about 1 ms",
+    "a dozen files and one system call for each disk, about 1 ms",
     (
         _counter("host_cpu_seconds", "s", _CPU_STAT, "CPU time of all processes of the host"),
         _counter("host_cpu_user_seconds", "s", _CPU_STAT, "User time of these"),
         _gauge("host_cpu_limit", "1", "the system file", "CPUs it may use; left out without a limit"),
         _counter("host_periods", "1", "`cpu.stat`", "Periods of the quota in which it wanted to run"),
         _counter("host_throttled_periods", "1", "`cpu.stat`", "Those in which it used its quota up"),
-        _counter("host_throttled_seconds", "s", "`cpu.stat`", "Time for which it was held back, of all CPUs"),
+        _counter("host_throttled_seconds", "s", "`cpu.stat`", "Time for which it was throttled, of all CPUs"),
         _gauge(
             "host_memory_bytes", "bytes", "`memory.usage_in_bytes`, `memory.current`", "Memory, page cache included"
         ),
@@ -484,7 +497,7 @@ VIRTUAL_HOST = Table(
             "host_page_cache_refaults",
             "1",
             _MEMORY_STAT,
-            "Pages that were thrown out of the page cache and read again: the cache is too small for what is used",
+            "Pages that were evicted from the page cache and read again: the cache is too small for the working set",
         ),
         _counter("host_out_of_memory_kills", "1", "`memory.oom_control`, `memory.events`", "Processes killed"),
         _counter("host_major_page_faults", "1", _MEMORY_STAT, "Page faults that waited for a disk"),
@@ -507,12 +520,24 @@ VIRTUAL_HOST = Table(
             "`sock_diag`",
             "Memory of its TCP and Unix sockets, at this moment; left out with more than 1,000 of TCP",
         ),
-        _counter("host_tcp_retransmits", "1", _SNMP, "TCP segments that it sent again"),
+        _counter("host_tcp_retransmits", "1", _SNMP, "TCP segments that it retransmitted"),
         _counter(
             "host_tcp_needless_retransmits",
             "1",
             _NETSTAT,
-            "TCP segments that it sent again and the other side told it had already (D-SACK, RFC 2883)",
+            "TCP segments that it retransmitted unnecessarily: the peer had received them (D-SACK, RFC 2883)",
+        ),
+        _counter(
+            "host_tcp_timeouts",
+            "1",
+            _NETSTAT,
+            "Timeouts after which it retransmitted TCP segments; Linux waits at least 200 ms for each",
+        ),
+        _counter(
+            "host_tcp_probe_recoveries",
+            "1",
+            _NETSTAT,
+            "TCP segments at the end of a message that were lost, and that a probe repaired after up to 200 ms",
         ),
         _counter("host_tcp_listen_overflows", "1", _NETSTAT, "Connections to it refused by a full accept queue"),
         _counter("host_tcp_listen_drops", "1", _NETSTAT, "Connections to it dropped while listening, for any reason"),
@@ -524,10 +549,10 @@ VIRTUAL_HOST = Table(
             "host_disk_busy_seconds", "s", _BLOCK_STAT, "Time with at least one request; of a striped disk the mean"
         ),
         _counter("host_disk_queue_seconds", "s", _BLOCK_STAT, "Requests in hand, integrated over time"),
-        _gauge("host_disk_size_bytes", "bytes", _STATVFS, "Room for data"),
-        _gauge("host_disk_free_bytes", "bytes", _STATVFS, "Room that is left for users"),
-        _gauge("host_disk_inodes", "1", _STATVFS, "Files it can hold; 0 where that is not fixed"),
-        _gauge("host_disk_free_inodes", "1", _STATVFS, "Files it can still take"),
+        _gauge("host_disk_size_bytes", "bytes", _STATVFS, "Space for data"),
+        _gauge("host_disk_free_bytes", "bytes", _STATVFS, "Free space for users"),
+        _gauge("host_disk_inodes", "1", _STATVFS, "Files that it can hold; 0 if the number is not fixed"),
+        _gauge("host_disk_free_inodes", "1", _STATVFS, "Files that it can still hold"),
     ),
 )
 TABLES = (

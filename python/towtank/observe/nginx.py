@@ -1,4 +1,4 @@
-"""What nginx tells: its status page, and requests by member from a log that our configuration makes it write.
+"""Metrics of nginx: its status page, and requests by member from a log of Towtank's configuration.
 
 The page: https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
 """
@@ -31,12 +31,12 @@ _CHUNK_BYTES = 1 << 20
 
 
 def parse(page: str) -> dict[str, float]:
-    """Read a status page into numbers by series.
+    """Parse a status page into numbers by series.
 
     Raises
     ------
     ScrapeError
-        If it is no such page.
+        If the page has another format.
     """
     found = _PAGE.fullmatch(page)
     if found is None:
@@ -45,7 +45,7 @@ def parse(page: str) -> dict[str, float]:
 
 
 class MembersLog:
-    """Counts lines by what they say, reading only what is new.
+    """Counts the lines of each member in a log, reading only new lines.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class MembersLog:
         self._counts: dict[bytes, int] = {}
 
     def counts(self) -> dict[str, float]:
-        """Requests by member since the log began.
+        """Return the requests by member since the start of the log.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class MembersLog:
 
 
 class NginxScraper:
-    """Gets the status page, and counts what is new in the log of members.
+    """Scrapes the status page, and counts new lines in the log of members.
 
     Parameters
     ----------

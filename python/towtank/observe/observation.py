@@ -1,4 +1,4 @@
-"""The observation of one run: the probe beside it, one thread for the services, everything on disk as it comes."""
+"""The observation of one run: the probe, one thread for the services, everything written to disk as it arrives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
 
-from towtank import engine
+from towtank import engine, marking
 from towtank.errors import TargetError
 from towtank.observe.scraper import Scraper
 from towtank.observe.scraping import ScrapingThread
@@ -25,7 +25,7 @@ _LOG_TAIL_BYTES = 2000
 
 
 class RemoteProbe(Protocol):
-    """A probe on another machine, whose stream comes here.
+    """A probe on another machine, whose stream is copied to this one.
 
     Attributes
     ----------
@@ -36,24 +36,24 @@ class RemoteProbe(Protocol):
     host: str
 
     def start(self, stream: Path, log: Path, interval_s: float) -> None:
-        """Start it; what it samples goes to `stream` as it comes, in its own clock."""
+        """Start it; its samples go to `stream` as they arrive, in its own clock."""
 
     def clock(self) -> dict[str, int]:
-        """How far the machine's CLOCK_MONOTONIC is ahead of this one's: `offset_ns`, `uncertainty_ns`."""
+        """Return the offset of the machine's CLOCK_MONOTONIC to that of this machine: `offset_ns`, `uncertainty_ns`."""
 
     def stop(self) -> list[str]:
-        """End it; what went wrong, one sentence each."""
+        """End it; return its failures, one sentence each."""
 
 
 class Observation:
     """Samples host and groups, and scrapes services, from entry to exit.
 
-    Nothing that happens to the observed raises here: what could not be observed is told by `failures`.
+    Failures of the observed system raise nothing here: `failures` reports missing observations.
 
     Parameters
     ----------
     run : RunFolder
-        Where it is recorded: `observe/probe.ndjson`, `observe/SERVICE.ndjson`, `logs/probe.log`.
+        The run folder: `observe/probe.ndjson`, `observe/SERVICE.ndjson`, `logs/probe.log`.
     groups : mapping of str to int
         Root process of each group, by name.
     scrapers : sequence of Scraper
@@ -109,7 +109,7 @@ class Observation:
         self._read_clocks()
 
     def _read_clocks(self) -> None:
-        """Compare the clocks of other machines with ours, and keep it at once."""
+        """Compare the clocks of other machines with that of this machine, and record the result at once."""
         for probe in self._remote:
             try:
                 self._clocks.setdefault(probe.host, []).append(probe.clock())
@@ -135,7 +135,7 @@ class Observation:
                 self._stop_probe(self._probe)
 
     def add_group(self, name: str, pid: int) -> None:
-        """Watch a tree of processes that came later, or again under a name known already.
+        """Observe a tree of processes that was started later, or again under a known name.
 
         Parameters
         ----------
@@ -148,12 +148,12 @@ class Observation:
         self._tell(f"group {name} {pid}")
 
     def drop_group(self, name: str) -> None:
-        """Watch a group no longer."""
+        """End the observation of a tree."""
         self._groups.pop(name, None)
         self._tell(f"drop {name}")
 
     def failures(self) -> list[str]:
-        """What could not be observed, one sentence each; empty when all went well."""
+        """Return missing observations, one sentence each; empty if nothing is missing."""
         probe = self._probe
         early = probe is not None and not self._stopped and probe.poll() is not None
         ended = self._judge(probe.returncode) if probe is not None and early else []
@@ -166,19 +166,20 @@ class Observation:
         command += ["--interval", str(self._interval_s), "--until-stdin-closes", *groups]
         command += ["--observer", str(os.getpid())]
         with (self._run.logs / PROBE_LOG).open("ab") as log:
-            # A session of its own: Ctrl-C on the terminal must not end the probe before the run is finished.
+            # Its own session: Ctrl-C on the terminal must not end the probe before the run is finished.
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
+                env=marking.environment(),
                 start_new_session=True,
             )
 
     def _tell(self, line: str) -> None:
         if self._probe is None or self._probe.stdin is None:
             raise RuntimeError("groups can be changed only while the observation runs")
-        # A probe that has ended is told by `failures`.
+        # `failures` reports a probe that has ended.
         with suppress(BrokenPipeError, ValueError):
             self._probe.stdin.write(line.encode() + b"\n")
             self._probe.stdin.flush()
@@ -200,7 +201,7 @@ class Observation:
             self._failures += self._judge(status)
 
     def _judge(self, status: int) -> list[str]:
-        """Why the probe ended, with the end of its log."""
+        """Return why the probe ended, with the end of its log."""
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
         log = self._run.logs / PROBE_LOG
         said = log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() if log.exists() else ""

@@ -1,4 +1,4 @@
-"""What this machine offers to Towtank, point by point, with the command that installs what is missing."""
+"""Capabilities of this machine, point by point, with the commands that install missing ones."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""A virtual user has a connection, a service as many again; below this the levels of shipped studies do not fit."""
+"""Open files for the levels of shipped studies: a virtual user has a connection, a service as many again."""
 ENOUGH_DISK_BYTES = 2 * 1024**3
-"""The default population, its database, and the results of some studies. [bytes]"""
+"""Disk space for the default population, its database, and the results of some studies. [bytes]"""
 ENOUGH_BACKLOG = 1024
-"""Connections that may wait to be accepted; fewer are refused when many users start at once."""
+"""Connections that may wait to be accepted; with fewer, some are refused when many users start at once."""
 ENOUGH_PORTS = 10_000
 _VERSION_WITHIN_S = 10.0
-# Debian keeps server programs of PostgreSQL and slapd where only they are looked for.
+# Folders in which Debian keeps server programs of PostgreSQL and slapd, off the path.
 _EXTRA_PLACES = ("/usr/sbin", "/usr/local/sbin")
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One point.
+    """One point of the report.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Offer:
     status : str
         `ok`; `note` for what limits or is optional; `missing` for what Towtank cannot do without.
     value : str, int, float or None
-        What was found.
+        The value found.
     note : str
-        What follows from it.
+        Consequence of the value.
     install : str or None
         Command that brings what is missing.
     """
@@ -55,17 +55,17 @@ class Offer:
     install: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """As it stands in the JSON document."""
+        """Return the point as in the JSON document."""
         return asdict(self)
 
 
 def examine(results: Path) -> list[Offer]:
-    """Look at this machine.
+    """Examine this machine.
 
     Parameters
     ----------
     results : Path
-        Where results are going to be written; need not exist.
+        Folder for results; need not exist.
     """
     facts = host_facts()
     return [
@@ -104,7 +104,7 @@ def _engine() -> Offer:
 
 def _processors(facts: dict[str, Any]) -> list[Offer]:
     usable, limit = facts["cpus_usable"], facts.get("cpu_limit")
-    model = facts.get("cpu_model", "model not told")
+    model = facts.get("cpu_model", "model not reported")
     if limit is not None and limit < usable:
         count = Offer("cpus", "note", usable, f"{model}; this cgroup may use {limit:g} of them")
     else:
@@ -116,7 +116,7 @@ def _processors(facts: dict[str, Any]) -> list[Offer]:
 
 def _memory(facts: dict[str, Any]) -> list[Offer]:
     memory, limit = facts.get("memory_bytes"), facts.get("memory_limit_bytes")
-    offers = [Offer("memory_bytes", "ok" if memory else "note", memory, "" if memory else "not told")]
+    offers = [Offer("memory_bytes", "ok" if memory else "note", memory, "" if memory else "not reported")]
     if limit is not None and memory is not None and limit < memory:
         offers.append(Offer("memory_limit_bytes", "note", limit, "limit of this cgroup"))
     return offers
@@ -196,7 +196,7 @@ def _disk(results: Path) -> Offer:
     if not os.access(place, os.W_OK):
         return Offer("free_disk_bytes", "note", free, f"{place} cannot be written")
     if free < ENOUGH_DISK_BYTES:
-        return Offer("free_disk_bytes", "note", free, f"at {place}; {ENOUGH_DISK_BYTES} bytes or more are wanted")
+        return Offer("free_disk_bytes", "note", free, f"at {place}; {ENOUGH_DISK_BYTES} bytes or more are needed")
     return Offer("free_disk_bytes", "ok", free, f"at {place}")
 
 
@@ -206,8 +206,8 @@ def _network() -> list[Offer]:
     if len(ports) == 2:
         count = ports[1] - ports[0] + 1
         few = "" if count >= ENOUGH_PORTS else "few: limits connections to one address (net.ipv4.ip_local_port_range)"
-        told = f"{ports[0]} to {ports[1]}; connections to one address from one source"
-        offers.append(Offer("local_ports", "note" if few else "ok", count, few or told))
+        range_text = f"{ports[0]} to {ports[1]}; connections to one address from one source"
+        offers.append(Offer("local_ports", "note" if few else "ok", count, few or range_text))
     backlog = _numbers(Path("/proc/sys/net/core/somaxconn"))
     if backlog:
         few = "" if backlog[0] >= ENOUGH_BACKLOG else "few: bursts of connections are refused (net.core.somaxconn)"

@@ -1,4 +1,4 @@
-"""What slapd tells in its monitor database: https://www.openldap.org/doc/admin25/monitoringslapd.html."""
+"""Metrics of slapd from its monitor database: https://www.openldap.org/doc/admin25/monitoringslapd.html."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
 
 _BASE = "cn=Monitor"
-# Every connection has an entry of its own, too, of which nothing is wanted.
+# Every connection has its own entry, too, which is not read.
 _FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
 _INSTALL_HINT = pip_install("ldap3")
@@ -43,7 +43,7 @@ Entry = tuple[str, Mapping[str, Sequence[Any]]]
 
 
 def read(entries: Sequence[Entry]) -> dict[str, float]:
-    """Read entries of the monitor database into numbers by series.
+    """Convert entries of the monitor database to numbers by series.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def read(entries: Sequence[Entry]) -> dict[str, float]:
 
 
 def _number(name: str, attributes: Mapping[str, Sequence[Any]], attribute: str) -> dict[str, float]:
-    """The first value of an attribute, where there is one that is a number."""
+    """Return the first value of an attribute, if it is a number."""
     found = attributes.get(attribute) or ()
     with suppress(ValueError, TypeError, IndexError):
         return {name: float(found[0])}
@@ -82,7 +82,7 @@ class OpenldapScraper:
     service : str
         Name of the service.
     url : str
-        Where it listens, `ldap://host:port`; anyone may read the monitor.
+        Address of the server, `ldap://host:port`; the monitor must be readable by anyone.
     """
 
     source = "openldap"
@@ -111,7 +111,9 @@ class OpenldapScraper:
         connection = self._connect()
         connection.search(_BASE, _FILTER, attributes=_ATTRIBUTES)
         return [
-            (one["dn"], one["attributes"]) for one in connection.response or () if one.get("type") == "searchResEntry"
+            (entry["dn"], entry["attributes"])
+            for entry in connection.response or ()
+            if entry.get("type") == "searchResEntry"
         ]
 
     def _connect(self) -> ldap3.Connection:

@@ -1,4 +1,4 @@
-"""Gets a page over one HTTP connection that is kept."""
+"""Get a page over one HTTP connection that is kept."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from towtank.observe.timely import TimelyStream
 from towtank.secrets import basic_authorization, redacted_text
 
 TIMEOUT_S = 1.0
-"""For the whole exchange: a page that takes longer would hold up the grid. [s]"""
+"""Time limit of the whole exchange: a page that takes longer would delay the grid. [s]"""
 PAGE_AT_MOST_BYTES = 8 * 1024 * 1024
 """A larger page is an error: reading it each second would itself be a load on the system."""
 
 
 class _TimelyAnswer(http.client.HTTPResponse):
-    """An answer whose head must come in time, too."""
+    """An answer whose head has a time limit, too."""
 
     def __init__(self, connection: socket.socket, *arguments: Any, deadline: float, **more: Any) -> None:
         super().__init__(connection, *arguments, **more)
@@ -30,14 +30,14 @@ class _TimelyAnswer(http.client.HTTPResponse):
 
 
 class Page:
-    """One page, asked for again and again.
+    """One page that is requested repeatedly.
 
     Parameters
     ----------
     url : str
         Address of the page; a login in it is sent as Basic authorization.
     accept : str, default "text/plain"
-        What is asked for.
+        Media type that is requested.
     """
 
     def __init__(self, url: str, accept: str = "text/plain") -> None:
@@ -45,7 +45,7 @@ class Page:
         parts = urlsplit(url)
         self._headers = {"Accept": accept, **basic_authorization(parts)}
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"must be an address as http://host:port/metrics, got {self.url!r} instead")
+            raise ValueError(f"must be an address such as http://host:port/metrics, got {self.url!r} instead")
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         secure = parts.scheme == "https"
         connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -57,7 +57,7 @@ class Page:
         Raises
         ------
         ScrapeError
-            If it does not come, or not in time, or is no UTF-8 text; the next call opens a new connection.
+            If it does not arrive in time, or is not UTF-8 text; the next call opens a new connection.
         """
         try:
             return self._get(time.monotonic() + TIMEOUT_S).decode("utf-8")
@@ -77,7 +77,7 @@ class Page:
         try:
             return self._exchange(deadline)
         except (ConnectionError, http.client.RemoteDisconnected):
-            # A server may close a kept connection at any time; only a fresh one that fails tells something.
+            # A server may close a kept connection at any time; only the failure of a new connection counts.
             if not kept:
                 raise
             self.close()
@@ -101,7 +101,7 @@ class Page:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
                 raise ScrapeError(f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time")
-        response.close()  # `read1` does not see by itself that all was read; the connection stays open
+        response.close()  # `read1` does not detect the end by itself; the connection stays open
         if expected is not None and length < expected:
             raise ScrapeError(f"{self.url}: must be {expected} bytes as announced, got {length} instead")
         return b"".join(parts)

@@ -1,4 +1,4 @@
-"""What PostgreSQL tells in its statistics views: versions 13 and later.
+"""Metrics of PostgreSQL from its statistics views: versions 13 and later.
 
 Views: https://www.postgresql.org/docs/current/monitoring-stats.html; statements:
 https://www.postgresql.org/docs/current/pgstatstatements.html. Columns that a version does not have are left out.
@@ -22,7 +22,7 @@ _QUERY_CHARACTERS = 160
 _MILLISECONDS = 1000.0
 _INSTALL_HINT = pip_install("psycopg[binary]")
 
-# Column: name of the series. A name in seconds stands for a column in milliseconds.
+# Column: name of the series. Names in seconds stand for columns in milliseconds.
 _DATABASE = {
     "numbackends": "pg_stat_database_connections",
     "xact_commit": "pg_stat_database_commits_total",
@@ -42,7 +42,7 @@ _DATABASE = {
     "blk_write_time": "pg_stat_database_block_write_seconds_total",
     "active_time": "pg_stat_database_active_seconds_total",
 }
-# The view gave columns away: to pg_stat_checkpointer in 17, to pg_stat_io in 17 too.
+# Some columns moved: to pg_stat_checkpointer in 17, and to pg_stat_io in 17.
 _WRITER = {
     "buffers_clean": "pg_stat_bgwriter_buffers_written_total",
     "maxwritten_clean": "pg_stat_bgwriter_stopped_total",
@@ -95,14 +95,14 @@ _HAS_STATEMENTS = "SELECT count(*) AS count FROM pg_extension WHERE extname = 'p
 
 
 class PostgresqlScraper:
-    """Asks one database over one connection that is kept.
+    """Scrapes one database over one connection that is kept.
 
     Parameters
     ----------
     service : str
         Name of the service.
     dsn : str
-        Where the database is, as libpq takes it; a role in `pg_monitor` sees the statements of others.
+        Address of the database in the form of libpq; a role in `pg_monitor` sees the statements of others.
     kind : str, default "postgresql"
         Kind of the service.
     """
@@ -117,9 +117,9 @@ class PostgresqlScraper:
         self._before: Before | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Ask all views."""
+        """Read all views."""
         try:
-            import psycopg  # noqa: PLC0415 - an extra: only who watches PostgreSQL needs it
+            import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
         except ImportError as error:
             raise ScrapeError("psycopg is not installed", hint=_INSTALL_HINT) from error
         try:
@@ -135,7 +135,7 @@ class PostgresqlScraper:
         return values
 
     def conclude(self) -> dict[str, Any]:
-        """The statements that took the most time since the first scrape, their plans, and advice on indexes."""
+        """Return the statements that took the most time since the first scrape, their plans, and advice on indexes."""
         import psycopg  # noqa: PLC0415
 
         try:
@@ -179,7 +179,7 @@ class PostgresqlScraper:
         return values
 
     def _activity(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
-        """Connections by state and what they wait for; a combination that was seen once is told as 0 afterwards."""
+        """Return connections by state and wait event; a combination that was seen once is reported as 0 afterwards."""
         now = {
             series("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])
             for row in connection.execute(_ACTIVITY.encode())
@@ -189,7 +189,7 @@ class PostgresqlScraper:
 
 
 def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool:
-    """Whether the extension is there, and its library loaded: without that the view exists but cannot be read."""
+    """Return True if the extension exists and its library is loaded: otherwise the view cannot be read."""
     import psycopg  # noqa: PLC0415
 
     found = connection.execute(_HAS_STATEMENTS.encode()).fetchone()
@@ -203,7 +203,7 @@ def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool
 
 
 def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
-    """Those that have taken the most time since the statistics began."""
+    """Return the statements that have taken the most time since the start of the statistics."""
     values: dict[str, float] = {}
     for row in connection.execute(_STATEMENTS.encode()):
         query = " ".join(str(row["query"]).split())[:_QUERY_CHARACTERS]
@@ -214,7 +214,7 @@ def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str,
 
 
 def _numbers(row: dict[str, Any], columns: dict[str, str]) -> dict[str, float]:
-    """The columns that this version has, under their series' names, times in seconds."""
+    """Return the columns that this version has, under their series' names, times in seconds."""
     return {
         name: float(row[column]) / (_MILLISECONDS if "_seconds" in name else 1.0)
         for column, name in columns.items()

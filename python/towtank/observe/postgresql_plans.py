@@ -1,9 +1,9 @@
-"""The statements that took the most time, their plans, and where an index would help.
+"""The statements that took the most time, their plans, and advice on indexes.
 
-Statements come from `pg_stat_statements`, which keeps them without the values of their parameters. So the plans are
-generic ones, as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`); nothing is
+Statements come from `pg_stat_statements`, which stores them without the values of their parameters. So the plans are
+generic plans, as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`); nothing is
 executed: `EXPLAIN` without `ANALYZE`. A generic plan cannot use a partial index whose condition depends on a parameter,
-so advice also needs that the table was really read as a whole about as often as the statement was called.
+so advice also requires that the table was scanned as a whole about as often as the statement was called.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[dict[str, Any]]
 
 STATEMENTS = 10
-"""Statements that are examined."""
+"""Number of statements that are examined."""
 MANY_ROWS = 1000
-"""A table with fewer rows is read as fast as its index."""
+"""Smallest table for advice: a smaller table is scanned as fast as its index. [rows]"""
 FEW_ROWS_SHARE = 0.1
-"""A condition that keeps more of the rows than this is no case for an index, in (0, 1)."""
+"""Largest share of rows that a condition may keep for advice on an index, in (0, 1)."""
 _WITHIN_S = 5.0
 _QUERY_CHARACTERS = 400
 _LINE_CHARACTERS = 160
@@ -54,7 +54,7 @@ come up to a second late, and the first calls may come before the first look; ot
 
 @dataclass(frozen=True)
 class Scans:
-    """How often a table was read as a whole, and the rows that were read so."""
+    """Number of scans of a whole table, and the rows that they read."""
 
     scans: int
     rows: int
@@ -62,7 +62,7 @@ class Scans:
 
 @dataclass(frozen=True)
 class Before:
-    """What there was at the first look: statements by their number, reads of whole tables by theirs."""
+    """State at the first reading: statements and scans of whole tables by their ids."""
 
     statements: Mapping[int, Calls]
     scans: Mapping[int, Scans]
@@ -70,7 +70,7 @@ class Before:
 
 @dataclass(frozen=True)
 class Calls:
-    """What a statement has come to since the statistics began."""
+    """Sums of a statement since the start of the statistics."""
 
     query: str
     calls: int
@@ -79,7 +79,7 @@ class Calls:
 
 
 def look(connection: Connection) -> Before:
-    """What there is now."""
+    """Return the current state."""
     return Before(calls(connection), _scans_by_table(connection))
 
 
@@ -89,7 +89,7 @@ def _scans_by_table(connection: Connection) -> dict[int, Scans]:
 
 
 def calls(connection: Connection) -> dict[int, Calls]:
-    """All statements of the database by their number."""
+    """Return all statements of the database by their ids."""
     return {
         row["queryid"]: Calls(str(row["query"]), int(row["calls"]), float(row["seconds"]), int(row["rows"]))
         for row in connection.execute(_CALLS.encode())
@@ -97,14 +97,14 @@ def calls(connection: Connection) -> dict[int, Calls]:
 
 
 def examine(connection: Connection, before: Before) -> dict[str, Any]:
-    """Look at the statements that took the most time since `before`.
+    """Examine the statements that took the most time since `before`.
 
     Parameters
     ----------
     connection : psycopg.Connection
         With rows as mappings, in autocommit mode.
     before : Before
-        What there was at the beginning.
+        State at the beginning.
 
     Returns
     -------
@@ -113,41 +113,55 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
     """
     deadline = time.monotonic() + _WITHIN_S
     since = _since(calls(connection), before.statements)
-    ordered = sorted(since.items(), key=lambda one: one[1].seconds, reverse=True)
+    ordered = sorted(since.items(), key=lambda entry: entry[1].seconds, reverse=True)
     connection.execute("SET plan_cache_mode = force_generic_plan")
     statements, advice = [], []
-    for number, one in ordered[:STATEMENTS]:
-        plan, why = _plan(connection, one.query) if time.monotonic() < deadline else (None, "there was no time left")
-        query = " ".join(one.query.split())
+    for number, statement in ordered[:STATEMENTS]:
+        plan, why = (
+            _plan(connection, statement.query) if time.monotonic() < deadline else (None, "there was no time left")
+        )
+        query = " ".join(statement.query.split())
         query = query if len(query) <= _QUERY_CHARACTERS else query[: _QUERY_CHARACTERS - 1] + "…"
-        told = {"queryid": str(number), "query": query, "calls": one.calls, "seconds": one.seconds, "rows": one.rows}
-        statements.append({**told, "plan": None if plan is None else list(lines(plan)), "no_plan_because": why})
+        counts = {
+            "queryid": str(number),
+            "query": query,
+            "calls": statement.calls,
+            "seconds": statement.seconds,
+            "rows": statement.rows,
+        }
+        statements.append({**counts, "plan": None if plan is None else list(lines(plan)), "no_plan_because": why})
         if plan is not None:
-            found = _advice(connection, plan, before.scans, one.calls)
+            found = _advice(connection, plan, before.scans, statement.calls)
             advice += [{**index, "queryid": str(number)} for index in found]
-    return {"statements": statements, "advice": advice, "seconds": sum(one.seconds for one in since.values())}
+    return {
+        "statements": statements,
+        "advice": advice,
+        "seconds": sum(statement.seconds for statement in since.values()),
+    }
 
 
 def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, Calls]:
-    """What was added; statements about the catalogue are those of observers."""
+    """Return the increases; statements about the catalogue are left out, as they are those of observers."""
     fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
-    if 2 * len(fewer) > len(before):  # a database that was killed forgets all of them, and begins anew
+    if 2 * len(fewer) > len(before):  # a killed database loses its statistics, and starts again at zero
         before = {}
     found = {}
-    for number, one in now.items():
+    for number, statement in now.items():
         old = before.get(number)
-        # Fewer calls than before: the statement was forgotten and counted anew.
-        if old is None or one.calls < old.calls or one.seconds < old.seconds:
+        # Fewer calls than before: the statement was dropped and counted from zero.
+        if old is None or statement.calls < old.calls or statement.seconds < old.seconds:
             old = Calls("", 0, 0.0, 0)
-        added = Calls(one.query, one.calls - old.calls, one.seconds - old.seconds, one.rows - old.rows)
-        if added.calls > 0 and not _CATALOGUE.search(one.query):
+        added = Calls(
+            statement.query, statement.calls - old.calls, statement.seconds - old.seconds, statement.rows - old.rows
+        )
+        if added.calls > 0 and not _CATALOGUE.search(statement.query):
             found[number] = added
     return found
 
 
 def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, str]:
-    """Generic plan of a statement, or why there is none."""
-    import psycopg  # noqa: PLC0415 - an extra: only who watches PostgreSQL needs it
+    """Return the generic plan of a statement, or the reason for its absence."""
+    import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
 
     if not _EXPLAINED.match(query):
         return None, "no statement that has a plan"
@@ -168,7 +182,7 @@ def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, st
 
 
 def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
-    """A plan as people read it: one line for each node, indented under what it feeds."""
+    """Yield a plan in readable form: one line for each node, indented below the node that it feeds."""
     where = f" on {plan['Relation Name']}" if "Relation Name" in plan else ""
     by = f" using {plan['Index Name']}" if "Index Name" in plan else ""
     conditions = [f"{key.lower()}: {plan[key]}" for key in ("Index Cond", "Hash Cond", "Filter") if key in plan]
@@ -180,7 +194,7 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Scans of whole tables under a condition, with the rows they keep in all processes together."""
+    """Yield scans of whole tables under a condition, with the rows that all processes together keep."""
     processes = int(plan.get("Workers Planned", processes - 1)) + 1
     if plan["Node Type"] == "Seq Scan" and "Filter" in plan:
         yield plan, float(plan["Plan Rows"]) * (processes if plan.get("Parallel Aware") else 1)
@@ -191,7 +205,7 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
 ) -> Iterator[dict[str, Any]]:
-    """Where an index would help, with the evidence."""
+    """Yield advice on indexes, with the evidence."""
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):
         name = scan["Relation Name"]
@@ -205,7 +219,7 @@ def _advice(
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
         leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
-        # With such an index there the planner read the whole table on purpose.
+        # If such an index exists, the planner preferred the scan of the whole table.
         if columns and not leading & set(columns):
             yield {
                 "table": name,
@@ -220,24 +234,24 @@ def _advice(
 
 
 def _scanned(table: int, before: Mapping[int, Scans], now: Mapping[int, Scans]) -> Scans:
-    """What was added to the reads of a whole table."""
+    """Return the increase of scans of a whole table."""
     nothing = Scans(0, 0)
     old, new = before.get(table, nothing), now.get(table, nothing)
     return Scans(new.scans - old.scans, new.rows - old.rows)
 
 
 def _name(name: str) -> str:
-    """A name as SQL has it, quoted where it must be."""
+    """Return a name in SQL, quoted if necessary."""
     return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
 def condition_columns(condition: str, known: list[str]) -> list[str]:
-    """Columns of a condition that an index could find rows by: those compared for equality, then one of a range.
+    """Return the columns of a condition by which an index could find rows: equalities first, then one range.
 
     Parameters
     ----------
     condition : str
-        As a plan has it.
+        Condition of a plan.
     known : list of str
         Columns of the table.
 

@@ -1,4 +1,4 @@
-"""Scrapes a page in the Prometheus text format.
+"""Scraper of a page in the Prometheus text format.
 
 The format: https://prometheus.io/docs/instrumenting/exposition_formats/ (text format 0.0.4).
 """
@@ -17,7 +17,7 @@ _CREATED = "_created"
 
 
 def parse(page: str) -> dict[str, float]:
-    """Read a page into numbers by series.
+    """Parse a page into numbers by series.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def parse(page: str) -> dict[str, float]:
 
 
 class PrometheusScraper:
-    """Gets the page over one connection that is kept.
+    """Scrapes the page over one connection that is kept.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What Redis tells with `INFO`: https://redis.io/docs/latest/commands/info/."""
+"""Metrics of Redis from `INFO`: https://redis.io/docs/latest/commands/info/."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _COMMAND = re.compile(r"cmdstat_(.+)")
 
 
 def parse(text: str) -> dict[str, float]:
-    """Read what `INFO all` gives into numbers by series.
+    """Parse the answer of `INFO all` into numbers by series.
 
     Raises
     ------
     ScrapeError
-        If it is no such answer.
+        If the answer has another format.
     """
-    told = dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
-    if "connected_clients" not in told:
-        raise ScrapeError(f"INFO must tell connected_clients, got {text[:80]!r} instead")
-    values = {name: _number(key, told[key]) for key, name in _FIELDS.items() if key in told}
-    for key, value in told.items():
+    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
+    if "connected_clients" not in fields:
+        raise ScrapeError(f"INFO must report connected_clients, got {text[:80]!r} instead")
+    values = {name: _number(key, fields[key]) for key, name in _FIELDS.items() if key in fields}
+    for key, value in fields.items():
         if found := _DATABASE.fullmatch(key):
             values[series("redis_keys", database=found[1])] = _part(key, value, "keys")
         elif found := _COMMAND.fullmatch(key):
@@ -61,7 +61,7 @@ def parse(text: str) -> dict[str, float]:
 
 
 def _part(key: str, text: str, name: str) -> float:
-    """One of `name=value,name=value`."""
+    """Return one value of `name=value,name=value`."""
     parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
     return _number(f"{name} of {key}", parts.get(name, ""))
 
@@ -89,7 +89,7 @@ class RedisConnection:
                 raise
 
     def ask(self, *words: str) -> str | None:
-        """Send one command; None where the answer is that there is nothing.
+        """Send one command; return None if the answer is null.
 
         Raises
         ------
@@ -122,12 +122,12 @@ class RedisConnection:
 
 
 def ask(address: str, *words: str, password: str | None = None) -> str | None:
-    """Ask one thing over a connection of its own, after logging in where there is a password.
+    """Send one command over a connection of its own, after a login if there is a password.
 
     Raises
     ------
     ScrapeError
-        If there is no answer, or an error.
+        If the answer is an error, or does not arrive.
     """
     try:
         connection = RedisConnection(address, password)
@@ -140,16 +140,16 @@ def ask(address: str, *words: str, password: str | None = None) -> str | None:
 
 
 class RedisScraper:
-    """Asks over one connection that is kept.
+    """Scrapes over one connection that is kept.
 
     Parameters
     ----------
     service : str
         Name of the service.
     address : str
-        Where it listens, `host:port`.
+        Address of the server, `host:port`.
     password : str, optional
-        Where it asks for one.
+        Password, if the server requires one.
     """
 
     source = "redis"
@@ -160,7 +160,7 @@ class RedisScraper:
         self._connection: RedisConnection | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Ask for everything."""
+        """Read all sections."""
         try:
             if self._connection is None:
                 self._connection = RedisConnection(self._address, self._password)

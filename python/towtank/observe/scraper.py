@@ -1,4 +1,4 @@
-"""What a scraper is: something that asks one service for numbers."""
+"""Interface of scrapers, which read numbers from one service."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from towtank.errors import TargetError
 
 
 class ScrapeError(TargetError):
-    """A service did not tell what it was asked for; recorded as a line, never shown as an error of a run."""
+    """A service did not return its metrics; recorded as a line, never shown as an error of a run."""
 
 
 class Scraper(Protocol):
-    """Asks one service. All methods are called from one and the same thread.
+    """Reads one service. All methods are called from the same thread.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Scraper(Protocol):
     kind : str
         Kind of the service.
     source : str
-        How it is asked: the name of the scraper in the registry.
+        Name of the scraper in the registry.
     """
 
     service: str
@@ -29,41 +29,41 @@ class Scraper(Protocol):
     source: str
 
     def scrape(self) -> dict[str, float]:
-        """Ask once; connects where there is no connection yet.
+        """Read once; connect first if there is no connection.
 
         Returns
         -------
         dict of str to float
             Finite numbers by name, Prometheus style: `name{label="value"}`; counters end in `_total`, `_count`,
-            `_sum` or `_bucket`. What the service does not tell is left out.
+            `_sum` or `_bucket`. Numbers that the service does not report are left out.
 
         Raises
         ------
         ScrapeError
-            If there was no answer within about a second, or one that cannot be understood. The next call starts
+            If no answer arrives within about a second, or the answer cannot be parsed. The next call starts
             from a new connection.
         """
 
     def close(self) -> None:
-        """Let go of the connection; may be called at any time, and more than once."""
+        """Close the connection; may be called at any time, and more than once."""
 
 
 @runtime_checkable
 class Concluding(Protocol):
-    """A scraper that has something to say of the whole run, asked once when the load has ended."""
+    """A scraper with results about the whole run, read once when the load has ended."""
 
     def conclude(self) -> dict[str, Any]:
-        """What there is to say, as it stands in the stream; within about five seconds.
+        """Return the results, as they are stored in the stream; within about five seconds.
 
         Raises
         ------
         ScrapeError
-            If the service does not tell.
+            If the service does not answer.
         """
 
 
 def series(name: str, **labels: str) -> str:
-    """Name of a series with its labels, escaped as in the Prometheus text format.
+    """Return the name of a series with its labels, escaped as in the Prometheus text format.
 
     Examples
     --------

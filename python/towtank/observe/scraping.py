@@ -1,4 +1,4 @@
-"""The one thread that asks all services, on the same grid of CLOCK_MONOTONIC as the probe."""
+"""The thread that scrapes all services, on the same grid of CLOCK_MONOTONIC as the probe."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from towtank.observe.stream import LineStream
 NANOSECONDS = 1_000_000_000
 SCHEMA = "towtank/service-metrics/1"
 STOP_WITHIN_S = 10.0
-"""A scrape takes a second or two at most; a thread that does not end in this time is left to itself. [s]"""
+"""Time limit for the end of the thread: a scrape takes a second or two; a thread that exceeds it is abandoned. [s]"""
 
 
 def next_instant(now_ns: int, interval_ns: int) -> int:
-    """First multiple of the interval behind `now_ns` on CLOCK_MONOTONIC: the grid of the probe, too. [ns]
+    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC: also the grid of the probe. [ns]
 
     Examples
     --------
@@ -28,7 +28,7 @@ def next_instant(now_ns: int, interval_ns: int) -> int:
 
 
 class _Target:
-    """A scraper, its stream, and what has become of it."""
+    """A scraper, its stream, and its counts."""
 
     def __init__(self, scraper: Scraper, folder: Path) -> None:
         self.scraper = scraper
@@ -42,7 +42,7 @@ class _Target:
         self._stream.write({**header, "source": scraper.source})
 
     def scrape(self) -> None:
-        """Ask once and record the answer, or why there was none."""
+        """Scrape once and record the answer, or the reason for its absence."""
         if self.broken:
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
@@ -50,7 +50,7 @@ class _Target:
             line = {"k": "metrics", **line, "values": self.scraper.scrape()}
         except ScrapeError as error:
             line = self._failure(line, str(error))
-        except Exception as error:  # the border: a scraper that is wrong must not end the others
+        except Exception as error:  # the border: a faulty scraper must not end the others
             line = self._failure(line, f"{type(error).__name__}: {error}")
         self.scrapes += 1
         line["took_s"] = round((time.monotonic_ns() - line["t_ns"]) / NANOSECONDS, 6)
@@ -61,13 +61,13 @@ class _Target:
             self.broken = f"cannot be recorded: {error}"
 
     def conclude(self) -> None:
-        """Record what the scraper has to say of the whole run, where it has."""
+        """Record the results of the scraper about the whole run, if it has any."""
         if self.broken or not isinstance(self.scraper, Concluding):
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
         try:
             line = {"k": "conclusion", **line, "conclusion": self.scraper.conclude()}
-        except Exception as error:  # the border: it must not cost what was recorded
+        except Exception as error:  # the border: a failure must not lose what was recorded
             self.concluded_not = f"{type(error).__name__}: {error}"
             return
         try:
@@ -81,7 +81,7 @@ class _Target:
         return {"k": "failure", **line, "message": message}
 
     def report(self) -> str | None:
-        """What went wrong, in a sentence; None when nothing did."""
+        """Return the failures in a sentence; None without failures."""
         if self.broken:
             return f"{self.scraper.service}: {self.broken}"
         if self.failed:
@@ -91,7 +91,7 @@ class _Target:
         return None
 
     def close(self) -> None:
-        """Let go of connection and stream."""
+        """Close connection and stream."""
         try:
             self.scraper.close()
         finally:
@@ -99,16 +99,16 @@ class _Target:
 
 
 class ScrapingThread:
-    """Asks all scrapers, one after the other, at each instant of the grid.
+    """Scrapes all services, one after the other, at each instant of the grid.
 
-    An instant that passes while a service keeps the thread waiting is left out, not made up for.
+    An instant that passes while a service delays the thread is left out.
 
     Parameters
     ----------
     scrapers : list of Scraper
-        What to ask; each service once.
+        Scrapers; each service has one.
     folder : Path
-        Where the streams go.
+        Folder for the streams.
     interval_s : float
         Distance of the instants. [s]
     """
@@ -120,7 +120,7 @@ class ScrapingThread:
         self._thread = threading.Thread(target=self._run, name="towtank-scraping", daemon=True)
 
     def start(self) -> None:
-        """Begin; without scrapers there is nothing to do."""
+        """Start; does nothing without scrapers."""
         if self._targets:
             self._thread.start()
 
@@ -131,7 +131,7 @@ class ScrapingThread:
             self._thread.join(STOP_WITHIN_S)
 
     def failures(self) -> list[str]:
-        """What went wrong, one sentence per service."""
+        """Return the failures, one sentence per service."""
         return [report for target in self._targets if (report := target.report())]
 
     def _run(self) -> None:
@@ -141,7 +141,7 @@ class ScrapingThread:
                     if not self._stop.is_set():
                         target.scrape()
         finally:
-            # The last one off the grid: what was measured up to here then has samples on both sides.
+            # The last scrape is off the grid, so that the whole measurement lies between samples.
             for target in self._targets:
                 target.scrape()
             # Connections belong to the thread that opened them.

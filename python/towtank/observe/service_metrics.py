@@ -1,4 +1,4 @@
-"""Series of the servers that others wrote: unit, kind, how they are read, what they cost."""
+"""Series of the servers of others: unit, kind, source, cost."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ HAPROXY = Table(
 MARIADB = Table(
     "MariaDB",
     _STREAM,
-    "one statement over a kept connection that tells three dozen status variables, about a millisecond on the server; "
+    "one statement over a kept connection for three dozen status variables, about a millisecond on the server; "
     "`Threads_connected`, `Questions` and `Connections` count the observer too",
     (
         gauge("mariadb_connections", "1", _GLOBAL_STATUS, "Connections: `Threads_connected`"),
         gauge("mariadb_threads_running", "1", _GLOBAL_STATUS, "Those that are at work: `Threads_running`"),
         counter("mariadb_connections", "1", _GLOBAL_STATUS, "Connections opened, or tried: `Connections`"),
-        counter("mariadb_connections_failed", "1", _GLOBAL_STATUS, "Those that were not let in: `Aborted_connects`"),
+        counter("mariadb_connections_failed", "1", _GLOBAL_STATUS, "Those that were refused: `Aborted_connects`"),
         counter("mariadb_statements", "1", _GLOBAL_STATUS, "Statements of clients: `Questions`"),
         counter("mariadb_preparations", "1", _GLOBAL_STATUS, "Statements prepared: `Com_stmt_prepare`"),
         counter("mariadb_executions", "1", _GLOBAL_STATUS, "Prepared statements executed: `Com_stmt_execute`"),
@@ -116,7 +116,7 @@ MARIADB = Table(
             "mariadb_commits",
             "1",
             _GLOBAL_STATUS,
-            "Statements `COMMIT`: `Com_commit`; a statement that is a transaction by itself is none of them",
+            "Statements `COMMIT`: `Com_commit`; autocommitted statements do not count",
         ),
         counter("mariadb_rollbacks", "1", _GLOBAL_STATUS, "Statements `ROLLBACK`: `Com_rollback`"),
         counter("mariadb_rows_read", "1", _GLOBAL_STATUS, "Rows read from tables: `Rows_read`"),
@@ -155,8 +155,8 @@ MARIADB = Table(
         ),
         counter("mariadb_lock_waits", "1", _GLOBAL_STATUS, "Waits for a row: `Innodb_row_lock_waits`"),
         counter("mariadb_lock_wait_seconds", "s", _GLOBAL_STATUS, "Time of these: `Innodb_row_lock_time`"),
-        gauge("mariadb_lock_waiting", "1", _GLOBAL_STATUS, "Who waits now: `Innodb_row_lock_current_waits`"),
-        counter("mariadb_deadlocks", "1", _GLOBAL_STATUS, "Deadlocks: `Innodb_deadlocks`; not told by MySQL"),
+        gauge("mariadb_lock_waiting", "1", _GLOBAL_STATUS, "Transactions that wait: `Innodb_row_lock_current_waits`"),
+        counter("mariadb_deadlocks", "1", _GLOBAL_STATUS, "Deadlocks: `Innodb_deadlocks`; not reported by MySQL"),
     ),
 )
 REDIS = Table(
@@ -181,7 +181,7 @@ REDIS = Table(
         counter("redis_misses", "1", _REDIS, "Look-ups that did not"),
         counter("redis_cpu_user_seconds", "s", _REDIS, "User time"),
         counter("redis_cpu_system_seconds", "s", _REDIS, "System time"),
-        gauge("redis_append_log_bytes", "bytes", _REDIS, "Size of the log of writes, where there is one"),
+        gauge("redis_append_log_bytes", "bytes", _REDIS, "Size of the log of writes, if it exists"),
         counter("redis_append_syncs_delayed", "1", _REDIS, "Syncs of it that came late"),
         gauge("redis_keys", "1", _REDIS, "Keys; label `database`"),
         counter("redis_calls", "1", _REDIS, "Calls; label `command`"),
@@ -208,7 +208,7 @@ OPENLDAP = Table(
         gauge("openldap_pages_limit", "1", f"{_MONITOR}, mdb", "Pages that the database may have: `maxsize`"),
         gauge("openldap_pages_used", "1", f"{_MONITOR}, mdb", "Pages in use"),
         gauge("openldap_pages_free", "1", f"{_MONITOR}, mdb", "Pages to be used again"),
-        gauge("openldap_entries", "1", f"{_MONITOR}, mdb", "Entries; only where the version tells"),
+        gauge("openldap_entries", "1", f"{_MONITOR}, mdb", "Entries; only if the version reports them"),
     ),
 )
 GLUSTERFS = Table(
@@ -216,18 +216,18 @@ GLUSTERFS = Table(
     f"{_STREAM}, one stream for each host that it is mounted on",
     "a shell and a `cat` for each file, outside of the host: some milliseconds; the mount answers from its memory",
     (
-        counter("glusterfs_read_bytes", "bytes", _IO_STATS, "Read by who uses the mount, page cache of the host apart"),
-        counter("glusterfs_written_bytes", "bytes", _IO_STATS, "Written by who uses the mount"),
+        counter("glusterfs_read_bytes", "bytes", _IO_STATS, "Read by users of the mount, not from the page cache"),
+        counter("glusterfs_written_bytes", "bytes", _IO_STATS, "Written by users of the mount"),
         counter("glusterfs_calls", "1", _IO_STATS, "Calls that came to the mount; label `call`"),
         counter("glusterfs_call_seconds", "s", _IO_STATS, "Time until they were answered; label `call`"),
         counter("glusterfs_server_calls", "1", _CLIENT, "Calls that went to a server; labels `server`, `call`"),
         counter("glusterfs_server_call_seconds", "s", _CLIENT, "Time until it answered; labels `server`, `call`"),
-        gauge("glusterfs_cache_limit_bytes", "bytes", _IO_CACHE, "What the cache of contents may hold"),
+        gauge("glusterfs_cache_limit_bytes", "bytes", _IO_CACHE, "Limit of the cache of contents"),
         gauge(
             "glusterfs_cache_bytes",
             "bytes",
             _IO_CACHE,
-            "What it holds as GlusterFS counts it: too much where files were forgotten with their pages",
+            "Contents of the cache as GlusterFS counts them: too much if files were dropped with their pages",
         ),
         gauge("glusterfs_cache_files", "1", _IO_CACHE, "Files whose contents or inodes it holds"),
         counter("glusterfs_attribute_hits", "1", _MD_CACHE, "Attributes that were found in the cache"),
@@ -254,7 +254,7 @@ JETTY = Table(
 JVM = Table(
     "Java virtual machines",
     f"{_STREAM} `NAME-jvm`",
-    "what the log has grown by is read; the JVM is asked nothing. Writing the log costs it about 20 lines a collection",
+    "reading of new lines; the JVM receives no requests. Writing the log costs it about 20 lines a collection",
     (
         counter(
             "jvm_gc_pauses",
@@ -275,11 +275,11 @@ JVM = Table(
             "bytes",
             _GC_LOG,
             "Allocated up to the last collection: what the heap held before each less what the one before left. "
-            "The log tells whole MiB",
+            "The log has whole MiB",
         ),
         gauge("jvm_heap_after_gc_bytes", "bytes", _GC_LOG, "Used of the heap after the last collection"),
         gauge("jvm_heap_committed_bytes", "bytes", _GC_LOG, "Size of the heap"),
-        gauge("jvm_heap_limit_bytes", "bytes", _GC_LOG, "Most it may have"),
+        gauge("jvm_heap_limit_bytes", "bytes", _GC_LOG, "Largest size of the heap"),
     ),
 )
 TABLES = (HTTPD, NGINX, HAPROXY, MARIADB, REDIS, OPENLDAP, GLUSTERFS, JETTY, JVM)

@@ -1,4 +1,4 @@
-"""What a SQLite database tells from outside: the sizes of its files, its pages, how many of them are free.
+"""Metrics of a SQLite database from outside: the sizes of its files, its pages, its free pages.
 
 SQLite has no statistics of its own that another process could read, so there are few numbers. All of them come from
 `stat` and from three pragmas over a connection that is opened read-only and holds no transaction in between: it
@@ -21,7 +21,7 @@ _PRAGMAS = {
 
 
 class SqliteScraper:
-    """Looks at one database file.
+    """Scrapes one database file.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class SqliteScraper:
         self._identity: tuple[int, int] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Look at the files and ask the pragmas."""
+        """Read the sizes of the files and the pragmas."""
         try:
             status = self.path.stat()
             values = {"sqlite_database_bytes": float(status.st_size)}
@@ -63,7 +63,7 @@ class SqliteScraper:
         self._connection = self._identity = None
 
     def _connect(self, identity: tuple[int, int]) -> sqlite3.Connection:
-        """Open the database, again where the file was replaced by another one."""
+        """Open the database, again if the file was replaced by another one."""
         if self._connection is None or identity != self._identity:
             self.close()
             self._connection = sqlite3.connect(

@@ -1,4 +1,4 @@
-"""One recorded stream that is added to, line by line, each line in one write."""
+"""A recorded stream of lines, each appended in one write."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class LineStream:
     Parameters
     ----------
     path : Path
-        Made if it is not there; what it holds is kept.
+        Created if it does not exist; existing contents are kept.
     """
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def write(self, document: dict[str, Any]) -> None:
-        """Append one document; a kill afterwards does not lose it."""
+        """Append one document; a later kill does not lose it."""
         line = memoryview(lines.encode(document))
         while line:
             line = line[os.write(self._descriptor, line) :]

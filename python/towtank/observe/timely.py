@@ -1,4 +1,4 @@
-"""What comes over a connection, until a deadline: the limit of a socket is one for each piece that comes."""
+"""Reading from a connection until a deadline: the timeout of a socket applies to each piece only."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 class TimelyStream(io.RawIOBase):
-    """Reads from a socket as long as there is time.
+    """Reads from a socket until a deadline.
 
     Parameters
     ----------
     connection : socket
-        It is closed by whoever opened it.
+        The socket, which its opener closes.
     deadline : float
         Until when, on the monotonic clock; it may be moved. [s]
     """
@@ -24,11 +24,11 @@ class TimelyStream(io.RawIOBase):
         self.deadline = deadline
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read what is there, or wait for it.
+        """Read the available bytes, or wait for some.
 
         Raises
         ------
@@ -45,6 +45,6 @@ class TimelyStream(io.RawIOBase):
             raise TimeoutError("timed out: not whole within its time") from None
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Release the connection."""
         self._pieces.close()
         super().close()

@@ -1,8 +1,8 @@
-"""The HTTP Archive that a recording is kept in while it is made: a whole file after every exchange.
+"""The HTTP Archive of a recording in progress: a complete file after every exchange.
 
-Entry n stands in line n, so that notes about line n are notes about request n. Each entry is written in place of the
-end of the document together with a new end, in one call; where the disk is full, the old end is put back. A kill in the
-very middle of that call leaves a document that is cut off in its last entry; the importer then reads the others.
+Entry n is on line n, so that notes about line n are notes about request n. Each entry replaces the end of the document
+together with a new end, in one call; if the disk is full, the old end is restored. A kill in the middle of that call
+leaves a document whose last entry is cut off; the importer then reads the others.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from towtank.errors import StudyError
 from towtank.files import other_kind
 from towtank.record.exchange import Exchange
 
-# A recording has secrets in it: nobody but its owner may read the file.
+# A recording contains secrets: only its owner may read the file.
 _MODE = 0o600
-# The importer reads files up to a gigabyte; a recording that comes there has been forgotten. [byte]
+# Greatest size: the importer reads files up to a gigabyte; a larger recording was probably forgotten. [byte]
 BYTES_AT_MOST = 900_000_000
-# More than the end of a document has: its pages.
+# Space for the end of a document: its pages.
 _LOOKED_AT = 1 << 26
 
 
@@ -31,18 +31,18 @@ class Archive:
     Parameters
     ----------
     path : Path
-        The file; what is there is written over.
+        The file; an existing one is overwritten.
 
     Attributes
     ----------
     count : int
         Exchanges that it has.
     failed : int
-        Those of them without a whole answer.
+        Exchanges without a whole answer.
     hosts : dict of str to int
         Exchanges by host and port.
     fault : str
-        Why it takes no more; empty as long as it does.
+        Reason why it accepts no more; empty as long as it does.
 
     Raises
     ------
@@ -76,21 +76,21 @@ class Archive:
             raise StudyError.at(path, f"must be a file that can be written, got: {error.strerror}") from None
 
     def page(self, title: str, started: str) -> str:
-        """Begin a page, and give its name."""
+        """Begin a page, and return its name."""
         name = f"page_{len(self._pages) + 1}"
         self._pages.append({"id": name, "title": title, "startedDateTime": started, "pageTimings": {}})
         return name
 
     def add(self, exchange: Exchange) -> None:
-        """Keep an exchange, on disk."""
+        """Append an exchange to the file."""
         text = json.dumps(exchange.entry(), ensure_ascii=True, separators=(",", ":")).encode()
         if self.fault or self._end + len(text) > BYTES_AT_MOST:
-            self.fault = self.fault or f"the recording has {BYTES_AT_MOST // 10**6} MB, more is not taken"
+            self.fault = self.fault or f"the recording has {BYTES_AT_MOST // 10**6} MB, which is the limit"
             return
         try:
             self._put((b",\n" if self.count else b"") + text)
         except OSError as error:
-            self.fault = f"{self.path} cannot be written any longer: {error.strerror}"
+            self.fault = f"{self.path} can no longer be written: {error.strerror}"
             return
         self.count += 1
         self.failed += bool(exchange.error)
@@ -102,7 +102,7 @@ class Archive:
         Raises
         ------
         OSError
-            If there is no room; the document is as before.
+            If the disk is full; the document is as before.
         """
         pages = json.dumps(self._pages, separators=(",", ":"))
         whole = more + f'],"pages":{pages}}}}}\n'.encode()
@@ -110,7 +110,7 @@ class Archive:
         try:
             written = _write(self._file, whole, self._end)
         except OSError:
-            # Its room is still there.
+            # Its space is still allocated.
             os.ftruncate(self._file, self._end + len(before))
             _write(self._file, before, self._end)
             raise
@@ -118,14 +118,14 @@ class Archive:
         self._end += len(more)
 
     def close(self) -> None:
-        """Close the file; it is whole already."""
+        """Close the file; it is complete already."""
         if self._is_open:
             self._is_open = False
             os.close(self._file)
 
 
 def _write(file: int, content: bytes, place: int) -> int:
-    """Write all of a text; the system may take it in parts, of which the last fails where the disk is full."""
+    """Write all of a text; the system may accept it in parts, of which the last fails if the disk is full."""
     written = 0
     while written < len(content):
         written += os.pwrite(file, memoryview(content)[written:], place + written)

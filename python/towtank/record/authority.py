@@ -1,8 +1,7 @@
-"""A certificate authority of the recording, and certificates for hosts on the fly.
+"""A certificate authority of the recording, and certificates for hosts on demand.
 
-Whoever has the key of the authority can pretend to be any server to a browser that trusts it. So the key is nowhere but
-in the memory of the recording, unless the user wants to keep the authority: then it is in a file that only its owner
-can read, for a month.
+The key of the authority can impersonate any server to a browser that trusts it. So the key is only in the memory of the
+recording, unless the user wants to keep the authority: then it is in a file that only its owner can read, for a month.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from towtank.errors import StudyError
 CERTIFICATE = "ca.pem"
 _KEY = "ca.key"
 _LIVES = timedelta(days=30)
-# One that ends earlier would end in the middle of a recording.
+# Remaining validity of a kept authority, which must not end during a recording.
 _LEFT_AT_LEAST = timedelta(days=1)
 # Clocks of other machines may be behind ours.
 _BEFORE = timedelta(days=1)
@@ -42,7 +41,7 @@ _BEFORE = timedelta(days=1)
 
 @dataclass
 class Authority:
-    """An authority, and the one key of all its certificates for hosts."""
+    """An authority, and the single key of all its certificates for hosts."""
 
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
@@ -58,14 +57,14 @@ class Authority:
 
     @property
     def pin(self) -> str:
-        """SHA-256 of the key of all certificates for hosts, in base64, as Chromium takes it."""
+        """SHA-256 of the key of all certificates for hosts, in base64, as Chromium expects it."""
         public = self._host_key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         digest = hashes.Hash(hashes.SHA256())
         digest.update(public)
         return base64.b64encode(digest.finalize()).decode()
 
     def context(self, host: str) -> ssl.SSLContext:
-        """How a server of that name speaks TLS; made on the first use."""
+        """Return the TLS settings of a server of that name; made at the first use."""
         if host not in self._contexts:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.set_alpn_protocols(["http/1.1"])
@@ -74,11 +73,11 @@ class Authority:
         return self._contexts[host]
 
     def signed(self, host: str) -> bytes:
-        """Key and certificate of a host, in PEM."""
+        """Return key and certificate of a host, in PEM."""
         now = datetime.now(UTC)
         certificate = (
             x509.CertificateBuilder()
-            # Whose it is stands in the alternative name; a client chose the text.
+            # The alternative name holds the host; a client chose the text.
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recorded server")]))
             .issuer_name(self.certificate.subject)
             .public_key(self._host_key.public_key())
@@ -106,7 +105,7 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Give a context its certificate; it takes files only, so that the key goes through one in memory."""
+    """Load a certificate into a context, which reads files only, so that the key goes through a file in memory."""
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(file, pem)
@@ -116,7 +115,7 @@ def _load(context: ssl.SSLContext, pem: bytes) -> None:
 
 
 def new_authority() -> Authority:
-    """Make an authority that lives as long as its object."""
+    """Return a new authority that lives as long as its object."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recording")])
     now = datetime.now(UTC)
@@ -152,7 +151,7 @@ _USAGES = (
 
 @contextmanager
 def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
-    """Lend the authority that is kept in a folder, or a new one, whose certificate is there meanwhile.
+    """Yield the authority that is kept in a folder, or a new one, whose certificate is in the folder meanwhile.
 
     Parameters
     ----------
@@ -182,13 +181,13 @@ def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
         yield authority
     finally:
         with suppress(OSError):
-            # Another recording may have put its own there.
+            # Another recording may have stored its own there.
             if not key.exists() and certificate.read_bytes() == authority.pem:
                 certificate.unlink()
 
 
 def _kept(certificate: Path, key: Path) -> Authority | None:
-    """The authority of two files, if they are there; none that ends soon, or lives longer than one made today."""
+    """Return the authority of two files, if they exist; None if it ends soon, or lives longer than a new one."""
     if not (certificate.exists() and key.exists()):
         return None
     found = _read(certificate, key)
@@ -212,7 +211,7 @@ def _read(certificate: Path, key: Path) -> Authority:
 
 
 def _write(path: Path, pem: bytes, mode: int) -> None:
-    """Write a file, which has its mode from its first byte on."""
+    """Write a file that has its mode from its first byte on."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     scratch = path.with_suffix(".new")
     with suppress(FileNotFoundError):

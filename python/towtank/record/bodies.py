@@ -1,4 +1,4 @@
-"""Bodies as they pass by: their beginning is kept, all of them is counted, text is decoded."""
+"""Bodies of relayed messages: their beginnings are kept, all bytes are counted, text is decoded."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# What is kept of one body: values that come back are in pages and small documents, forms and JSON are smaller. [byte]
+# Bytes kept of one body: values that the client sends back are in pages and small documents. [byte]
 KEPT_AT_MOST = 2_000_000
-# What a compressed body may become: a bomb stays in its can. [byte]
+# Greatest size of a decompressed body, against decompression bombs. [byte]
 _DECODED_AT_MOST = 4_000_000
 _TEXTS = ("text/", "application/json", "application/javascript", "application/xml", "application/x-www-form-urlencoded")
 _TEXT_ENDINGS = ("+json", "+xml")
-# Compressions that the standard library can undo; the proxy asks servers for these only.
+# Compressions that the standard library can decompress; the proxy accepts only these from servers.
 CODINGS = ("gzip", "deflate")
 
 
 @dataclass
 class Capture:
-    """The beginning of a body, and how long all of it was.
+    """The beginning of a body, and its length.
 
     Attributes
     ----------
@@ -32,24 +32,24 @@ class Capture:
     size: int = 0
 
     def add(self, data: bytes | bytearray) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         self.kept += data[: max(0, KEPT_AT_MOST - len(self.kept))]
         self.size += len(data)
 
     @property
     def whole(self) -> bool:
-        """Whether all of it was kept."""
+        """True if the whole body was kept."""
         return self.size == len(self.kept)
 
 
 def is_text(media: str) -> bool:
-    """Whether a media type is one of text."""
+    """Return True if a media type is one of text."""
     kind = media.partition(";")[0].strip().lower()
     return kind.startswith(_TEXTS) or kind.endswith(_TEXT_ENDINGS)
 
 
 def text_of(raw: bytes, media: str) -> str:
-    """Decode text by the charset of its media type, UTF-8 where it names none that is known."""
+    """Decode text by the charset of its media type; UTF-8 without a known charset."""
     charset = media.lower().partition("charset=")[2].partition(";")[0].strip(" \"'") or "utf-8"
     try:
         return raw.decode(charset, "replace")
@@ -58,14 +58,14 @@ def text_of(raw: bytes, media: str) -> str:
 
 
 def decompressed(capture: Capture, coding: str) -> bytes | None:
-    """Undo the compression of a body; None where it cannot be undone.
+    """Decompress a body; return None if that is not possible.
 
     Parameters
     ----------
     capture : Capture
         The body; of one that was not kept whole the beginning comes back.
     coding : str
-        Header Content-Encoding, empty where there is none.
+        Header Content-Encoding; empty without one.
     """
     raw = bytes(capture.kept)
     coding = coding.strip().lower()
@@ -73,7 +73,7 @@ def decompressed(capture: Capture, coding: str) -> bytes | None:
         return raw
     if coding not in {*CODINGS, "x-gzip"}:
         return None
-    # Some servers send deflate without the header of zlib that RFC 9110, section 8.4.1.2, asks for.
+    # Some servers send deflate without the header of zlib that RFC 9110, section 8.4.1.2, requires.
     for bits in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):
         try:
             return zlib.decompressobj(bits).decompress(raw, _DECODED_AT_MOST)
@@ -83,7 +83,7 @@ def decompressed(capture: Capture, coding: str) -> bytes | None:
 
 
 def lowered(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Headers by their names in small letters; of several of one name the first."""
+    """Return headers by their names in lower case; the first one of each name."""
     found: dict[str, str] = {}
     for name, value in headers:
         found.setdefault(name.lower(), value)

@@ -1,4 +1,4 @@
-"""A browser session: opens, clicks, fills in, and waits as a person would, behind a recording proxy."""
+"""A browser session: opens, clicks, fills in, and waits as a person does, behind a recording proxy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.record.devtools import Devtools, DevtoolsError
 from towtank.record.recorder import Recorder
 from towtank.record.script import Action
 
-# A page is complete when nothing was in flight for so long: scripts ask for more within it. [s]
+# Time without requests after which a page is complete: scripts request more within it. [s]
 _QUIET_S = 0.5
 _POLL_S = 0.05
 _ELEMENT_WITHIN_S = 10.0
@@ -31,7 +31,7 @@ class Browsing:
     think_s : float
         Pause between the end of a page and the next one. [s]
     timeout_s : float
-        How long a page may take until it is quiet. [s]
+        Time limit until a page is complete. [s]
     """
 
     devtools: Devtools
@@ -44,18 +44,18 @@ class Browsing:
     _scripts: dict[str, str] = field(default_factory=dict)
 
     async def perform(self, actions: list[Action]) -> None:
-        """Do everything, in its order.
+        """Perform all actions, in their order.
 
         Raises
         ------
         StudyError
-            If something to click or to fill in is not there.
+            If an element to click or to fill in does not exist.
         TargetError
             If a page cannot be reached, or the browser ended.
         """
         try:
             await self._begin()
-            thought = True  # nobody thinks before the first page
+            thought = True  # no think time before the first page
             for action in actions:
                 if action.kind in {"open", "click"} and not thought:
                     await self._until(self.recorder.last_end_s + self.think_s)
@@ -75,7 +75,7 @@ class Browsing:
         await self.devtools.call("Browser.setDownloadBehavior", behavior="deny")
 
     async def _attach(self, target: str) -> None:
-        """Make a tab the one that is worked in."""
+        """Select a tab for the next actions."""
         answer = await self.devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session, self._target = str(answer["sessionId"]), target
         self.devtools.on["Page.javascriptDialogOpening"] = self._dialog
@@ -93,7 +93,7 @@ class Browsing:
         self.recorder.kinds[key] = str(parameters.get("type", "")).lower()
 
     def _dialog(self, _: dict[str, Any], session: str) -> None:
-        """Confirm what the page asks: until then it stands still. Nobody waits for the answer here."""
+        """Confirm a dialog of the page, which blocks until then, without waiting for the answer."""
         self.devtools.post("Page.handleJavaScriptDialog", session, accept=True)
 
     async def _open(self, action: Action) -> None:
@@ -105,7 +105,7 @@ class Browsing:
         answer = await self.devtools.call("Page.navigate", self._session, url=action.value)
         await self._settle(begun)
         error = self.recorder.errors.get(url) or answer.get("errorText", "")
-        # What is downloaded is no page: the browser gives the navigation up, and the answer is there all the same.
+        # A download is not a page: the browser aborts the navigation, and the answer arrives nevertheless.
         if error and error != "net::ERR_ABORTED":
             raise TargetError(f"{action.value} cannot be opened: {error}")
 
@@ -130,10 +130,10 @@ class Browsing:
         await anyio.sleep(max(0.0, moment_s - time.monotonic()))
 
     async def _on_element(self, action: Action, selector: str, what: str, value: str) -> None:
-        """Do something to an element, as soon as it is there."""
+        """Perform an action on an element, as soon as it exists."""
         call = f"({_script(what)})({json.dumps(selector)}, {json.dumps(value)})"
         deadline = time.monotonic() + _ELEMENT_WITHIN_S
-        found = "is not there"
+        found = "does not exist"
         while time.monotonic() < deadline:
             outcome = await self._evaluate(call)
             if outcome == "done":
@@ -147,7 +147,7 @@ class Browsing:
         raise action.fault(f"must be an element to {what}, got {selector!r}, which {found} {within}")
 
     async def _evaluate(self, expression: str) -> str:
-        """Text that an expression gives; nothing while the page goes away."""
+        """Return the text that an expression returns; empty while the page is unloaded."""
         try:
             answer = await self.devtools.call(
                 "Runtime.evaluate", self._session, expression=expression, returnByValue=True, userGesture=True
@@ -161,7 +161,7 @@ class Browsing:
         return str(answer.get("result", {}).get("value", ""))
 
     async def _settle(self, begun_s: float) -> None:
-        """Wait until the page is complete and nothing more is asked for."""
+        """Wait until the page is complete and sends no more requests."""
         deadline = begun_s + self.timeout_s
         while (now := time.monotonic()) < deadline:
             quiet_since = max(self.recorder.last_end_s, begun_s)
@@ -169,9 +169,9 @@ class Browsing:
             if quiet and await self._evaluate("document.readyState") == "complete":
                 return
             await anyio.sleep(_POLL_S)
-        self.recorder.tell(f"a page was not quiet after {self.timeout_s:g} s: the recording went on without waiting")
+        self.recorder.note(f"a page was not quiet after {self.timeout_s:g} s: the recording went on without waiting")
 
 
 def _script(name: str) -> str:
-    """A function of JavaScript that does something to an element."""
+    """Return a function of JavaScript that acts on an element."""
     return resources.files("towtank.record").joinpath(f"{name}.js").read_text("utf-8")

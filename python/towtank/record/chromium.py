@@ -1,7 +1,7 @@
-"""A headless Chromium in a folder of its own, driven over a pair of pipes.
+"""A headless Chromium in its own folder, driven over a pair of pipes.
 
-Over pipes nobody else on the machine can drive it, and it leaves by itself when our end is closed: also when this
-process is killed. The shell around it removes its folder then.
+Over pipes no other process can drive it, and it exits by itself when our end is closed, also after this process was
+killed. The shell around it then removes its folder.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Self
 from towtank.errors import TargetError
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# How long it may take to leave before it is killed. [s]
+# Time limit of its exit before it is killed. [s]
 _LEAVES_WITHIN_S = 5.0
-# It makes a socket some 50 characters below its temporary folder; paths of sockets have 107 at most. [character]
+# It makes a socket some 50 characters below its temporary folder; the kernel limits such paths to 107. [character]
 _TEMPORARY_AT_MOST = 30
-# How much of its standard error is looked at. [byte]
+# Part of its standard error that is read. [byte]
 _WORDS = 4096
 _FLAGS = (
     "--headless=new",
@@ -49,7 +49,7 @@ _FLAGS = (
     "--window-size=1280,1024",
     "--disable-features=OptimizationHints,MediaRouter,Translate,AutofillServerCommunication,NetworkTimeServiceQuerying",
 )
-# What it would ask its maker about: leaked passwords, sites that are dangerous, the user's account.
+# Features that query its maker: leaked passwords, dangerous sites, the user's account.
 _PREFERENCES = {
     "credentials_enable_service": False,
     "profile": {"password_manager_enabled": False, "password_manager_leak_detection": False},
@@ -57,22 +57,22 @@ _PREFERENCES = {
     "search": {"suggest_enabled": False},
     "signin": {"allowed": False},
 }
-# Hosts that Chromium asks by itself, whatever the page is; a session of a user does not consist of that.
+# Hosts that Chromium contacts by itself, whatever the page is: they are not part of a user's session.
 _OWN_SERVICES = re.compile(
     r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
     r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
 )
-# Arguments: the folder, then the browser with its arguments. Whatever ends the browser, its folder goes.
+# Arguments: the folder, then the browser with its arguments. Whatever ends the browser, its folder is removed.
 _SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"'
 
 
 def find_chromium() -> str:
-    """Path of the browser.
+    """Return the path of the browser.
 
     Raises
     ------
     TargetError
-        If none is installed; with what installs it.
+        If none is installed; with the command that installs it.
     """
     found = next(filter(None, map(shutil.which, _NAMES)), None)
     if found is None:
@@ -82,7 +82,7 @@ def find_chromium() -> str:
 
 
 def asks_by_itself(host: str) -> bool:
-    """Whether Chromium asks a host for its own purposes.
+    """Return True if Chromium contacts a host for its own purposes.
 
     Examples
     --------
@@ -94,12 +94,12 @@ def asks_by_itself(host: str) -> bool:
 
 @dataclass
 class Chromium:
-    """A browser that runs; leaves at the end of `with`.
+    """A running browser; exits at the end of `with`.
 
     Attributes
     ----------
     reads, writes : int
-        File descriptors: what it says, what it is told.
+        File descriptors: its output, its input.
     errors : int
         File descriptor of a file in memory with its standard error: its folder goes when it does.
     """
@@ -117,7 +117,7 @@ class Chromium:
         Parameters
         ----------
         proxy : str
-            As `127.0.0.1:8899`; everything goes through it, loopback too.
+            `127.0.0.1:8899`, for example; all requests go through it, also those to loopback.
         pin : str
             SHA-256 of the key whose certificates are trusted, in base64.
         sandbox : bool, default True
@@ -145,14 +145,14 @@ class Chromium:
             *([] if sandbox else ["--no-sandbox"]),
         ]
         command = ["/bin/sh", "-c", _SHELL, "sh", str(folder), browser, *flags, "about:blank"]
-        told, says = _high_pipe(), _high_pipe()
+        hears, says = _high_pipe(), _high_pipe()
         errors = os.memfd_create("stderr", os.MFD_CLOEXEC)
         try:
-            pid = _spawn(command, (errors, told[0], says[1]), folder)
+            pid = _spawn(command, (errors, hears[0], says[1]), folder)
         finally:
-            os.close(told[0])
+            os.close(hears[0])
             os.close(says[1])
-        return cls(pid, folder, says[0], told[1], errors)
+        return cls(pid, folder, says[0], hears[1], errors)
 
     def __enter__(self) -> Self:
         return self
@@ -161,13 +161,13 @@ class Chromium:
         self.stop()
 
     def last_words(self) -> str:
-        """The end of what it wrote to its standard error."""
+        """Return the end of its standard error."""
         size = os.fstat(self.errors).st_size
         lines = os.pread(self.errors, _WORDS, max(0, size - _WORDS)).decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:300] if lines else ""
 
     def stop(self) -> None:
-        """Close the pipes, and see to it that nothing of it is left."""
+        """Close the pipes, and wait until none of its processes is left."""
         for descriptor in (self.writes, self.reads, self.errors):
             with suppress(OSError):
                 os.close(descriptor)
@@ -181,14 +181,14 @@ class Chromium:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _gone(self) -> bool:
-        # Looked at and not reaped: until its end is waited for, no other process can have its id.
+        # Polled without reaping: until it is reaped, no other process can have its id.
         with suppress(ChildProcessError):
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         return True
 
 
 def _high_pipe() -> tuple[int, int]:
-    """A pipe whose ends are none of the descriptors that the browser is going to have."""
+    """Return a pipe whose ends differ from the descriptors that the browser will use."""
     ends = os.pipe()
     try:
         high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
@@ -199,7 +199,7 @@ def _high_pipe() -> tuple[int, int]:
 
 
 def _spawn(command: list[str], descriptors: tuple[int, int, int], folder: Path) -> int:
-    """Start a command in a session of its own, with descriptors as its 2, 3 and 4."""
+    """Start a command in its own session, with descriptors as its 2, 3 and 4."""
     homes = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(folder))
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -1,4 +1,4 @@
-"""The DevTools protocol over pipes: calls with their answers, and events as they come.
+"""The DevTools protocol over pipes: calls with their answers, and events as they arrive.
 
 https://chromedevtools.github.io/devtools-protocol/ - messages are JSON, each ended by a zero byte.
 """
@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from towtank.record.chromium import Chromium
 
-# The longest message; contents of answers do not come this way. [byte]
+# The longest message; contents of answers are not sent over it. [byte]
 _MESSAGE_AT_MOST = 64 * 2**20
 _ANSWERS_WITHIN_S = 30.0
 Handler = Callable[[dict[str, Any], str], None]
@@ -30,7 +30,7 @@ class Devtools:
     Attributes
     ----------
     on : dict of str to callable
-        What is called for an event, with its parameters and session.
+        Handler of each event, called with its parameters and session.
     """
 
     def __init__(self, browser: Chromium) -> None:
@@ -78,7 +78,7 @@ class Devtools:
             del self._answers[number]
 
     def post(self, method: str, session: str, **parameters: Any) -> None:
-        """Call a method whose answer nobody needs."""
+        """Call a method without waiting for its answer."""
         self._calls += 1
         message = {"id": self._calls, "method": method, "params": parameters, "sessionId": session}
         with suppress(OSError):

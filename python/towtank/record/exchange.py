@@ -1,4 +1,4 @@
-"""One request and its answer as they were seen, and how an HTTP Archive (HAR 1.2) writes them."""
+"""One request and its answer, and their entry in an HTTP Archive (HAR 1.2)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Exchange:
     Attributes
     ----------
     started_at : float
-        When the request came, since 1970. [s]
+        Time of the request, since 1970. [s]
     began_s, answered_s, ended_s : float
-        When it came, when the head of its answer was there, when all of it was, by the monotonic clock. [s]
+        Times of the request, of the head of the answer, and of its end, by the monotonic clock. [s]
     status : int
-        Of the answer; 0 where there is none.
+        Status of the answer; 0 without an answer.
     error : str
-        Why there is no whole answer; empty where there is one.
+        Reason why the answer is incomplete; empty if it is complete.
     kind : str
-        Kind of resource as browsers name it (`document`, `script`, ...); empty where it is unknown.
+        Kind of resource as browsers name it (`document`, `script`, ...); empty if it is unknown.
     page : str
-        Page that it belongs to; empty where pages are told by pauses.
+        Page that it belongs to; empty if pauses separate pages.
     """
 
     method: str
@@ -55,15 +55,15 @@ class Exchange:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def header(self, name: str) -> str:
-        """A header of the request; empty where it has none of that name."""
+        """Return a header of the request; empty without it."""
         return lowered(self.request_headers).get(name, "")
 
     def answer_header(self, name: str) -> str:
-        """A header of the answer; empty where it has none of that name."""
+        """Return a header of the answer; empty without it."""
         return lowered(self.answer_headers).get(name, "")
 
     def entry(self) -> dict[str, Any]:
-        """The entry of an HTTP Archive."""
+        """Return the entry of an HTTP Archive."""
         wait = max(self.answered_s - self.began_s, 0.0)
         receive = max(self.ended_s - max(self.answered_s, self.began_s), 0.0)
         started = datetime.fromtimestamp(self.started_at, UTC).isoformat(timespec="milliseconds")
@@ -99,11 +99,11 @@ class Exchange:
         return request
 
     def _post_data(self) -> dict[str, Any]:
-        """Body of the request: parts of a multipart form, else text; what is no text has its length only."""
+        """Return the body of the request: parts of a multipart form, else text; of other bodies only the length."""
         media, body = self.header("content-type"), self.request_body
         data: dict[str, Any] = {"mimeType": media, "params": [], "text": ""}
         if not body.whole:
-            return {**data, "_left_out": f"a body of {body.size} bytes, longer than what is kept"}
+            return {**data, "_left_out": f"a body of {body.size} bytes, longer than the part that is kept"}
         raw = decompressed(body, self.header("content-encoding"))
         if media.lower().startswith("multipart/form-data"):
             data["params"] = multipart_params(raw or b"", media)
@@ -113,7 +113,7 @@ class Exchange:
         except UnicodeDecodeError:
             if is_text(media):
                 return {**data, "text": text_of(raw or b"", media)}
-            return {**data, "_left_out": f"a body of {body.size} bytes that is no text"}
+            return {**data, "_left_out": f"a body of {body.size} bytes that is not text"}
 
     def _response(self) -> dict[str, Any]:
         media, coding = self.answer_header("content-type"), self.answer_header("content-encoding")
@@ -122,7 +122,7 @@ class Exchange:
         if raw is not None and (media or b"\0" not in raw):
             content["text"] = text_of(raw, media)
         elif is_text(media):
-            content["comment"] = f"compressed with {coding}, which is not undone"
+            content["comment"] = f"compressed with {coding}, which cannot be decompressed"
         return {
             "status": self.status,
             "statusText": self.reason,

@@ -1,6 +1,6 @@
 (selector, value) => {
   const element = document.querySelector(selector);
-  if (!element) return "is not there";
+  if (!element) return "does not exist";
   if (element.disabled) return "is disabled";
   element.scrollIntoView({ block: "center" });
   element.focus();

@@ -1,4 +1,4 @@
-"""From a recording to a workload file, and what is told about it."""
+"""Make the workload of a recording, and report on it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from typing import Any
 from towtank.errors import TargetError
 from towtank.record.archive import Archive
 from towtank.record.recorder import Recorder
-from towtank.workload.importers import Options, har
+from towtank.workload.importers import Options
 from towtank.workload.importers.draft import Draft, identifier
+from towtank.workload.importers.har import reading as har
 from towtank.workload.importers.writing import Imported, finish, json_document
 
 SCHEMA = "towtank/record/1"
-# What notes call a recording that is not kept; line n of it is request n.
+# Name in notes of a recording that is not kept; line n of it is request n.
 UNKEPT = "recording"
 
 
@@ -31,7 +32,7 @@ class Recording:
     how : str
         `proxy` or `browser`.
     har : Path or None
-        The archive, where the user keeps it.
+        The archive, if the user keeps it.
     """
 
     how: str
@@ -41,11 +42,11 @@ class Recording:
 
     @property
     def archive(self) -> Archive:
-        """Where its exchanges are."""
+        """The archive of its exchanges."""
         return self.recorder.archive
 
     def workload(self, out: Path | None) -> Imported:
-        """Make the workload of it.
+        """Make its workload.
 
         Raises
         ------
@@ -82,11 +83,11 @@ class Recording:
             (len(recorder.untrusted), "hosts refused by the client"),
             (len(recorder.unrecorded), "hosts not among those of --only"),
         ]
-        told = [f"{count} {what}" for count, what in parts if count]
-        return f" ({', '.join(told)})" if told else ""
+        shown = [f"{count} {what}" for count, what in parts if count]
+        return f" ({', '.join(shown)})" if shown else ""
 
     def document(self, imported: Imported, out: Path | None) -> dict[str, Any]:
-        """The JSON document of the command."""
+        """Return the JSON document of the command."""
         recorder = self.recorder
         head = {
             "schema": SCHEMA,
@@ -107,7 +108,7 @@ class Recording:
         return {**head, **{key: value for key, value in rest.items() if key not in {"schema", "format", "file"}}}
 
     def _summary(self, draft: Draft) -> list[str]:
-        """What was recorded, for people."""
+        """Return a summary of the recording in words."""
         count, archive = in_workload(draft), self.archive
         hosts = ", ".join(f"{host} ({number})" for host, number in sorted(archive.hosts.items()))
         lines = [
@@ -127,19 +128,19 @@ class Recording:
 
 
 _HINTS = {
-    "proxy": "set the proxy of the client to the address that was told, and see docs/guides/record.md for HTTPS",
+    "proxy": "set the proxy of the client to the address that was printed, and see docs/guides/record.md for HTTPS",
     "browser": "check that the first URL answers",
 }
 
 
 def in_workload(draft: Draft) -> dict[str, int]:
-    """Requests and pages of a workload that was recorded."""
+    """Return the number of requests and pages of a workload that was recorded."""
     pages = [item for items in draft.transactions.values() for item in items if "page" in item]
     return {"requests": sum(len(page["steps"]) for page in pages), "pages": len(pages)}
 
 
 def _without_columns(draft: Draft) -> None:
-    """Lines are numbers of requests; columns in a file that nobody has say nothing."""
+    """Remove columns from notes: lines are numbers of requests; columns in a file that is not kept mean nothing."""
     for note in draft.notes.sorted():
         lines = sorted({(line, 0) for line, _ in note.places})
         note.times -= len(note.places) - len(lines)
@@ -147,10 +148,10 @@ def _without_columns(draft: Draft) -> None:
 
 
 @contextmanager
-def archive_at(path: Path | None, tell: Callable[[str], None]) -> Iterator[Archive]:
-    """An archive in the file the user named, or in one that goes when all went well.
+def archive_at(path: Path | None, note: Callable[[str], None]) -> Iterator[Archive]:
+    """Yield an archive in the file that the user named, or in one that is removed at the end.
 
-    Where anything fails, what was recorded stays, and is told.
+    After a failure the recording is kept, and its path is reported.
     """
     scratch = None
     if path is None:
@@ -162,7 +163,7 @@ def archive_at(path: Path | None, tell: Callable[[str], None]) -> Iterator[Archi
     except BaseException:
         archive.close()
         if path is not None or archive.count > archive.failed:
-            tell(f"what was recorded is kept in {archive.path}: towtank import har {archive.path}")
+            note(f"the recording is kept in {archive.path}: towtank import har {archive.path}")
         else:
             archive.path.unlink(missing_ok=True)
         raise

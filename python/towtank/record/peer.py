@@ -1,4 +1,4 @@
-"""HTTP/1.1 with one peer over one stream of bytes, and streams joined end to end."""
+"""HTTP/1.1 with one peer over one stream of bytes, and connections between streams."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import h11
 from anyio.abc import ByteStream
 
 Event: TypeAlias = Any
-# Cookies and tokens make heads long; 64 KiB is what servers take at most, as a rule. [byte]
+# Greatest size of a head, which cookies and tokens make long; servers usually accept 64 KiB at most. [byte]
 _HEAD_AT_MOST = 256 * 1024
 _PIECE = 65536
-# Ways in which a stream says that the peer is gone.
+# Errors of a stream whose peer is gone.
 GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, ssl.SSLError, OSError)
 
 
-class PeerGone(Exception):  # noqa: N818 - it is what happened, and no fault of ours
-    """The peer broke off, or said what is no HTTP."""
+class PeerGone(Exception):  # noqa: N818 - an event, not an error of the program
+    """The peer closed the connection, or sent something other than HTTP."""
 
 
 class Peer:
@@ -28,9 +28,9 @@ class Peer:
     Parameters
     ----------
     stream : byte stream
-        What is spoken over.
+        Stream to the peer.
     role : h11.SERVER or h11.CLIENT
-        What this side is to the peer.
+        Role of this side.
     """
 
     def __init__(self, stream: ByteStream, role: Any) -> None:
@@ -38,12 +38,12 @@ class Peer:
         self.http = h11.Connection(role, max_incomplete_event_size=_HEAD_AT_MOST)
 
     async def next(self) -> Event:
-        """The next event of the peer.
+        """Return the next event of the peer.
 
         Raises
         ------
         PeerGone
-            If it breaks off in the middle, or what comes is no HTTP.
+            If it breaks off, or sends something other than HTTP.
         """
         while True:
             try:
@@ -88,29 +88,29 @@ class Peer:
 
     @property
     def rest(self) -> bytes:
-        """What came behind the last event: the first bytes of another protocol."""
+        """The bytes after the last event: the first bytes of another protocol."""
         return self.http.trailing_data[0]
 
     @property
     def idle(self) -> bool:
-        """Whether one exchange is over and another one may follow."""
+        """True if one exchange is over and another one may follow."""
         return self.http.our_state is h11.DONE and self.http.their_state is h11.DONE
 
     async def close(self) -> None:
-        """Close the stream, whatever state it is in."""
+        """Close the stream, in any state."""
         with suppress(*GONE), anyio.CancelScope(shield=True):
             await anyio.aclose_forcefully(self.stream)
 
 
 class Prefixed(ByteStream):
-    """A stream some of whose bytes were read before."""
+    """A stream some bytes of which were read before."""
 
     def __init__(self, stream: ByteStream, first: bytes) -> None:
         self._stream = stream
         self._first = first
 
     async def receive(self, max_bytes: int = _PIECE) -> bytes:
-        """Give what was read before, then what comes."""
+        """Return the bytes that were read before, then those of the stream."""
         if self._first:
             piece, self._first = self._first[:max_bytes], self._first[max_bytes:]
             return piece
@@ -121,7 +121,7 @@ class Prefixed(ByteStream):
         await self._stream.send(item)
 
     async def send_eof(self) -> None:
-        """Say that no more will be sent."""
+        """End the output."""
         await self._stream.send_eof()
 
     async def aclose(self) -> None:
@@ -130,7 +130,7 @@ class Prefixed(ByteStream):
 
 
 async def join(one: ByteStream, other: ByteStream) -> None:
-    """Carry bytes both ways between two streams until both have ended, or one breaks."""
+    """Forward bytes both ways between two streams until both have ended, or one fails."""
     async with anyio.create_task_group() as tasks:
 
         async def carry(source: ByteStream, sink: ByteStream) -> None:
@@ -138,7 +138,7 @@ async def join(one: ByteStream, other: ByteStream) -> None:
                 async for piece in source:
                     await sink.send(piece)
                 await sink.send_eof()
-            # A stream of TLS cannot be closed one way, which anyio tells by this error.
+            # A TLS stream cannot be closed in one direction, which anyio reports by this error.
             except (*GONE, NotImplementedError):
                 tasks.cancel_scope.cancel()
 

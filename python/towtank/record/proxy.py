@@ -1,7 +1,8 @@
 """A forward proxy that records: HTTP by requests in absolute form, HTTPS by CONNECT.
 
-It goes only where its client sends it, and listens on loopback unless told otherwise. In a tunnel it speaks TLS with
-a certificate of its own authority; where it has none, or a host is not to be recorded, the tunnel is passed through.
+It connects only to the servers that its client names, and listens on loopback by default. In a tunnel it speaks TLS
+with a certificate of its own authority; without an authority, or for a host that is not recorded, the tunnel is passed
+through.
 """
 
 from __future__ import annotations
@@ -28,32 +29,32 @@ from towtank.record.relay import Origin, Relay, refuse
 
 # First byte of a TLS handshake (RFC 8446, section 5.1).
 _HANDSHAKE = b"\x16"
-# Clients begin to speak in a tunnel at once. [s]
+# Time limit of the first bytes in a tunnel, which clients send at once. [s]
 _FIRST_BYTES_S = 30.0
 _HANDSHAKE_S = 30.0
 AUTHORITY_PATH = "/ca.pem"
 USER = "towtank"
-"""Name of those who give the password of the proxy."""
+"""User name for the password of the proxy."""
 
 
 @dataclass
 class Proxy:
-    """What it relays with.
+    """Settings of the relay.
 
     Attributes
     ----------
     authority : Authority or None
         Makes certificates for hosts; None passes TLS through unread.
     trust : ssl.SSLContext
-        How certificates of servers are verified.
+        TLS settings that verify certificates of servers.
     address : (str, int)
-        Where it listens.
+        Host and port that it listens on.
     distrusted : str
-        What to do when a client does not accept a certificate.
+        Hint for the user if a client does not accept a certificate.
     refuses : callable
         Whether a host is not relayed to.
     password : str
-        What clients must give, as user `towtank`; none where it is empty.
+        Password of user `towtank`; clients need none if it is empty.
     """
 
     recorder: Recorder
@@ -66,7 +67,7 @@ class Proxy:
 
     @property
     def where(self) -> str:
-        """Where it listens, as URLs have it."""
+        """Address that it listens on, in the form of URLs."""
         host, port = self.address
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -79,13 +80,13 @@ class Proxy:
             await client.close()
 
     async def _converse(self, client: Peer, relay: Relay, *, outside: bool = False) -> None:
-        """Relay one exchange after the other; who is in a tunnel was let in outside of it."""
+        """Relay one exchange after the other; a client in a tunnel was authenticated outside of it."""
         try:
             while isinstance(request := await client.next(), h11.Request):
                 tunnel, destination = request.method == b"CONNECT", relay.destination(request)
                 if outside and (tunnel or destination) and not self._lets_in(request):
                     wanted = ("Proxy-Authenticate", 'Basic realm="towtank"')
-                    await refuse(client, 407, "the password of this recording is asked for", more=[wanted])
+                    await refuse(client, 407, "the password of this recording is required", more=[wanted])
                     return
                 if tunnel:
                     await self._tunnel(client, request.target.decode("latin-1"))
@@ -105,7 +106,7 @@ class Proxy:
             await relay.close()
 
     def _lets_in(self, request: h11.Request) -> bool:
-        """Whether a client gives the password, or needs none."""
+        """Return True if a client sends the password, or needs none."""
         if not self.password:
             return True
         login = base64.b64encode(f"{USER}:{self.password}".encode())
@@ -113,11 +114,11 @@ class Proxy:
         return hmac.compare_digest(b"Basic " + login, given)
 
     def _is_own(self, origin: Origin) -> bool:
-        """Whether a request would come back here for ever."""
+        """Return True if a request would come back to this proxy for ever."""
         return origin.port == self.address[1] and (origin.host == self.address[0] or is_loopback(origin.host))
 
     async def _explain(self, client: Peer, request: h11.Request, path: str) -> None:
-        """Answer what is meant for the proxy itself: its certificate, or what it is."""
+        """Answer a request to the proxy itself: with its certificate, or a description."""
         asked = path or request.target.decode("latin-1")
         if asked == AUTHORITY_PATH and self.authority is not None:
             await refuse(client, 200, self.authority.pem.decode().strip(), "application/x-x509-ca-cert")
@@ -134,7 +135,7 @@ class Proxy:
         await refuse(client, 403, f"{host} is not relayed to")
 
     async def _tunnel(self, client: Peer, target: str) -> None:
-        """Open a tunnel; what goes through it is recorded where it can be."""
+        """Open a tunnel; its contents are recorded if possible."""
         origin = tunnel_end(target)
         if origin is None or self._is_own(origin):
             await refuse(client, 400, f"CONNECT must name host:port of a server, got {target[:80]!r} instead")
@@ -163,7 +164,7 @@ class Proxy:
         """Speak TLS with the client in place of the server."""
         try:
             context = authority.context(origin.host)
-        except ValueError:  # no certificate can be made for what is no name of a host
+        except ValueError:  # no certificate can be made for an invalid name of a host
             return
         try:
             with anyio.fail_after(_HANDSHAKE_S):
@@ -175,7 +176,7 @@ class Proxy:
         await self._converse(client, Relay(client, self.recorder, self.trust, origin))
 
     async def _pass(self, stream: ByteStream, origin: Origin, why: str) -> None:
-        """Carry a tunnel unread."""
+        """Forward a tunnel unread."""
         self.recorder.passes(origin.host, why)
         try:
             with anyio.fail_after(_FIRST_BYTES_S):
@@ -187,7 +188,7 @@ class Proxy:
 
 
 async def _first_bytes(client: Peer) -> bytes:
-    """What the client says first in its tunnel; nothing where it ends it, or is silent for long."""
+    """Return the client's first bytes in its tunnel; empty if it ends the tunnel, or is silent for long."""
     if client.rest:
         return client.rest
     with anyio.move_on_after(_FIRST_BYTES_S):
@@ -198,12 +199,12 @@ async def _first_bytes(client: Peer) -> bytes:
     return b""
 
 
-# Digits that Python takes for others are left out; more of them are no port.
+# ASCII digits only, as Python accepts others, too; more than five digits are not a port.
 _PORT = re.compile("[0-9]{1,5}")
 
 
 def tunnel_end(target: str) -> Origin | None:
-    """Server of a CONNECT request; None where it names none.
+    """Return the server of a CONNECT request; None if it names none.
 
     Examples
     --------
@@ -218,7 +219,7 @@ def tunnel_end(target: str) -> Origin | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address; names but `localhost` are not looked up."""
+    """Return True if only this machine reaches an address; names except `localhost` are not resolved."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -226,7 +227,7 @@ def is_loopback(host: str) -> bool:
 
 
 def trust_of(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
-    """How certificates of servers are verified.
+    """Return the TLS settings that verify certificates of servers.
 
     Raises
     ------
@@ -246,7 +247,7 @@ def trust_of(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
-    """Listen while it is entered, and give host and port; at its end every connection is closed.
+    """Listen while the context is open, and yield host and port; at its end every connection is closed.
 
     Raises
     ------
@@ -265,7 +266,7 @@ async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
         async def serve(stream: SocketStream) -> None:
             try:
                 await proxy.serve(stream)
-            except GONE:  # a client that leaves takes nobody along
+            except GONE:  # a client that leaves must not end the others
                 return
 
         tasks.start_soon(listener.serve, serve, tasks)

@@ -1,4 +1,4 @@
-"""What all connections of a recording share: which exchanges are kept, which page they belong to, what is in flight."""
+"""State that all connections of a recording share: kept exchanges, their pages, requests in flight."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass
 class Recorder:
-    """Gathers exchanges.
+    """Collects exchanges.
 
     Attributes
     ----------
     archive : Archive
-        Where they are kept.
+        Archive of the exchanges.
     only : frozenset of str
-        Hosts that are recorded; all where it is empty.
-    tell : callable
+        Hosts that are recorded; all hosts if empty.
+    note : callable
         Takes a line for the user, while it records.
     own_pages : bool
-        Whether pages are begun by whoever drives the browser; else a navigation of the client begins one.
+        Whether the driver of the browser begins pages; otherwise a navigation of the client begins one.
     kinds : dict of (str, str) to str
-        Kind of resource by method and URL, where the browser told.
+        Kind of resource by method and URL, if the browser reported it.
     passed, untrusted, unrecorded, refused : Counter of str
         By host: connections that were passed through unread; connections that ended because the client does not
         trust the authority; exchanges of hosts that are not to be recorded; what was not relayed.
     errors : dict of str to str
-        By URL: why the last request had no whole answer.
+        By URL: reason why the last request had no whole answer.
     """
 
     archive: Archive
     only: frozenset[str] = frozenset()
-    tell: Callable[[str], None] = print
+    note: Callable[[str], None] = print
     own_pages: bool = False
     kinds: dict[tuple[str, str], str] = field(default_factory=dict)
     passed: Counter[str] = field(default_factory=Counter)
@@ -63,15 +63,15 @@ class Recorder:
     _redirected_to: str = ""
 
     def __post_init__(self) -> None:
-        # Times of exchanges come from one clock that is never set.
+        # Times of exchanges come from one clock that nobody sets.
         self._epoch = time.time() - time.monotonic()
 
     def records(self, host: str) -> bool:
-        """Whether exchanges with a host are kept."""
+        """Return True if exchanges with a host are kept."""
         return not self.only or host.lower() in self.only
 
     def begin(self, method: str, url: str, headers: Headers) -> Exchange:
-        """Note that a request came."""
+        """Record the arrival of a request."""
         now = time.monotonic()
         exchange = Exchange(method, url, headers, started_at=self._epoch + now, began_s=now)
         if not self.own_pages and _navigates(exchange) and self.records(urlsplit(url).hostname or ""):
@@ -79,26 +79,26 @@ class Recorder:
                 self.begin_page(url)
             self._redirected_to = ""
         exchange.page = self.page
-        # Streams of events have no end that could be awaited.
+        # Streams of events have no end to wait for.
         if "text/event-stream" not in exchange.header("accept"):
             self.in_flight.add(id(exchange))
         return exchange
 
     def answered(self, exchange: Exchange) -> None:
-        """Note that the head of the answer is there."""
+        """Record the arrival of the head of the answer."""
         exchange.answered_s = time.monotonic()
 
     def open_ended(self, exchange: Exchange) -> None:
-        """Nobody is to wait for the end of this exchange."""
+        """Mark an exchange whose end nobody waits for."""
         self.in_flight.discard(id(exchange))
 
     def begin_page(self, title: str) -> None:
-        """Everything from now on belongs to another page."""
+        """Begin a page, to which all later exchanges belong."""
         started = datetime.fromtimestamp(self._epoch + time.monotonic(), UTC).isoformat(timespec="milliseconds")
         self.page = self.archive.page(title, started)
 
     def end(self, exchange: Exchange) -> None:
-        """Keep an exchange that is over."""
+        """Keep an exchange that has ended."""
         exchange.ended_s = time.monotonic()
         self.in_flight.discard(id(exchange))
         self.last_end_s = exchange.ended_s
@@ -114,20 +114,20 @@ class Recorder:
         self.archive.add(exchange)
 
     def passes(self, host: str, why: str) -> None:
-        """Note a connection that is passed through unread."""
+        """Record a connection that is passed through unread."""
         if host not in self.passed:
-            self.tell(f"{host}: passed through, not recorded: {why}")
+            self.note(f"{host}: passed through, not recorded: {why}")
         self.passed[host] += 1
 
     def distrusted(self, host: str, hint: str) -> None:
-        """Note a client that did not accept a certificate of the authority."""
+        """Record a client that did not accept a certificate of the authority."""
         if host not in self.untrusted:
-            self.tell(f"{host}: the client ended the connection in the TLS handshake: {hint}")
+            self.note(f"{host}: the client ended the connection in the TLS handshake: {hint}")
         self.untrusted[host] += 1
 
 
 def _navigates(exchange: Exchange) -> bool:
-    """Whether a browser goes to another page with a request; over plain HTTP it tells less about itself."""
+    """Return True if a browser opens another page with a request; over plain HTTP it sends fewer headers."""
     goes_to = exchange.header("sec-fetch-dest")
     return goes_to == "document" or (not goes_to and exchange.header("upgrade-insecure-requests") == "1")
 

@@ -1,4 +1,4 @@
-"""Relays the exchanges of one client: request to the server it names, answer back, both kept on the way."""
+"""Relay of the exchanges of one client: request to the named server, answer back, both recorded."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from towtank.record.exchange import Exchange, Headers
 from towtank.record.peer import GONE, Event, Peer, PeerGone, Prefixed, join
 from towtank.record.recorder import Recorder
 
-# Headers of one connection, which a proxy does not pass on (RFC 9110, section 7.6.1). What frames bodies stays.
+# Headers of one connection, which a proxy does not forward (RFC 9110, section 7.6.1). Framing of bodies stays.
 _OF_CONNECTION = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect"}
     | {"proxy-authorization", "proxy-authenticate"}
 )
-# Requests that may be sent once more where a connection that was kept open turns out to be closed.
+# Methods of requests that may be repeated if a kept connection turns out to be closed.
 _REPEATABLE = frozenset({b"GET", b"HEAD", b"OPTIONS"})
 _CONNECT_S = 10.0
 _PORTS = {"http": 80, "https": 443}
@@ -36,7 +36,7 @@ class Origin:
 
     @property
     def address(self) -> str:
-        """Host and port as URLs have them, without the port that goes without saying."""
+        """Host and port in the form of URLs, without the default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -46,8 +46,8 @@ class Origin:
         return self.host, self.port
 
 
-class ServerGone(Exception):  # noqa: N818 - it is what happened, and no fault of ours
-    """The server cannot be reached, or broke off."""
+class ServerGone(Exception):  # noqa: N818 - an event, not an error of the program
+    """The server cannot be reached, or closed the connection."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Relay:
     client : Peer
         The client.
     trust : ssl.SSLContext
-        How certificates of servers are verified.
+        TLS settings that verify certificates of servers.
     origin : Origin or None
         The server of a tunnel; None where every request names its own.
     """
@@ -71,7 +71,7 @@ class Relay:
     _servers: dict[Origin, Peer] = field(default_factory=dict)
 
     def destination(self, request: h11.Request) -> tuple[Origin, str] | None:
-        """Server and path of a request; None where it names no server."""
+        """Return server and path of a request; None if it names no server."""
         target = request.target.decode("latin-1")
         if self.origin is not None and (target.startswith("/") or target == "*"):
             return self.origin, target
@@ -86,11 +86,11 @@ class Relay:
         return Origin(parts.scheme, parts.hostname, port or _PORTS[parts.scheme]), path
 
     async def exchange(self, request: h11.Request, origin: Origin, path: str) -> None:
-        """Relay one request and its answer, and keep both, whatever becomes of them."""
+        """Relay one request and its answer, and record both, even if they fail."""
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw_items()]
         method = request.method.decode("latin-1")
         exchange = self.recorder.begin(method, f"{origin.scheme}://{origin.address}{path}", _end_to_end(headers))
-        exchange.error = "the recording ended before the answer was there"
+        exchange.error = "the recording ended before the answer arrived"
         try:
             asked = h11.Request(method=request.method, target=path, headers=_asked(headers, origin))
             await self._relay(exchange, origin, asked)
@@ -163,12 +163,12 @@ class Relay:
             event = await _from_server(server)
             if isinstance(event, h11.Response) or getattr(event, "status_code", 0) == 101:
                 return event
-            # Interim answers (early hints, processing) are for impatient clients; nothing is lost without them.
+            # Interim answers (early hints, processing) are optional and are not forwarded.
             if not isinstance(event, h11.InformationalResponse):
                 raise ServerGone("the server closed the connection before its answer")
 
     async def _carry_body(self, exchange: Exchange, server: Peer | None) -> None:
-        """Carry the body of the request; a server that takes no more of it may still answer."""
+        """Forward the body of the request; a server that stops reading it may still answer."""
         while not isinstance(event := await self.client.next(), h11.EndOfMessage):
             if not isinstance(event, h11.Data):
                 raise PeerGone("it closed the connection in the middle of its request")
@@ -196,14 +196,14 @@ class Relay:
             raise ServerGone(f"the server could not be reached: {_why(error)}") from None
 
     async def _switch(self, exchange: Exchange, server: Peer, headers: Headers) -> None:
-        """From here on it is another protocol, which is carried and not read."""
+        """Switch to another protocol, which is forwarded unread."""
         exchange.kind = "websocket"
         self.recorder.open_ended(exchange)
         await self.client.send(h11.InformationalResponse(status_code=101, headers=headers))
         await join(Prefixed(self.client.stream, self.client.rest), Prefixed(server.stream, server.rest))
 
     async def close(self) -> None:
-        """Close the connections to servers that were kept open."""
+        """Close the kept connections to servers."""
         for server in self._servers.values():
             await server.close()
 
@@ -211,7 +211,7 @@ class Relay:
 async def refuse(
     client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
 ) -> None:
-    """Answer in place of a server, where that is still possible; what was begun cannot be taken back."""
+    """Answer in place of a server, if possible: a partial answer cannot be taken back."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()
@@ -241,11 +241,11 @@ async def _from_server(server: Peer) -> Event:
 
 
 def _why(error: BaseException) -> str:
-    """What the operating system said at the bottom of an error that stands for several attempts."""
+    """Return the system error at the bottom of an error that stands for several attempts."""
     while (below := error.__cause__) is not None:
         error = below.exceptions[0] if isinstance(below, BaseExceptionGroup) else below
     number = getattr(error, "errno", None)
-    # Those of name resolution are below 0 and have their own words.
+    # Error numbers of name resolution are negative and have their own texts.
     named = os.strerror(number) if isinstance(number, int) and number > 0 else getattr(error, "strerror", None)
     return named or str(error) or type(error).__name__
 
@@ -258,17 +258,17 @@ def _has_body(request: h11.Request) -> bool:
 
 
 def _end_to_end(headers: Headers) -> Headers:
-    """Headers without those of the connection."""
+    """Return headers without those of the connection."""
     named = {
         each.strip().lower() for name, value in headers if name.lower() == "connection" for each in value.split(",")
     }
-    # A header that frames the body is never one of the connection, whoever says so.
+    # A header that frames the body is never one of the connection, even if Connection names it.
     dropped = (_OF_CONNECTION | named) - {"content-length", "transfer-encoding", "host"}
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
 def _asked(headers: Headers, origin: Origin) -> Headers:
-    """Headers as the server gets them: compressed only in ways that can be undone; WebSocket may still be asked for."""
+    """Return headers for the server: only known compressions; WebSocket may still be requested."""
     asked = [
         (name, _codings(value) if name.lower() == "accept-encoding" else value) for name, value in _end_to_end(headers)
     ]
@@ -279,7 +279,7 @@ def _asked(headers: Headers, origin: Origin) -> Headers:
 
 
 def _codings(accepted: str) -> str:
-    """Those of the accepted compressions that are known here."""
+    """Return the accepted compressions that are known here."""
     parts = [part.strip() for part in accepted.split(",")]
     known = [part for part in parts if part.partition(";")[0].strip().lower() in {*CODINGS, "identity"}]
     return ", ".join(known) or "identity"

@@ -1,4 +1,4 @@
-"""Runs recordings from start to stop."""
+"""Run recordings from start to stop."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from towtank.record.devtools import Devtools
 from towtank.record.proxy import Proxy, listening
 from towtank.record.script import Action
 
-# How often the wish to stop is looked at. [s]
+# Interval of checks for a request to stop. [s]
 _POLL_S = 0.1
-# After the last page answers may still be under way. [s]
+# Time after the last page for answers in flight. [s]
 _FINISH_S = 2.0
 Stopped = Callable[[], bool]
 
@@ -34,7 +34,7 @@ class Session:
     think_s : float
         Pause between pages. [s]
     timeout_s : float
-        How long a page may take. [s]
+        Time limit of a page. [s]
     sandbox : bool
         Whether Chromium keeps pages apart from the user.
     """
@@ -46,7 +46,7 @@ class Session:
 
 
 def record_proxy(proxy: Proxy, started: Callable[[], None], stopped: Stopped, for_s: float | None) -> None:
-    """Record what clients of a proxy do until the user stops it, or for some time.
+    """Record the exchanges of the clients of a proxy until the user stops it, or for some time.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
     Raises
     ------
     StudyError, TargetError
-        As `Browsing.perform`; what was recorded until then is in the archive.
+        As `Browsing.perform`; the exchanges until then are in the archive.
     """
     find_chromium()
     proxy.authority = new_authority()
     asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
-    # Whoever tests one of these services wants to go there.
+    # A user who tests one of these services wants it recorded.
     proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
     pin = proxy.authority.pin
 
@@ -112,7 +112,7 @@ async def _unless_stopped(browsing: Browsing, actions: list[Action], stopped: St
 
 
 def _run(function: Callable[[], object]) -> None:
-    """Run to the end; of errors that several tasks had, the first one counts."""
+    """Run to the end; of errors of several tasks, raise the first one."""
     try:
         anyio.run(function)  # type: ignore[arg-type]
     except BaseExceptionGroup as group:

@@ -1,4 +1,4 @@
-"""Scripts of browser sessions: what is opened, clicked and filled in, step by step."""
+"""Scripts of browser sessions: pages to open, elements to click and to fill in, step by step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.workload.importers.draft import address_of
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/browser-script/1"
-# A session that takes longer is no session of one user. [s]
+# Longest session of one user. [s]
 _WAIT_AT_MOST_S = 3600.0
 _TEXT_AT_MOST = 10_000
 
@@ -41,7 +41,7 @@ class ScriptStep(FileModel):
     open: Annotated[str, AfterValidator(_url)] | None = Field(None, description="Go to this http or https URL.")
     click: Selector | None = Field(None, description="Click the first element that this CSS selector finds.")
     fill: dict[Selector, Annotated[Text, Field(max_length=_TEXT_AT_MOST)]] | None = Field(
-        None, min_length=1, description="CSS selectors of fields and what goes into them; `true` ticks a box."
+        None, min_length=1, description="CSS selectors of fields and their values; `true` ticks a box."
     )
     wait: Annotated[Duration, AfterValidator(_short)] | None = Field(
         None, description="Pause, in place of the think time before the next page."
@@ -61,10 +61,10 @@ class ScriptStep(FileModel):
 
 
 class ScriptFile(FileModel):
-    """What is done in a browser session that is recorded."""
+    """The steps of a browser session that is recorded."""
 
     schema_: Literal["towtank/browser-script/1"] = Field(alias="schema", description="The format of the file.")
-    steps: list[ScriptStep] = Field(min_length=1, max_length=1000, description="What is done, in this order.")
+    steps: list[ScriptStep] = Field(min_length=1, max_length=1000, description="Steps, in their order.")
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,18 @@ class Action:
     where: str = "URL"
 
     def fault(self, message: str) -> StudyError:
-        """The error that says what is wrong with this step."""
+        """Return the error of a fault of this step."""
         return StudyError.at(self.file, message, line=self.line, column=self.column, where=self.where)
 
 
 def check_script(document: Document) -> tuple[ScriptFile | None, list[Fault]]:
-    """Check a script; its faults, all at once."""
+    """Check a script; return all faults at once."""
     checked = validate_tree(document.root, ScriptFile)
     faults = list(checked.faults)
     steps = document.root.child("steps")
     first = steps.child(0) if steps is not None else None
     if first is not None and isinstance(first.value, dict) and "open" not in first.value:
-        faults.append(document.fault(("steps", 0), "must be a step with the key open: there is no page before it"))
+        faults.append(document.fault(("steps", 0), "must be a step with the key open: no page is open before it"))
     return checked.model, sorted(faults)
 
 
@@ -125,7 +125,7 @@ def load_script(path: Path) -> list[Action]:
 
 
 def opened(urls: list[str]) -> list[Action]:
-    """Steps that open URLs one after the other.
+    """Return steps that open URLs one after the other.
 
     Raises
     ------

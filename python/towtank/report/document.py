@@ -1,4 +1,4 @@
-"""The document model: what a report says, without how it looks.
+"""The document model: the content of a report without its appearance.
 
     Document
     └── Section            numbered by the writer; an appendix is a section with `appendix` set
@@ -7,11 +7,10 @@
         ├── Bullets        a list of texts
         ├── Definitions    terms and their texts
         ├── Table          a caption, columns with units, rows of text, footnotes
-        ├── Figure         a Vega-Lite specification or a finished SVG, its description and its data as
-        a table └── Listing        text as it is, for commands and hashes
+        ├── Figure         a Vega-Lite specification or a finished SVG, its description and its data as a table
+        └── Listing        text as it is, for commands and hashes
 
-Content builds it, a writer (`html`) renders it. All texts are plain text: a writer escapes them for
-its own format.
+Content builds it, a writer (`html`) renders it. All texts are plain text: a writer escapes them for its own format.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ def text(*parts: str | Run) -> Text:
 
 
 def code(part: str) -> Run:
-    """Text as it is typed or written in a file."""
+    """Return text as it is typed or written in a file."""
     return Run(part, "code")
 
 
 def strong(part: str) -> Run:
-    """Text that must be seen."""
+    """Return text that must be seen."""
     return Run(part, "strong")
 
 
@@ -97,7 +96,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Definitions:
-    """Terms and what is said of each."""
+    """Terms with their texts."""
 
     items: tuple[tuple[str, Text], ...]
     kind: str = field(default="definitions", init=False)
@@ -105,7 +104,7 @@ class Definitions:
 
 @dataclass(frozen=True)
 class Column:
-    """Head of a table column; `unit` is empty where every cell carries its own."""
+    """Head of a table column; `unit` is empty if every cell carries its own."""
 
     title: str
     unit: str = ""
@@ -114,12 +113,27 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts; the first cell of each row is its head."""
+    """A table of texts; the first cell of each row is its head.
+
+    Attributes
+    ----------
+    caption : str
+        Title.
+    columns : tuple of Column
+        Heads.
+    rows : tuple of tuple of str
+        Cells, one for each column.
+    footnotes : tuple of str
+        Notes below the table.
+    is_detail : bool
+        Whether a writer may fold it: what it shows in detail is summed up elsewhere.
+    """
 
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     footnotes: tuple[str, ...] = ()
+    is_detail: bool = False
     kind: str = field(default="table", init=False)
 
 
@@ -140,9 +154,11 @@ class Figure:
     spec : dict or None
         Vega-Lite specification.
     svg : str or None
-        Finished SVG, where there is no specification.
+        Finished SVG; None with a specification.
     table : Table or None
         The numbers drawn.
+    is_detail : bool
+        Whether a writer may fold it.
     """
 
     name: str
@@ -152,6 +168,7 @@ class Figure:
     spec: dict[str, Any] | None = None
     svg: str | None = None
     table: Table | None = None
+    is_detail: bool = False
     kind: str = field(default="figure", init=False)
 
 
@@ -169,22 +186,68 @@ Block = Paragraph | Callout | Bullets | Definitions | Table | Figure | Listing
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of the document; `name` is its identifier."""
+    """A titled part of the document.
+
+    Attributes
+    ----------
+    name, title : str
+        Identifier within the document, and heading.
+    blocks : tuple of Block
+        Content.
+    appendix : bool
+        Whether it documents the measurement rather than answers the question.
+    is_detail : bool
+        Whether a writer may fold it.
+    """
 
     name: str
     title: str
     blocks: tuple[Block, ...]
     appendix: bool = False
+    is_detail: bool = False
 
 
 @dataclass(frozen=True)
 class Document:
-    """The whole report."""
+    """The whole report.
+
+    Attributes
+    ----------
+    title, subtitle : str
+        Heads of the first page.
+    answer : str
+        What was found, in one sentence.
+    question : str
+        What was asked.
+    verdict : str
+        How far the measurement can be trusted.
+    parts : tuple of str
+        Answers to the parts of the question, a sentence or more for each.
+    made_with : str
+        Program and results folder.
+    """
 
     title: str
     subtitle: str
     sections: tuple[Section, ...]
     made_with: str = ""
+    answer: str = ""
+    question: str = ""
+    verdict: str = ""
+    parts: tuple[str, ...] = ()
+
+    @property
+    def page_title(self) -> str:
+        """Title of the page, with the verdict."""
+        return f"{self.title}: {self.verdict}" if self.verdict else self.title
+
+    @property
+    def summary_text(self) -> str:
+        """Question, answer with its parts, and verdict, to be pasted elsewhere."""
+        of_claims = "\n".join(f"{number}. {part}" for number, part in enumerate(self.parts, 1))
+        verdict = f"{self.verdict}." if self.verdict else ""
+        parts = (self.title, self.question, self.answer, of_claims, verdict, self.subtitle)
+        return "\n\n".join(part for part in parts if part)
 
     def figures(self) -> list[Figure]:
         """All figures, in the order they stand."""

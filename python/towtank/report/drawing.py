@@ -1,5 +1,5 @@
-"""The drawing of a system: hosts as frames, tiers as boxes with their parts, the load generator,
-arrows of who asks whom. A host that is there several times over is one frame with another one behind it.
+"""The drawing of a system: hosts as frames, tiers as boxes with their parts, the load generator, arrows of requests.
+A host with several copies is one frame with another one behind it.
 
 An SVG of its own rather than a chart, laid out in rows: the generator on the left, then the tiers in
 the order of their distance from it. The writer of the drawing escapes every text.
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
-from towtank.report import theme
+from towtank.report import bidi, theme
 
 _BOX_WIDTH = 176
 _LINE = 17
@@ -67,18 +67,35 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
     Parameters
     ----------
     boxes : list of Box
-        The first is where the load comes from.
+        The first is the load generator.
     title : str
         The drawing in words.
     times : mapping of str to str, optional
-        Of hosts that are there several times over, how often.
+        Number of copies, of hosts with several.
     legend : str
         A line below the drawing.
     """
     placed, times = _place(boxes), times or {}
-    width = max(one.x for one in placed) + _BOX_WIDTH + 2 * _PAD + _BEHIND
-    bottom = max(one.y + one.height for one in placed) + 2 * _PAD + _BEHIND
+    width = max(placed_box.x for placed_box in placed) + _BOX_WIDTH + 2 * _PAD + _BEHIND
+    bottom = max(placed_box.y + placed_box.height for placed_box in placed) + 2 * _PAD + _BEHIND
     height = bottom + (_LINE if legend else 0)
+    svg = canvas(width, height, title, 12)
+    for host in dict.fromkeys(box.host for box in boxes if box.host):
+        _frame(svg, host, [placed_box for placed_box in placed if placed_box.box.host == host], times.get(host, ""))
+    by_name = {placed_box.box.name: placed_box for placed_box in placed}
+    for each in placed:
+        for target in each.box.asks:
+            if target in by_name and target != each.box.name:
+                _arrow(svg, each, by_name[target])
+    for index, placed_box in enumerate(placed):
+        _box(svg, placed_box, theme.COLOURS[(index - 1) % len(theme.COLOURS)] if index else theme.MUTED)
+    if legend:
+        _text(svg, _PAD, bottom + 4, legend, width=width - 2 * _PAD, style={"fill": theme.MUTED})
+    return ElementTree.tostring(svg, encoding="unicode")
+
+
+def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree.Element:
+    """Return a white drawing with its title and the font of all figures; sizes in pixels."""
     svg = ElementTree.Element(
         "svg",
         {
@@ -88,28 +105,17 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
             "height": f"{height:g}",
             "role": "img",
             "font-family": theme.FONT,
-            "font-size": "12",
+            "font-size": f"{font_px}",
             "fill": theme.INK,
         },
     )
     ElementTree.SubElement(svg, "title").text = title
     ElementTree.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "white"})
-    for host in dict.fromkeys(box.host for box in boxes if box.host):
-        _frame(svg, host, [one for one in placed if one.box.host == host], times.get(host, ""))
-    by_name = {one.box.name: one for one in placed}
-    for one in placed:
-        for target in one.box.asks:
-            if target in by_name and target != one.box.name:
-                _arrow(svg, one, by_name[target])
-    for index, one in enumerate(placed):
-        _box(svg, one, theme.COLOURS[(index - 1) % len(theme.COLOURS)] if index else theme.MUTED)
-    if legend:
-        _text(svg, _PAD, bottom + 4, legend, width=width - 2 * _PAD, style={"fill": theme.MUTED})
-    return ElementTree.tostring(svg, encoding="unicode")
+    return svg
 
 
 def _columns(boxes: list[Box]) -> dict[str, int]:
-    """Distance of every box from the first along the arrows; those that nobody asks stand first."""
+    """Return the distance of every box from the first along the arrows; boxes without requests come first."""
     column = {boxes[0].name: 0}
     asks = {box.name: box.asks for box in boxes}
     frontier = [boxes[0].name]
@@ -131,7 +137,7 @@ def _place(boxes: list[Box]) -> list[_Placed]:
     placed: dict[str, _Placed] = {}
     for host in dict.fromkeys(box.host for box in boxes):
         tops[host] = floor
-        for box in (one for one in boxes if one.host == host):
+        for box in (member for member in boxes if member.host == host):
             column = columns[box.name]
             y = below.get((column, host), tops[host])
             height = 2 * 9 + _LINE * (1 + len(box.lines)) + (len(box.parts) * (_LINE + 9))
@@ -142,10 +148,10 @@ def _place(boxes: list[Box]) -> list[_Placed]:
 
 
 def _frame(svg: ElementTree.Element, host: str, members: list[_Placed], times: str) -> None:
-    """The frame of a host; two behind each other where it is there several times over."""
-    left, top = min(one.x for one in members) - _PAD, min(one.y for one in members) - _HEAD
-    right = max(one.x for one in members) + _BOX_WIDTH + _PAD
-    bottom = max(one.y + one.height for one in members) + _PAD
+    """Draw the frame of a host, and a second one behind it for several copies."""
+    left, top = min(member.x for member in members) - _PAD, min(member.y for member in members) - _HEAD
+    right = max(member.x for member in members) + _BOX_WIDTH + _PAD
+    bottom = max(member.y + member.height for member in members) + _PAD
     for shift in (_BEHIND, 0) if times else (0,):
         frame = {
             "x": f"{left + shift:g}",
@@ -162,27 +168,27 @@ def _frame(svg: ElementTree.Element, host: str, members: list[_Placed], times: s
     _text(svg, left + 10, top + 17, label, width=right - left - 20, style={"fill": theme.MUTED})
 
 
-def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:
+def _box(svg: ElementTree.Element, placed_box: _Placed, colour: str) -> None:
     outline = {
-        "x": f"{one.x:g}",
-        "y": f"{one.y:g}",
+        "x": f"{placed_box.x:g}",
+        "y": f"{placed_box.y:g}",
         "width": str(_BOX_WIDTH),
-        "height": f"{one.height:g}",
+        "height": f"{placed_box.height:g}",
         "rx": "4",
         "fill": "white",
         "stroke": colour,
         "stroke-width": "2",
     }
     ElementTree.SubElement(svg, "rect", outline)
-    y = one.y + 9 + 12
-    _text(svg, one.x + 10, y, one.box.name, width=_BOX_WIDTH - 20, style={"font-weight": "bold"})
-    for line in one.box.lines:
+    y = placed_box.y + 9 + 12
+    _text(svg, placed_box.x + 10, y, placed_box.box.name, width=_BOX_WIDTH - 20, style={"font-weight": "bold"})
+    for line in placed_box.box.lines:
         y += _LINE
-        _text(svg, one.x + 10, y, line, width=_BOX_WIDTH - 20, style={})
+        _text(svg, placed_box.x + 10, y, line, width=_BOX_WIDTH - 20, style={})
     y += 7
-    for part in one.box.parts:
+    for part in placed_box.box.parts:
         inner = {
-            "x": f"{one.x + 10:g}",
+            "x": f"{placed_box.x + 10:g}",
             "y": f"{y:g}",
             "width": str(_BOX_WIDTH - 20),
             "height": f"{_LINE + 4}",
@@ -191,7 +197,7 @@ def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:
             "stroke": colour,
         }
         ElementTree.SubElement(svg, "rect", inner)
-        _text(svg, one.x + 18, y + 15, part, width=_BOX_WIDTH - 36, style={})
+        _text(svg, placed_box.x + 18, y + 15, part, width=_BOX_WIDTH - 36, style={})
         y += _LINE + 9
 
 
@@ -224,4 +230,4 @@ def _text(svg: ElementTree.Element, x: float, y: float, words: str, *, width: fl
     shown = words if len(words) <= room else words[: room - 1] + "…"
     # Control characters are not allowed in XML at all.
     shown = "".join(letter if letter.isprintable() else "�" for letter in shown)
-    ElementTree.SubElement(svg, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = shown
+    ElementTree.SubElement(svg, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = bidi.plain(shown)

@@ -7,11 +7,11 @@ significant digits. Every function takes None for what was not recorded and then
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from towtank.estimates import interval_texts
+from towtank.estimates import durations_like, error_estimate, interval_texts, relative_error
 from towtank.results.observe import NOT_ATTRIBUTED, THIS_MACHINE
 
 ABSENT = "–"
@@ -33,7 +33,7 @@ Estimate = Mapping[str, Any]
 
 
 def _finite(value: Any) -> float | None:
-    """Give the value as a float, or None where it is no finite number."""
+    """Give the value as a float, or None if it is no finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
@@ -127,9 +127,29 @@ def share(value: Any) -> str:
     return ABSENT if finite is None else f"{number(finite * 100)} %"
 
 
+def share_range(low: float, high: float) -> str:
+    """Format the ends of a share in percent, with the unit once: `38 to 87 %`."""
+    shown = share(low), share(high)
+    return shown[0] if shown[0] == shown[1] else f"{shown[0].removesuffix(' %')} to {shown[1]}"
+
+
 def signed_share(error: float) -> str:
     """Format a relative error in per cent, with its sign: `+4.2 %`."""
     return f"{'+' if error >= 0 else ''}{share(error)}"
+
+
+def error_of(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
+    """Format by how much a prediction is off, with the digits that its band supports: `−1 [−11, 10] %`."""
+    return _typeset(error_estimate(predicted, band, measured))
+
+
+def signed_estimate(value: float, interval: Sequence[float | None] | None) -> str:
+    """Format a relative error with the digits that its interval supports: `−1 [−11, 10] %`."""
+    return _typeset(relative_error(value, interval))
+
+
+def _typeset(estimate: str) -> str:
+    return estimate.replace("-", "−").replace(", ", f",{_TIED}")
 
 
 def quantity(value: Any, unit: str) -> str:
@@ -181,6 +201,16 @@ def plain_of(estimate: Estimate | None, unit: str = "") -> str:
 def seconds_estimate(estimate: Estimate | None) -> str:
     """Format an estimated time, with the digits that its interval supports: `123 [118, 129] ms`."""
     return _bracketed(estimate, _SECONDS, "")
+
+
+def seconds_like(others: Sequence[float | None], estimate: Estimate) -> str:
+    """Format other times with the digits that the interval of an estimate supports: `18 to 50 ms`."""
+    value, low, high = (_finite(estimate.get(key)) for key in ("value", "low", "high"))
+    known = [other for other in others if other is not None]
+    if value is None or low is None or high is None or len(known) < len(others):
+        return " to ".join(seconds(other) for other in others)
+    texts, unit = durations_like(known, value, low, high)
+    return f"{' to '.join(_signed(text) for text in texts)}{_TIED}{unit}"
 
 
 def rate_estimate(estimate: Estimate | None) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from towtank.report import format as people
+from towtank.report.suspects import MARK
 
 _OUTCOMES = {True: "met", False: "missed", None: "not judged"}
 
 
 def outcome(objective: Mapping[str, Any]) -> str:
-    """Render an outcome: `met`, `missed`, or `not judged` with its reasons.
+    """Render an outcome: `met`, `missed`, or `not judged` with its reasons; with a mark if it leans on a suspect run.
 
     Parameters
     ----------
@@ -22,10 +23,27 @@ def outcome(objective: Mapping[str, Any]) -> str:
     word = _OUTCOMES.get(met if isinstance(met, bool) else None, "not judged")
     gaps = [gap for gap in objective.get("not_judged") or () if isinstance(gap, Mapping)]
     if word != "not judged":
-        return word
+        return f"{word} {MARK}" if objective.get("suspect_runs") else word
     unit = " users" if objective.get("users") is not None else " /s" if objective.get("rate") is not None else ""
     reasons = "; ".join(f"at {people.plain(gap.get('load'))}{unit}, {gap.get('why')}" for gap in gaps)
     return f"{word}: {reasons or 'no measured value decides it'}"
+
+
+def at_load(objective: Mapping[str, Any]) -> str:
+    """Render the load that an objective names, as ` at 500 users`; empty if it holds for every load."""
+    for name, unit in (("users", " users"), ("rate", " /s")):
+        if objective.get(name) is not None:
+            return f" at {people.plain(objective[name])}{unit}"
+    return ""
+
+
+def held(objective: Mapping[str, Any]) -> str:
+    """Render up to which load a missed objective holds, as `holds up to 48 users`; empty if it names its load."""
+    if objective.get("met") is not False or at_load(objective) or "holds_up_to" not in objective:
+        return ""
+    load = objective["holds_up_to"]
+    unit = " /s" if "rate" in (objective.get("at") or {}) else " users"
+    return "holds at no load" if load is None else f"holds up to {people.plain(load)}{unit}"
 
 
 def seen(objective: Mapping[str, Any]) -> str:
@@ -42,10 +60,14 @@ def unit_of(metric: Any) -> str:
 
 
 def line(objective: Mapping[str, Any]) -> str:
-    """Render an objective as `objective: p95 < 1 s (index absent): missed, 1.2 s at users 750`."""
+    """Render an objective as `objective: p95 < 1 s (index absent): missed, 1.2 s at users 750; holds up to 500`."""
     where = f" ({objective['label']})" if objective.get("configuration") else ""
     at = objective.get("at")
     place = ", ".join(f"{name} {level}" for name, level in at.items()) if isinstance(at, Mapping) else ""
     value = "" if objective.get("seen") is None else f", {seen(objective)}{f' at {place}' if place else ''}"
     word, _, why = outcome(objective).partition(": ")
-    return f"objective: {objective.get('text', '')}{where}: {word}{value if not why else f': {why}'}"
+    runs = [str(run) for run in objective.get("suspect_runs") or ()]
+    doubt = f", from {people.plural(len(runs), 'suspect run')} ({', '.join(runs)})" if runs and not why else ""
+    upto = held(objective)
+    shown = f"{word.removesuffix(f' {MARK}')}{value if not why else f': {why}'}{doubt}{upto and f'; {upto}'}"
+    return f"objective: {objective.get('text', '')}{where}: {shown}"

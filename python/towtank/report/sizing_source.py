@@ -15,7 +15,7 @@ Json = Mapping[str, Any]
 
 
 def sizing_of(folder: Path, manifest: Json) -> Json | None:
-    """The sizing of a results folder; None where none was kept and the study asks for none.
+    """Return the sizing of a results folder; None if none was kept and the study asks for none.
 
     Parameters
     ----------
@@ -32,12 +32,14 @@ def sizing_of(folder: Path, manifest: Json) -> Json | None:
             return {"refused": f"{KEPT} cannot be read: {error}"}
         known = isinstance(document, dict) and document.get("schema") == "towtank/size/1"
         return document if known else {"refused": f"{KEPT} is no answer of `towtank size`"}
-    named = [one for one in manifest.get("files") or () if isinstance(one, Mapping) and one.get("role") == "sizing"]
+    named = [
+        entry for entry in manifest.get("files") or () if isinstance(entry, Mapping) and entry.get("role") == "sizing"
+    ]
     return _answered(folder, named[0]) if named else None
 
 
 def _answered(folder: Path, file: Json) -> Json:
-    """Answer the question of the study from its results; files that it names are sought where it stood."""
+    """Answer the question of the study from its results; paths in it are relative to its original folder."""
     from towtank.size.basis import load_basis  # noqa: PLC0415 - heavy, and few studies ask
     from towtank.size.reading import read_sizing  # noqa: PLC0415
     from towtank.size.sizing import size  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What a report is made from: manifests, summaries and hashes of a results folder, read once.
+"""Input of a report: manifests, summaries and hashes of a results folder, read once.
 
 Summaries are made anew by the analysis, so that a report never shows numbers of an older state of the
 folder. What a killed study left out is found by comparing the design in the manifest with the runs on disk.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from towtank.containment import Failed, attempt, attempt_or
+from towtank.containment import Failed, attempt, attempt_or, failures_so_far
+from towtank.engine import binary
 from towtank.errors import Fault, StudyError
+from towtank.report.runs_over_time import Recorded, recordings
 from towtank.report.sizing_source import sizing_of
 from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, offer_json
 from towtank.results.manifests import RunManifest, read_object, usable
@@ -27,7 +30,7 @@ Json = Mapping[str, Any]
 
 
 def dig(document: Any, *keys: str) -> Any:
-    """Follow keys into nested objects; None where one is missing."""
+    """Follow keys into nested objects; None if one is missing."""
     for key in keys:
         if not isinstance(document, Mapping):
             return None
@@ -39,9 +42,14 @@ LOADS = ("users", "rate")
 """Factors that are the load."""
 
 
+def load_of(point: Json) -> float:
+    """Return the load of a point, or of a comparison of points: users [1] or arrival rate [1/s]; 0 if unknown."""
+    return float(next((point[key] for key in ("load", *LOADS) if point.get(key) is not None), 0.0))
+
+
 @dataclass(frozen=True)
 class RunResult:
-    """One run of the design: its manifest, and its summary where the analysis could make one."""
+    """One run of the design: its manifest, and its summary if the analysis made one."""
 
     run_id: str
     manifest: Json = field(default_factory=dict)
@@ -65,7 +73,7 @@ class RunResult:
 
     @property
     def verdict(self) -> str:
-        """`valid`, `suspect` or `invalid`; `none` where nothing could be judged."""
+        """`valid`, `suspect` or `invalid`; `none` if nothing could be judged."""
         level = dig(self.summary, "verdict", "level")
         return level if level in STATES else "none"
 
@@ -116,11 +124,13 @@ class Results:
     model : dict
         The capacity model (`model.json`).
     sizing : dict or None
-        Answer of a sizing, or `{"refused": why}`; None where nobody asked.
+        Answer of a sizing, or `{"refused": why}`; None without a sizing.
     claims : dict
-        Claims with their verdicts (`claims.json`); empty where the study has none.
+        Claims with their verdicts (`claims.json`); empty if the study has none.
     prediction : dict
-        A configuration predicted from another (`prediction.json`); empty where none was asked for.
+        A configuration predicted from another (`prediction.json`); empty if none was asked for.
+    recorded : dict of str to Recorded
+        Recordings of the runs that are drawn over time, by run.
     """
 
     name: str
@@ -132,6 +142,7 @@ class Results:
     sizing: Json | None = None
     claims: Json = field(default_factory=dict)
     prediction: Json = field(default_factory=dict)
+    recorded: Mapping[str, Recorded] = field(default_factory=dict)
 
     @property
     def study(self) -> Json:
@@ -155,7 +166,11 @@ class Results:
     @property
     def configurations(self) -> list[Json]:
         """The combinations of all other factors, each with its points."""
-        return [one for one in self.summary.get("configurations") or () if isinstance(one, Mapping)]
+        return [
+            configuration
+            for configuration in self.summary.get("configurations") or ()
+            if isinstance(configuration, Mapping)
+        ]
 
     @property
     def other_factors(self) -> list[str]:
@@ -195,12 +210,12 @@ class Results:
 
 
 def label_of(configuration: Json) -> str:
-    """Label of a configuration; `all runs` where load is the only factor."""
+    """Label of a configuration; `all runs` if load is the only factor."""
     return str(configuration.get("label") or "all runs")
 
 
 def load(path: Path) -> Results:
-    """Read a results folder, making its summaries anew.
+    """Read a results folder, making its summaries, its model and its sizing anew.
 
     Parameters
     ----------
@@ -212,35 +227,84 @@ def load(path: Path) -> Results:
     StudyError
         If it is no results folder, or its manifest cannot be read.
     """
+    found = measured(path)
+    sizing = attempt("sizing", sizing_of, path, found.manifest)
+    hashes = tuple(attempt_or("hashes", [], _hashes, open_folder(path)))
+    return replace(
+        found,
+        hashes=hashes,
+        model=model_of(path, hashes),
+        sizing={"refused": sizing.sentence} if isinstance(sizing, Failed) else sizing,
+        recorded=recordings(open_folder(path), found),
+    )
+
+
+def measured(path: Path) -> Results:
+    """Read what was measured: summaries, claims and a prediction, without hashes, model and sizing.
+
+    Raises
+    ------
+    StudyError
+        If it is no results folder, or its manifest cannot be read.
+    """
     from towtank.analysis import summarize_study  # noqa: PLC0415 - heavy, and only needed here
 
     folder = open_folder(path)
     manifest = folder.manifest
     summary: Json = finite(attempt_or("summary of the study", {}, summarize_study, folder))
-    sizing = attempt("sizing", sizing_of, path, manifest)
     return Results(
         name=path.resolve().name,
         manifest=manifest,
         summary=summary,
         runs=tuple(_runs(folder, manifest, summary)),
-        hashes=tuple(attempt_or("hashes", [], _hashes, folder)),
-        model=_model(folder),
-        sizing={"refused": sizing.sentence} if isinstance(sizing, Failed) else sizing,
         claims=_json(path / CLAIMS_FILE) if summary.get("claims") else {},
         prediction=_json(path / PREDICTION_FILE),
     )
 
 
-def _model(folder: ResultsFolder) -> Json:
-    """Make the capacity model, and keep it as `model.json` where the folder can be written."""
+def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
+    """Return the capacity model of a results folder: the one kept there, or a new one, which is then kept.
+
+    The kept model, `model.json`, is used if the same code made it from files with the same hashes. A model of which a
+    part failed is not used again; in a folder that cannot be written none is kept.
+
+    Parameters
+    ----------
+    path : Path
+        The results folder.
+    hashes : sequence of FileHash
+        Of all recorded files; without any, nothing is known of the kept model.
+    """
+    made_from = _made_from(hashes) if hashes else None
+    kept = _json(path / MODEL_FILE)
+    if made_from is not None and kept.pop("made_from", None) == made_from:
+        return kept
     from towtank.model.fitting.capacity import capacity_document  # noqa: PLC0415 - heavy, and only needed here
 
-    document = attempt("capacity model", capacity_document, folder.path)
+    failures = failures_so_far()
+    document = attempt("capacity model", capacity_document, path)
+    is_whole = failures_so_far() == failures
     if isinstance(document, Failed):
         return {"refused": document.sentence, "configurations": []}
     document = finite(document)
-    offer_json(folder.path / MODEL_FILE, document)
+    offer_json(path / MODEL_FILE, {**document, "made_from": made_from if is_whole else None})
     return dict(document)
+
+
+def _made_from(hashes: Sequence[FileHash]) -> Json:
+    """Return the digests of the recorded files, and of the code and the engine that make a model from them."""
+    lines = "".join(f"{entry.sha256}  {entry.path}\n" for entry in hashes)
+    return {"files": hashlib.sha256(lines.encode()).hexdigest(), "code": _code()}
+
+
+@cache
+def _code() -> str:
+    """Digest of the programs of this package and of the engine."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for program in [*sorted(package.rglob("*.py")), binary()]:
+        digest.update(_sha256(program).encode())
+    return digest.hexdigest()
 
 
 def open_folder(path: Path) -> ResultsFolder:
@@ -260,7 +324,7 @@ def finite(document: Any) -> Any:
     return None if isinstance(document, float) and not math.isfinite(document) else document
 
 
-def _json(path: Path) -> Json:
+def _json(path: Path) -> dict[str, Any]:
     """Read a JSON object that a kill may have kept from being written."""
     try:
         return dict(finite(read_object(path)))

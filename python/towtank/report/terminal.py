@@ -1,4 +1,4 @@
-"""The outcome of a study on the terminal: verdict, table, headline, observations, and where the report is."""
+"""The outcome of a study on the terminal: verdict, table, headline, observations, and the path of the report."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from towtank.analysis.doubts import not_checked
 from towtank.report import format as people
+from towtank.report.figures.series import point_state
 from towtank.report.objectives import line
 from towtank.report.source import dig
 from towtank.terminal import fit_table, is_bounded, stacked, table_width
@@ -33,19 +34,26 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     study_summary : dict
         `study-summary.json`.
     report_path : Path or None
-        The report written; None where there is none.
+        The report written; None without one.
     """
     console.print(verdict_line(study_summary), soft_wrap=True)
-    if any(one.get("points") for one in study_summary.get("configurations") or ()):
+    if any(configuration.get("points") for configuration in study_summary.get("configurations") or ()):
         _print_table(console, study_summary)
     if study_summary.get("headline"):
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
+    _print_claims(console, study_summary)
     sentences = study_summary.get("observations") or ()
     observations = [sentence for sentence in sentences if sentence.get("kind") != "objective"]
     for observation in observations[:_OBSERVATIONS_AT_MOST]:
         console.print(Text(f"- {observation.get('text', '')}"), soft_wrap=True)
     for objective in study_summary.get("objectives") or ():
         console.print(Text(line(objective)), soft_wrap=True)
+    if report_path is not None:
+        console.print(Text(f"\nreport: {report_path}"), soft_wrap=True)
+
+
+def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:
+    """Print the number of claims by verdict, and the answer of each."""
     claims = [
         f"{count} {verdict.replace('_', ' ')}"
         for verdict, count in (study_summary.get("claims") or {}).items()
@@ -53,8 +61,8 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     ]
     if claims:
         console.print(Text(f"claims: {', '.join(claims)}"), soft_wrap=True)
-    if report_path is not None:
-        console.print(Text(f"\nreport: {report_path}"), soft_wrap=True)
+    for number, answer in enumerate(study_summary.get("answers") or (), 1):
+        console.print(Text(f"{number}. {answer}"), soft_wrap=True)
 
 
 def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
@@ -128,25 +136,37 @@ def _log_line(group: Mapping[str, Any]) -> str:
 
 def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
     """Names of the tiers of all points."""
-    points = [point for one in study_summary.get("configurations") or () for point in one.get("points") or ()]
+    points = [
+        point
+        for configuration in study_summary.get("configurations") or ()
+        for point in configuration.get("points") or ()
+    ]
     return list(dict.fromkeys(tier for point in points for tier in point.get("tiers") or {}))
 
 
 def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
     """Names of the machines with tiers, each of which has CPU time that no tier explains."""
-    points = [point for one in study_summary.get("configurations") or () for point in one.get("points") or ()]
+    points = [
+        point
+        for configuration in study_summary.get("configurations") or ()
+        for point in configuration.get("points") or ()
+    ]
     return list(dict.fromkeys(name for point in points for name in point.get("not_attributed") or {}))
 
 
 def table(
     study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | None = None, *, has_intervals: bool = True
 ) -> Table:
-    """One row for each point: throughput, mean and p95 with intervals, CPU by tier (all by default), verdict.
+    """Build a table with a row for each point: throughput, mean and p95 with intervals, CPU by tier, verdict.
 
     Without `has_intervals` mean and p95 are rounded by theirs, which are left out.
     """
     configurations = list(study_summary.get("configurations") or ())
-    points = [(one, point) for one in configurations for point in one.get("points") or ()]
+    points = [
+        (each_configuration, point)
+        for each_configuration in configurations
+        for point in each_configuration.get("points") or ()
+    ]
     tiers = tiers_of(study_summary) if tiers is None else tiers
     made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
     made.add_column(
@@ -171,9 +191,11 @@ def _cells(
     rests: list[str],
     time: Callable[[Any], str],
 ) -> list[str]:
+    place = [str(configuration.get("label") or "all runs"), people.plain(point.get("users", point.get("load")))]
+    if point_state(point) == "invalid":
+        return place + [people.ABSENT] * (3 + len(tiers) + len(rests))
     return [
-        str(configuration.get("label") or "all runs"),
-        people.plain(point.get("users", point.get("load"))),
+        *place,
         people.rate_estimate(point.get("throughput_per_s")),
         time(dig(point, "response_time_s", "mean")),
         time(dig(point, "response_time_s", "p95")),

@@ -1,4 +1,4 @@
-"""The folders of a study and of its runs: made, opened, described; never rewritten, only added to."""
+"""The folders of a study and of its runs: makes, opens and describes them; data are only ever added."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _without_surrogates(text: str) -> str:
-    """Put characters in place of the surrogates by which a locale gives the bytes of a name; escapes if they are none.
+    """Replace the surrogates that a locale uses for the bytes of a name by characters, otherwise by escapes.
 
     The engine finds a folder by the characters only.
     """
@@ -115,8 +115,14 @@ class _Folder:
         write_json(self.path / self.manifest_name, redacted({**self.manifest, **fields}))
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Append one event, with wall and monotonic time [ns], and force it to disk."""
-        document = {"k": kind, "wall_ns": time.time_ns(), "t_ns": time.monotonic_ns(), **fields}
+        """Append one event, with the time of three clocks [ns], and force it to disk."""
+        clocks = {
+            "wall_ns": time.time_ns(),
+            "t_ns": time.monotonic_ns(),
+            # Unlike the monotonic clock it goes on while the machine is suspended.
+            "boot_ns": time.clock_gettime_ns(time.CLOCK_BOOTTIME),
+        }
+        document = {"k": kind, **clocks, **fields}
         with (self.path / EVENTS).open("ab") as stream:
             stream.write(lines.encode(redacted(document)))
             stream.flush()
@@ -141,9 +147,9 @@ def _changes(path: Path) -> tuple[str, ...]:
 class RunFolder(_Folder):
     """One run on disk.
 
-    `run.json` tells `status`: `planned`, `running`, `complete`, `failed` (the system or the engine did not do
-    its part; what was recorded is kept) or `stopped` (by the user). A run that is found `running` while
-    nothing runs was cut off and counts as `interrupted`.
+    `run.json` has `status`: `planned`, `running`, `complete`, `failed` (the system or the engine did not complete the
+    run; its records are kept) or `stopped` (by the user). A run that is `running` although no process runs was cut off
+    and counts as `interrupted`.
     """
 
     manifest_name = RUN_MANIFEST
@@ -170,27 +176,27 @@ class RunFolder(_Folder):
         return self.path / "plan.json"
 
     def write_plan(self, plan: dict[str, Any]) -> None:
-        """Write the engine's plan, which has the logins and bodies that are sent: for the owner's eyes only."""
+        """Write the engine's plan, which contains logins and bodies of requests, so that only its owner can read it."""
         write_json(self.plan, plan, private=True)
 
     @property
     def engine(self) -> Path:
-        """Folder of what the engine recorded."""
+        """Folder of the engine's records."""
         return self.path / "engine"
 
     @property
     def stored(self) -> Path:
-        """What became of what users were told is stored."""
+        """Result of reading back what users had stored."""
         return self.path / "stored.json"
 
     @property
     def read_back(self) -> Path:
-        """Folder of what was read back: keys, plans, what the engine recorded."""
+        """Folder of the read-back: keys, plans, the engine's records."""
         return self.path / "read-back"
 
     @property
     def observe(self) -> Path:
-        """Folder of what the observers recorded, one stream each."""
+        """Folder of the observers' records, one stream each."""
         return self.path / "observe"
 
     @property
@@ -255,10 +261,10 @@ class ResultsFolder(_Folder):
         return shown
 
     def runs(self) -> list[RunFolder]:
-        """All runs that have a manifest, by name; earlier tries (`r003.interrupted-1`) are not among them."""
+        """Return all runs that have a manifest, by name; earlier tries (`r003.interrupted-1`) are left out."""
         paths = sorted((self.path / "runs").glob(f"*/{RUN_MANIFEST}"))
         return [RunFolder(path.parent) for path in paths if "." not in path.parent.name]
 
     def run_path(self, run_id: str) -> Path:
-        """Where the run of this name is, or would be."""
+        """Return the path of the run of this name, whether it exists or not."""
         return self.path / "runs" / run_id

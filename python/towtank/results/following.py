@@ -1,4 +1,4 @@
-"""Reading the segments of an engine while it writes them: every whole line once."""
+"""Reads the segments of an engine while it writes them: every whole line once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.results.segments import Interval, Recording
 
 @dataclass
 class Follower:
-    """What load threads have recorded so far.
+    """Records of the load threads so far.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Follower:
     intervals : list of Interval
         Read and not forgotten yet.
     recorded : dict of int to float
-        Until when each thread has recorded. [s]
+        Instant until which each thread has recorded. [s]
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class Follower:
     _offsets: dict[Path, int] = field(default_factory=dict)
 
     def read(self) -> list[Interval]:
-        """Read what is new, and return it."""
+        """Read the new intervals, and return them."""
         new: list[Interval] = []
         for path, worker in segments.paths(self.folder):
             with open_regular(path) as stream:
@@ -54,20 +54,20 @@ class Follower:
         if document.get("k") == "header":
             self.header = segments.newer_header(self.header, document)
         elif document.get("k") == "interval":
-            one = segments.interval(document, worker)
-            self.recorded[worker] = max(self.recorded.get(worker, 0.0), one.end_s)
-            new.append(one)
+            interval = segments.interval(document, worker)
+            self.recorded[worker] = max(self.recorded.get(worker, 0.0), interval.end_s)
+            new.append(interval)
 
     @property
     def recorded_until(self) -> float:
-        """Until when all threads have recorded; 0 while one has not begun. [s]"""
+        """Instant until which all threads have recorded; 0 as long as one has not begun. [s]"""
         workers = int((self.header or {}).get("workers", 1))
         return min(self.recorded.values()) if len(self.recorded) >= workers else 0.0
 
     def forget(self, before_s: float) -> None:
-        """Let go of intervals that ended before an instant."""
-        self.intervals = [one for one in self.intervals if one.end_s > before_s]
+        """Drop the intervals that ended before an instant."""
+        self.intervals = [interval for interval in self.intervals if interval.end_s > before_s]
 
     def recording(self) -> Recording:
-        """What is not forgotten, as a recording."""
+        """Return the intervals that were not dropped, as a recording."""
         return Recording(self.header, list(self.intervals), workers_found=set(self.recorded))

@@ -21,7 +21,7 @@ _DIGITS = 8
 
 @dataclass
 class Damage:
-    """What could not be read from a recorded stream."""
+    """Unreadable parts of a recorded stream."""
 
     torn_tail: bool = False
     bad_lines: int = 0
@@ -34,7 +34,7 @@ def encode(document: dict[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any] | None:
-    """Decode one line without its line feed; None where checksum or form is wrong."""
+    """Decode one line without its line feed; None if its checksum or form is wrong."""
     body = line[_DIGITS + 1 :]
     try:
         if int(line[:_DIGITS], 16) != zlib.crc32(body):
@@ -46,7 +46,7 @@ def decode(line: bytes) -> dict[str, Any] | None:
 
 
 def read(path: Path, damage: Damage | None = None) -> Iterator[dict[str, Any]]:
-    """Read all whole lines of a recorded stream; what is damaged is counted in `damage` and passed over."""
+    """Read all whole lines of a recorded stream; damaged ones are counted in `damage` and skipped."""
     damage = damage if damage is not None else Damage()
     with open_regular(path) as stream:
         for line in stream:

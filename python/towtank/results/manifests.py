@@ -93,7 +93,7 @@ class TierForm(_Form):
 
 
 class PinningForm(_Form):
-    """Which CPUs belong to whom."""
+    """The CPUs of system and generator."""
 
     system: list[Count] | None = None
     generator: list[Count] | None = None
@@ -177,7 +177,7 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
 
 
 def usable(document: Json, form: type[BaseModel]) -> Json:
-    """Return a document without the keys whose content has not the form: what is left can be shown."""
+    """Return a document without the keys whose content has another form; the rest can be shown."""
     try:
         form.model_validate(document)
     except ValidationError as error:

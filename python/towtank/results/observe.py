@@ -1,4 +1,4 @@
-"""Reads what the observers recorded: the probe's samples and the streams of the services.
+"""Reads the records of the observers: the probe's samples and the streams of the services.
 
 As with the engine's segments, whole lines are kept and the rest is counted.
 """
@@ -14,13 +14,13 @@ from towtank.results.stream_forms import has_form
 
 PROBE = "probe.ndjson"
 REMOTE_PROBE = ".probe.ndjson"
-"""Ending of the stream of a probe on another machine, behind the name of the host; no service has a dot in its name."""
+"""Ending of the stream of a probe on another machine, after the name of the host; no service has a dot in its name."""
 GENERATOR_GROUP = "generator"
-"""Group of the load generator in the probe's samples; no tier."""
+"""Group of the load generator in the probe's samples; it is no tier."""
 THIS_MACHINE = "this_machine"
-"""Name of the machine of the conductor beside those of other machines."""
+"""Name of the conductor's machine beside those of other machines."""
 NOT_ATTRIBUTED = "not attributed"
-"""Stands beside the tiers for what a machine did for none of them."""
+"""Stands beside the tiers for the use of a machine that belongs to none of them."""
 MEMBER_REQUESTS = "balancer_member_requests_total"
 """Requests that a balancer gave to a member, whatever the balancer; with the label `member`."""
 
@@ -32,7 +32,7 @@ class ProbeStream:
     Attributes
     ----------
     header : dict
-        First line; empty where it did not survive.
+        First line; empty if it is missing.
     samples : list of dict
         In the order of their time.
     damage : Damage
@@ -46,7 +46,7 @@ class ProbeStream:
 
 @dataclass
 class ServiceStream:
-    """Metrics of one service, as it tells them itself.
+    """Metrics that one service reports.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ServiceStream:
     failures : list of dict
         Scrapes that failed, with `t_ns` and `message`.
     conclusion : dict
-        What the service was asked once, when the load had ended; empty where it was not.
+        Answer of the service to a single query after the load; empty without a query.
     """
 
     service: str
@@ -69,7 +69,7 @@ class ServiceStream:
 
 
 def read_probe(folder: Path) -> ProbeStream:
-    """Read `RUN/observe/probe.ndjson`; an empty stream where there is none."""
+    """Read `RUN/observe/probe.ndjson`; an empty stream if it does not exist."""
     return _read_probe(folder / PROBE)
 
 

@@ -1,7 +1,7 @@
-"""Reads what the engine recorded: one series of checksummed segments per load thread.
+"""Reads the engine's records: one series of checksummed segments per load thread.
 
-Reading never fails on what a kill or a bad disk left behind: whole lines are kept, the rest is counted in
-`Damage`. Histograms stay encoded here; who needs one decodes it.
+Reading never fails on files that a kill or a bad disk left behind: whole lines are kept, the rest is counted in
+`Damage`. Histograms stay encoded here; their users decode them.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Series:
     failed, not_started : dict
         Counts by kind and by reason.
     response, exchange, first_byte : str or None
-        Encoded histograms; None where there is no value.
+        Encoded histograms; None without any value.
     response_sum_s, exchange_sum_s : float
         Exact sums of the values in the histograms. [s]
     picked : int or None
-        How often the mix chose the transaction; None from an engine that did not count it.
+        Number of times that the mix chose the transaction; None from an engine that did not count it.
     """
 
     of: str
@@ -73,23 +73,23 @@ class Pauses:
 
 @dataclass(slots=True)
 class Interval:
-    """What one load thread saw between two instants of run time. [s]
+    """Record of one load thread between two instants of run time. [s]
 
     Attributes
     ----------
     thinks : list of Pauses or None
         None from an engine that did not record them.
     arrivals : list of int
-        Arrivals of an open load by group; empty where none came.
+        Arrivals of an open load by group; empty without any.
     gaps : str or None
         Encoded histogram of the gaps between intended arrivals.
     gaps_sum_s : float
         Exact sum of these gaps. [s]
     connect, tls, connection_wait : str or None
         Encoded histograms of the time to make a connection, of a handshake, and that a request waited for a
-        connection of a pool (0 where one was free).
+        connection of a pool (0 if one was free).
     handshakes : dict
-        How many were `full` and how many `resumed`.
+        Numbers of `full` and of `resumed` handshakes.
     waiting : int
         Arrivals of an open load that waited for a user at the end.
     places_ok, places_failed : list of int
@@ -139,8 +139,8 @@ class Recording:
     Attributes
     ----------
     header : dict or None
-        Header line of the first segment that has one, and of those with the latest stages where these changed while
-        the load ran; None where no header survived.
+        Header line of the first segment that has one; of several, the one with the latest stages if these changed while
+        the load ran; None if no header can be read.
     intervals : list of Interval
         Of all threads, by start and thread.
     ends : dict
@@ -159,13 +159,13 @@ class Recording:
 
     @property
     def workers(self) -> int:
-        """Number of load threads the run had."""
+        """Number of load threads of the run."""
         announced = int(self.header.get("workers", 0)) if self.header else 0
         return max(announced, len(self.workers_found))
 
     @property
     def finished(self) -> bool:
-        """Whether every thread wrote its last line."""
+        """True if every thread wrote its last line."""
         return bool(self.ends) and len(self.ends) >= self.workers
 
 
@@ -181,12 +181,12 @@ def read(folder: Path) -> Recording:
     for path, worker in paths(folder):
         recording.workers_found.add(worker)
         _read_segment(path, worker, recording)
-    recording.intervals.sort(key=lambda one: (one.start_s, one.worker))
+    recording.intervals.sort(key=lambda interval: (interval.start_s, interval.worker))
     return recording
 
 
 def paths(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Segments of a folder in their order, with the thread of each."""
+    """Yield the segments of a folder in their order, with the thread of each."""
     for path in sorted(folder.glob("worker-*.ndjson")):
         match = _SEGMENT.fullmatch(path.name)
         if match:
@@ -210,7 +210,7 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
 
 
 def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
-    """Read one line of kind `interval`; None where it is broken."""
+    """Read one line of kind `interval`; None if it is damaged."""
     try:
         return interval(document, worker)
     except _BROKEN:
@@ -218,9 +218,9 @@ def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
 
 
 def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """The header whose stages went through more edits; the first of several.
+    """Return the header whose stages went through more edits; the first of several.
 
-    All threads make the same edits, so what one header says of stages that are past, all later ones say.
+    All threads make the same edits, so all later headers agree on stages that are past.
     """
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
@@ -244,8 +244,8 @@ def interval(document: dict[str, Any], worker: int) -> Interval:
         connect=document.get("connect"),
         think_count=int(think.get("count", 0)),
         think_sum_s=think.get("sum_ns", 0) / _SECOND_NS,
-        series=[_series(one) for one in document["series"]],
-        thinks=None if "thinks" not in document else [_pauses(one) for one in document["thinks"]],
+        series=[_series(series) for series in document["series"]],
+        thinks=None if "thinks" not in document else [_pauses(pauses) for pauses in document["thinks"]],
         arrivals=[int(count) for count in document.get("arrivals") or ()],
         gaps=document.get("gaps"),
         gaps_sum_s=document.get("gaps_sum_ns", 0) / _SECOND_NS,
@@ -295,7 +295,7 @@ def _series(document: dict[str, Any]) -> Series:
 
 
 def read_engine_document(folder: Path) -> dict[str, Any] | None:
-    """Read `engine.json`; None where the engine did not get as far, or the file has not its form."""
+    """Read `engine.json`; None if the engine did not write it, or if it has another form."""
     path = folder / "engine.json"
     try:
         return checked(path, read_object(path), EngineForm)
@@ -304,15 +304,15 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Stages with their actual times as far as these are known; empty where no header survived."""
+    """Return the stages with their actual times as far as these are known; empty without a header."""
     return list(recording.header.get("stages", [])) if recording.header else []
 
 
 def names(recording: Recording, of: str) -> Iterator[str]:
-    """Names of all transactions, pages or steps, by number; a page or step as `transaction / name`."""
+    """Yield the names of all transactions, pages or steps, by number; a page or step as `transaction / name`."""
     header = recording.header or {}
     if of == "transaction":
         yield from header.get("transactions", [])
         return
-    for one in header.get(f"{of}s", []):
-        yield f"{one['transaction']} / {one['name']}"
+    for step in header.get(f"{of}s", []):
+        yield f"{step['transaction']} / {step['name']}"

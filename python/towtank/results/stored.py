@@ -1,8 +1,8 @@
-"""What users were told is stored, as the engine noted it, and what was found when it was read back.
+"""Ledger of what the system confirmed as stored, from the engine's notes, and its comparison with the read-back.
 
-A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. Intents are noted before a request leaves:
-where the answer did not come, the thing may be as before or as was asked, and both are right. So they are where two
-changes of one thing were under way at the same time: nobody knows which of them the server made last.
+A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. The engine notes an intent before a request
+leaves: without an answer, the thing may be as before or as requested, and both states are right. Likewise, if two
+changes of one thing overlap, it is not known which of them the server made last, and both results are right.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _ABSENT = (404, 410)
 _Key = tuple[str, str]  # kind and key of a thing
 FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different", "unreadable", "unread", "gone"
 FATES = (FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD)
-"""What can become of one thing; `gone` is right where its removal was asked for."""
+"""Possible results for one thing; `gone` is right if its removal was requested."""
 
 
 @dataclass
 class Thing:
-    """One thing that users were told is stored.
+    """One thing that the system confirmed as stored.
 
     Attributes
     ----------
     told_ns : int
-        When that was, in run time. [ns]
+        Time of the confirmation, in run time. [ns]
     contents : set
-        Contents that are right: the last one told, those told of changes that were under way together with it, and
-        those whose answer did not come.
+        Contents that are right: the last one confirmed, those confirmed by changes that overlap with it, and those
+        whose answer did not come.
     may_be_gone : bool
-        Whether its removal was asked for, and the answer did not come or came while another change was under way.
+        Whether its removal was requested, and the answer did not come or came while another change was under way.
     any_content : bool
-        Whether a content was on its way whose digest nobody knows, when the run ended.
+        Whether a content with an unknown digest was on its way when the run ended.
     """
 
     told_ns: int
@@ -50,13 +50,13 @@ class Thing:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether nobody knows which change was its last, so that more than one state is right."""
+        """True if more than one state is right, because it is not known which change was the last."""
         return self.may_be_gone or self.any_content or len(self.contents) > 1
 
 
 @dataclass(frozen=True)
 class _Change:
-    """A change that was told: when it was sent and answered [ns], and the content; None where it was a removal."""
+    """A confirmed change: times of request and answer [ns], and the content; None for a removal."""
 
     begun_ns: int
     told_ns: int
@@ -65,19 +65,19 @@ class _Change:
 
 @dataclass
 class Ledger:
-    """All things of a run by kind and key, those apart whose removal was told."""
+    """All things of a run by kind and key, and counts of those whose removal was confirmed."""
 
     things: dict[str, dict[str, Thing]] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     damage: lines.Damage = field(default_factory=lines.Damage)
 
     def of(self, kind: str) -> dict[str, Thing]:
-        """Things of a kind by key."""
+        """Return the things of a kind by key."""
         return self.things.get(kind, {})
 
 
 def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
-    """All notes below `RUN/engine`, thread by thread."""
+    """Yield all notes below `RUN/engine`, thread by thread."""
     for path in sorted(folder.glob(NOTES)):
         for note in lines.read(path, damage):
             if note.get("k") != "header":
@@ -85,12 +85,12 @@ def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
 
 
 def read_ledger(folder: Path) -> Ledger:
-    """Read what users of a run were told, in the order in which they were."""
+    """Read the confirmations to the users of a run, in their order."""
     ledger = Ledger()
-    told = sorted(notes(folder, ledger.damage), key=_when)
+    ordered = sorted(notes(folder, ledger.damage), key=_when)
     open_: dict[_Key, dict[tuple[str, int], dict[str, Any]]] = {}
     last: dict[_Key, list[_Change]] = {}
-    for note in told:
+    for note in ordered:
         try:
             _take(ledger, open_, last, note)
         except (KeyError, TypeError, ValueError):
@@ -108,7 +108,7 @@ def _when(note: dict[str, Any]) -> int:
 
 
 def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
-    """Take one note. Intents are known by thread and beginning."""
+    """Process one note. Thread and start time identify an intent."""
     kind, key, what = str(note["of"]), str(note["key"]), note["k"]
     intents = open_.setdefault((kind, key), {})
     if what == "begun":
@@ -128,14 +128,14 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
         return
     content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
     change = _Change(begun_ns, int(note["t_ns"]), content)
-    # One that was told before this one was sent is over; the others may have been made after it.
-    last[kind, key] = [*(one for one in last.get((kind, key), []) if one.told_ns > begun_ns), change]
+    # A change that was confirmed before this one was sent is over; the others may have been made after it.
+    last[kind, key] = [*(note for note in last.get((kind, key), []) if note.told_ns > begun_ns), change]
     if what == "removed":
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
 
 
 def _thing(changes: list[_Change]) -> Thing | None:
-    """The thing as changes leave it any of which may be the last; None where it is gone."""
+    """Return the state that changes leave if any of them may be the last; None if the thing is gone."""
     stored = [change for change in changes if change.content is not None]
     if not stored:
         return None
@@ -144,7 +144,7 @@ def _thing(changes: list[_Change]) -> Thing | None:
 
 
 def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
-    """Let changes whose answers did not come make more than one state right."""
+    """Add the states that changes without an answer may have left."""
     for intent in intents:
         if intent["does"] == "removes":
             thing.may_be_gone = True
@@ -155,16 +155,16 @@ def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
 
 
 def fate(thing: Thing, read: dict[str, Any] | None, absent: Collection[int] = _ABSENT) -> str:
-    """Say what became of a thing.
+    """Return the result of reading a thing back.
 
     Parameters
     ----------
     thing : Thing
-        What it should be.
+        Its right states.
     read : dict or None
-        Note of the request that read it back; None where it was not read.
+        Note of the request that read it back; None if it was not read.
     absent : collection of int
-        Statuses which say that there is no such thing.
+        Statuses by which a server reports that a thing does not exist.
     """
     if read is None:
         return UNREAD

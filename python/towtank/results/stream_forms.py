@@ -152,7 +152,7 @@ _FORMS = {
 
 
 def has_form(name: str, document: Json) -> bool:
-    """Whether a line has the form of its kind: `segment`, `interval`, `sample` or `metrics`."""
+    """Return True if a line has the form of its kind: `segment`, `interval`, `sample` or `metrics`."""
     try:
         _FORMS[name].validate_python(document)
     except ValidationError:
@@ -161,7 +161,7 @@ def has_form(name: str, document: Json) -> bool:
 
 
 def _is_finite(tree: Any) -> bool:
-    """Whether all numbers of a tree are finite and small enough that their sums stay finite."""
+    """Return True if all numbers of a tree are finite and small enough that their sums stay finite."""
     if isinstance(tree, dict):
         return all(map(_is_finite, tree.values()))
     if isinstance(tree, list):

@@ -7,6 +7,7 @@ they were sampled, on the clock of the run.
 from __future__ import annotations
 
 import errno
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -26,7 +27,7 @@ INTERVALS = "intervals.parquet"
 METRICS = "metrics.parquet"
 
 Describe = Callable[[str], dict[str, Any]]
-"""What an encoded histogram holds, by column."""
+"""Returns the columns of an encoded histogram."""
 
 _INTERVAL_COLUMNS = {
     "start_s": "DOUBLE",
@@ -88,6 +89,11 @@ def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
     _write(path, _METRIC_COLUMNS, _metric_rows(probe, services, origin))
 
 
+def _number_of(error: duckdb.IOException) -> int:
+    """Return the system's error number behind an error of DuckDB, which has it only in its text."""
+    return errno.ENOSPC if os.strerror(errno.ENOSPC) in str(error) else errno.EIO
+
+
 def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) -> None:
     table: dict[str, list[Any]] = defaultdict(list)
     for row in rows:
@@ -106,7 +112,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
                     "(FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)"
                 )
         except duckdb.IOException as error:
-            raise OSError(errno.EIO, str(error), str(path)) from error
+            raise OSError(_number_of(error), str(error), str(path)) from error
 
     # A cursor is a connection of its own: what it registers ends with it.
     with _database().cursor() as connection:
@@ -133,11 +139,11 @@ def _interval_rows(recording: Recording, describe_histogram: Describe) -> Iterat
     known = {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
     groups = list((recording.header or {}).get("groups", []))
     stages = segments.stages_of(recording)
-    for one in recording.intervals:
-        stage = stages[one.stage] if 0 <= one.stage < len(stages) else {}
-        for series in one.series:
+    for interval in recording.intervals:
+        stage = stages[interval.stage] if 0 <= interval.stage < len(stages) else {}
+        for series in interval.series:
             yield {
-                **_place(one, stage),
+                **_place(interval, stage),
                 **_counts(series),
                 "name": _item(known.get(series.of, []), series.number),
                 "user_group": None if series.group is None else _item(groups, series.group),
@@ -149,15 +155,15 @@ def _item(names: list[str], number: int) -> str:
     return names[number] if 0 <= number < len(names) else str(number)
 
 
-def _place(one: Interval, stage: dict[str, Any]) -> dict[str, Any]:
+def _place(interval: Interval, stage: dict[str, Any]) -> dict[str, Any]:
     return {
-        "start_s": one.start_s,
-        "end_s": one.end_s,
+        "start_s": interval.start_s,
+        "end_s": interval.end_s,
         "stage": stage.get("name"),
         "phase": stage.get("phase"),
-        "worker": one.worker,
-        "users": one.users,
-        "user_s": one.user_s,
+        "worker": interval.worker,
+        "users": interval.users,
+        "user_s": interval.user_s,
     }
 
 
@@ -190,7 +196,7 @@ def _metric_rows(probe: ProbeStream, services: dict[str, ServiceStream], origin_
 
 
 def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """All numbers of a sample, named by their path of keys."""
+    """Yield all numbers of a sample, named by their path of keys."""
     if isinstance(tree, dict):
         for key, value in tree.items():
             if path or key not in ("k", "t_ns", "wall_ns"):

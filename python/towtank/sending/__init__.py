@@ -1,9 +1,7 @@
-"""Sends what is measured to other programs while a run goes on.
+"""Live sending of measurements to other programs during a run.
 
-One thread follows what engine and probe write (`following`), makes seconds of it (`gathering`) and lets each form
-put them into words (`prometheus`, `otlp`); one thread for each receiver sends them (`sender`, over `transport`).
-Nothing here may hold up a run or make it fail: queues are bounded, what does not get through is counted, and the user
-is told.
-
-To add a form: a file with an `Encoder`, a line in `live.FORMS`, a test.
+One thread follows the files of engine and probe (`following`), makes seconds of them (`gathering`) and lets each form
+encode them (`prometheus`, `otlp`); one thread for each receiver sends them (`sender`, over `transport`). Sending can
+neither delay a run nor make it fail: queues are bounded, lost points are counted and reported to the user. To add a
+form: a file with an `Encoder`, a line in `live.FORMS`, a test.
 """

@@ -1,4 +1,4 @@
-"""Follows checksummed lines while they are written."""
+"""Follow checksummed lines while they are written."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from towtank.results import lines
 
-# A look reads no more than this of a file; the rest is read at the next look. [B]
+# Most bytes of a file that are read at once; the rest is read the next time. [byte]
 _READ_AT_MOST = 8 << 20
 
 
 class Follower:
-    """Reads the lines that were added to the files of a folder since the last look.
+    """Reads the lines that were added to the files of a folder since the last reading.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Follower:
         self._read_until: dict[Path, int] = {}
 
     def new(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Documents that are whole and new, each with its file; damaged lines are the analysis' business."""
+        """Yield documents that are complete and new, each with its file; damaged lines are left to the analysis."""
         for path in sorted(self._folder.glob(self._pattern)):
             for line in self._lines(path):
                 document = lines.decode(line)

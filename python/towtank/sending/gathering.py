@@ -1,4 +1,4 @@
-"""Makes whole seconds of the lines that load threads and probe write."""
+"""Combine the lines of load threads and probe into whole seconds."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from towtank.sending.update import TierSample, Update
 
 _SEGMENT = re.compile(r"worker-(\d+)\.")
 _SECOND_NS = 1e9
-# A thread that is later than this with its line does not hold the others up; what it tells is sent by itself. [s]
+# A thread that is later than this with its line does not delay the others; its line is sent separately. [s]
 _LATE_S = 2.0
 
 _Key = tuple[int, int]
 _Totals = tuple[int, dict[str, float], float | None]
-"""Of one sample: its instant [ns], CPU time of each group [s], and of the host without that of observing [s]."""
+"""Totals of one sample: its instant [ns], CPU time of each group [s], and of the host without that of observing [s]."""
 
 
 class Gatherer:
-    """Gathers the intervals of all load threads, second by second.
+    """Combines the intervals of all load threads, second by second.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Gatherer:
         self._before: _Totals | None = None
 
     def update(self, *, last: bool = False) -> Update | None:
-        """What has become whole; with `last` all there is. None before the first line of the engine."""
+        """Return the seconds that are complete; with `last` all of them. None before the first line of the engine."""
         for path, document in self._segments.new():
             self._take(path, document)
         header = self._recording.header
@@ -62,7 +62,7 @@ class Gatherer:
             self._recorded_until[worker] = max(self._recorded_until.get(worker, 0.0), one.end_s)
 
     def _ready(self, *, last: bool) -> list[Second]:
-        """Seconds that every thread has told of, and those that were waited for long enough."""
+        """Return the seconds that every thread has reported, and those that were waited for long enough."""
         until = self._recorded_until
         complete = min(until.values(), default=0.0) if len(until) >= self._recording.workers else 0.0
         newest = max(until.values(), default=0.0)
@@ -70,14 +70,14 @@ class Gatherer:
         found = []
         for key in sorted(self._waiting):
             parts = self._waiting[key]
-            end_s = max(one.end_s for one in parts)
+            end_s = max(part.end_s for part in parts)
             if last or end_s <= complete or end_s <= newest - _LATE_S:
                 stage = stages[key[1]] if 0 <= key[1] < len(stages) else {}
                 found.append(one_second(self._waiting.pop(key), stage, known))
         return found
 
     def _tiers(self, origin_ns: int) -> list[TierSample]:
-        """CPUs used between the samples of the probe that lie within the load."""
+        """Return the CPUs used between the samples of the probe that lie within the load."""
         found = []
         for _, document in self._probe.new():
             at, groups = document.get("t_ns"), document.get("groups")
@@ -96,10 +96,10 @@ class Gatherer:
     def _between(self, earlier: _Totals, later: _Totals, origin_ns: int) -> TierSample:
         (before_ns, before, host_before), (at_ns, totals, host) = earlier, later
         start, end = (before_ns - origin_ns) / _SECOND_NS, (at_ns - origin_ns) / _SECOND_NS
-        # A service that began again counts from zero.
+        # The counters of a restarted service begin at zero.
         used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
         known = {name: value for name, value in used.items() if value >= 0}
-        # With another group than before, the difference would hold all that the group ever used.
+        # With a new group, the difference would contain all the CPU time that the group ever used.
         if host is not None and host_before is not None and known.keys() == before.keys() == totals.keys():
             known[NOT_ATTRIBUTED] = (host - host_before) / (end - start) - sum(known.values())
         stage = self._stage_at((start + end) / 2)
@@ -107,11 +107,13 @@ class Gatherer:
 
     def _stage_at(self, at_s: float) -> dict[str, Any]:
         stages = segments.stages_of(self._recording)
-        return next((one for one in stages if one["start_s"] <= at_s < one["end_s"]), stages[-1] if stages else {})
+        return next(
+            (stage for stage in stages if stage["start_s"] <= at_s < stage["end_s"]), stages[-1] if stages else {}
+        )
 
 
 def _host_cpu_s(sample: dict[str, Any]) -> float | None:
-    """CPU time of the host without that of the probe and its conductor; None where the host did not report it. [s]"""
+    """Return the CPU time of the host without probe and conductor; None if the host did not report it. [s]"""
     host, probe = sample.get("host") or {}, sample.get("probe") or {}
     used = [
         seconds for state in ("user", "system") if isinstance(seconds := host.get(f"cpu_{state}_s_total"), int | float)

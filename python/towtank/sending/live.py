@@ -1,4 +1,4 @@
-"""Sending during one run: from its first line to its last, and what came of it."""
+"""Sending during one run: from its first line to its last, and its result."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple
     "otlp": (otlp.OtlpEncoder, otlp.HEADERS),
 }
 """Encoder and headers of each form."""
-# Twice within a second of the load, so that a second is on its way half a second after its end at the latest. [s]
+# Interval of readings: a second is sent half a second after its end at the latest. [s]
 _LOOK_EVERY_S = 0.5
-# How long the end of a run waits for what is still to be sent. [s]
+# Time that the end of a run waits for the remaining points. [s]
 _FINISH_WITHIN_S = 5.0
 
 
 class _Remembering(Reader):
-    """Decodes each histogram once, however many forms ask for it; forgets between updates."""
+    """Decodes each histogram once for all forms; its cache is cleared between updates."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,18 +56,18 @@ class _Outlet:
 
 @dataclass
 class Report:
-    """What became of it; filled when the run is over.
+    """Result of sending; filled when the run is over.
 
     Attributes
     ----------
     sent : list of dict
         One for each receiver.
     notes : list of str
-        What the user must know.
+        Notes for the user.
     cpu_s : float
         CPU time of all threads of it. [s]
     seconds : float
-        How long they were at it. [s]
+        Running time of these threads. [s]
     """
 
     sent: list[dict[str, Any]] = field(default_factory=list)
@@ -87,9 +87,9 @@ def sending(
     run : RunFolder
     source : Source
     receivers : sequence of Receiver
-        Nothing is done where there are none.
+        Receivers; without any, nothing is done.
     note : callable
-        Told when something goes wrong for the first time.
+        Called when something fails for the first time.
     """
     report = Report()
     if not receivers:
@@ -133,15 +133,15 @@ class _Live:
         self._thread.start()
 
     def finish(self, report: Report) -> None:
-        """Send the rest, wait for it a few seconds at most, and say what came of it."""
+        """Send the rest, within a few seconds, and report the result."""
         self._stop.set()
         self._thread.join(_FINISH_WITHIN_S)
         until = time.monotonic() + _FINISH_WITHIN_S
         for outlet in self._outlets:
             outlet.sender.finish(max(0.1, until - time.monotonic()))
-            told = {"form": outlet.receiver.form, "to": outlet.receiver.shown, **outlet.sender.document()}
-            report.sent.append(told)
-            report.notes += _notes(told)
+            outcome = {"form": outlet.receiver.form, "to": outlet.receiver.shown, **outlet.sender.document()}
+            report.sent.append(outcome)
+            report.notes += _notes(outcome)
             report.cpu_s += outlet.sender.cpu_s
         if self._broken is not None:
             report.notes.append(f"sending ended early: {self._broken}; the run is not affected")
@@ -156,7 +156,7 @@ class _Live:
             for outlet in self._outlets:
                 for body in outlet.encoder.finish():
                     outlet.sender.put(body)
-        except Exception as error:  # the border: what is wrong here must not touch the run
+        except Exception as error:  # the border: an error here must not affect the run
             self._broken = f"{type(error).__name__}: {error}"
         self._cpu_s = time.thread_time()
 
@@ -170,10 +170,10 @@ class _Live:
         self._cpu_s = time.thread_time()
 
 
-def _notes(told: dict[str, Any]) -> list[str]:
-    lost = told["refused_points"] + told["dropped_points"]
+def _notes(outcome: dict[str, Any]) -> list[str]:
+    lost = outcome["refused_points"] + outcome["dropped_points"]
     if not lost:
         return []
-    whole = lost + told["points"]
-    last = f"; the last error was: {told['last_error']}" if told["last_error"] else ""
-    return [f"{told['to']} did not take {lost:,} of {whole:,} {told['form']} points{last}"]
+    whole = lost + outcome["points"]
+    last = f"; the last error was: {outcome['last_error']}" if outcome["last_error"] else ""
+    return [f"{outcome['to']} did not accept {lost:,} of {whole:,} {outcome['form']} points{last}"]

@@ -1,4 +1,4 @@
-"""OTLP over HTTP in its JSON encoding: the metrics of the export `otlp`, second by second as they happen."""
+"""OTLP over HTTP in its JSON encoding: the metrics of the export `otlp`, sent second by second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECOND_NS = 1e9
 
 
 class OtlpEncoder:
-    """Makes one export request of each update.
+    """Encodes each update as one export request.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class OtlpEncoder:
         self._resource = resource_of(__version__, source.study, source.run, source.factors)
 
     def encode(self, update: Update) -> list[Body]:
-        """One request with delta points of the seconds, and gauges of the tiers."""
+        """Return one request with delta points of the seconds, and gauges of the tiers."""
         points: dict[str, list[dict[str, Any]]] = {}
         for second in update.seconds:
             stage = {"towtank.stage": second.stage, "towtank.phase": second.phase}
@@ -42,17 +42,17 @@ class OtlpEncoder:
                 plain["generator.cpus_used"] = second.cpu_s / (second.end_s - second.start_s)
             for name, value in plain.items():
                 points.setdefault(f"towtank.{name}", []).append(otlp_points.gauge(span, stage, value))
-        for one in update.tiers:
-            span = _span(update.wall_ns, one.start_s, one.end_s)
-            for tier, used in one.cpus_used.items():
-                about = {"towtank.stage": one.stage, "towtank.phase": one.phase, "towtank.tier": tier}
+        for sample in update.tiers:
+            span = _span(update.wall_ns, sample.start_s, sample.end_s)
+            for tier, used in sample.cpus_used.items():
+                about = {"towtank.stage": sample.stage, "towtank.phase": sample.phase, "towtank.tier": tier}
                 points.setdefault("towtank.tier.cpus_used", []).append(otlp_points.gauge(span, about, used))
         document = otlp_points.request(self._resource, __version__, points)
         content = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
         return [Body(content, sum(map(len, points.values())))] if points else []
 
     def finish(self) -> list[Body]:
-        """Nothing: points are of their own second, and need no end."""
+        """Return nothing: each point belongs to its second, and needs no end."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""Prometheus remote write: counters that grow over a stage, classic histograms, and what was seen of each second."""
+"""Prometheus remote write: counters that grow over a stage, classic histograms, and gauges of each second."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADERS = (
 BOUNDS_S = tuple(digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5))
 """Upper edges of the buckets: 100 µs to 50 s, three to a decade. [s]"""
 QUANTILES = (0.5, 0.95, 0.99)
-# Receivers forget what a family is when they start again.
+# Interval of metadata, which receivers lose at a restart. [s]
 _METADATA_EVERY = 60
 _EDGES = np.array(BOUNDS_S)
 
@@ -49,7 +49,7 @@ _Series = tuple[str, Labels]
 
 @dataclass(slots=True)
 class _Row:
-    """One series: its labels as they are sent, when it had its last sample, and those that are still to be sent."""
+    """One series: its labels as they are sent, the time of its last sample, and the samples still to be sent."""
 
     labels: bytes
     last_ms: int = -1
@@ -65,7 +65,7 @@ class _Counter:
 
 
 class PrometheusEncoder:
-    """Adds up what the seconds tell, and makes write requests of it.
+    """Adds up the seconds, and encodes write requests.
 
     Every series has the labels of the stage. A counter begins with a zero at the start of its first second, so that
     nothing is missing from `increase`; all series of a stage are ended when the next one begins.
@@ -80,7 +80,7 @@ class PrometheusEncoder:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
-        # By stage: numbers that grow, and series that have not ended. Looking up a series costs more than its sample.
+        # By stage: counters, and series that have not ended. Looking up a series costs more than its sample.
         self._counters: dict[Labels, dict[_Series, _Counter]] = {}
         self._open: dict[Labels, dict[_Series, _Row]] = {}
         self._rows: dict[_Series, _Row] = {}
@@ -88,14 +88,14 @@ class PrometheusEncoder:
         self._requests = 0
 
     def encode(self, update: Update) -> list[Body]:
-        """One write request."""
+        """Return one write request."""
         wall_ms = update.wall_ns // 1_000_000
         for second in update.seconds:
             self._second(second, wall_ms)
-        for one in update.tiers:
-            stage = self._stage(one.stage, one.phase)
-            for tier, used in one.cpus_used.items():
-                self._gauge("tier_cpus_used", (*stage, ("tier", tier)), used, stage, _millis(wall_ms, one.end_s))
+        for sample in update.tiers:
+            stage = self._stage(sample.stage, sample.phase)
+            for tier, used in sample.cpus_used.items():
+                self._gauge("tier_cpus_used", (*stage, ("tier", tier)), used, stage, _millis(wall_ms, sample.end_s))
         return self._body()
 
     def finish(self) -> list[Body]:
@@ -109,7 +109,7 @@ class PrometheusEncoder:
 
     def _second(self, second: Second, wall_ms: int) -> None:
         stage = self._stage(second.stage, second.phase)
-        for other in [one for one in self._open if one != stage]:
+        for other in [opened for opened in self._open if opened != stage]:
             self._end(other)
         start_ms, end_ms = _millis(wall_ms, second.start_s), _millis(wall_ms, second.end_s)
         for family, value in _plain(second).items():
@@ -140,7 +140,7 @@ class PrometheusEncoder:
                 yield family, (("quantile", f"{probability:g}"),), value
 
     def _growth(self, second: Second, stage: Labels) -> Iterator[tuple[_Series, float]]:
-        """By how much each counter grows in a second."""
+        """Yield the increase of each counter in a second."""
         for of, plural in (("transaction", "transactions_total"), ("step", "requests_total")):
             family = f"{'request' if of == 'step' else of}_response_time_seconds"
             for item in second.of(of):
@@ -175,7 +175,7 @@ class PrometheusEncoder:
         return row
 
     def _sample(self, row: _Row, value: float, at_ms: int) -> None:
-        """Add a sample; a second that comes late is stamped behind the last one, for the past cannot be changed."""
+        """Add a sample; a late second gets a time after the last one, for past samples cannot be changed."""
         row.last_ms = max(at_ms, row.last_ms + 1)
         self._add(row, remote_write.sample(value, row.last_ms))
 
@@ -206,7 +206,7 @@ class PrometheusEncoder:
 
 
 def label_name(factor: str) -> str:
-    """Name of the label of a factor, as in the export `openmetrics`.
+    """Return the name of the label of a factor, as in the export `openmetrics`.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def label_name(factor: str) -> str:
 
 
 def counts_up_to(values: Decoded) -> list[int]:
-    """Number of values up to each of `BOUNDS_S`, by the middles of their buckets. [1]"""
+    """Return the number of values up to each of `BOUNDS_S`, by the middles of their buckets. [1]"""
     running = np.concatenate([[0], np.cumsum(values.counts)])
     return [int(count) for count in running[np.searchsorted(values.middles_s, _EDGES, side="right")]]
 

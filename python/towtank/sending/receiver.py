@@ -1,4 +1,4 @@
-"""Receivers as they are named on the command line, `prometheus=URL` or `otlp=URL`: checked, and found once."""
+"""Receivers named on the command line, `prometheus=URL` or `otlp=URL`: checked and resolved once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 
 @dataclass(frozen=True)
 class Receiver:
-    """Where something is sent.
+    """A receiver of points.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Receiver:
     address : str
         Numeric, so that a name cannot change its mind while the run goes on.
     headers : tuple of (str, str)
-        Of the user; never recorded, for they may hold a secret.
+        Headers of the user; never recorded, for they may hold a secret.
     """
 
     form: str
@@ -49,7 +49,7 @@ class Receiver:
 
 
 def receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Headers = ()) -> list[Receiver]:
-    """Read the values of `--send`.
+    """Parse the values of `--send`.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Header
         url = _url(form, address)
         if url is None:
             faults.append(_fault(OPTION, f"must be {' or '.join(_EXAMPLES.values())}", text))
-        elif any((form, url) == one for one in found):
+        elif any((form, url) == known for known in found):
             faults.append(_fault(OPTION, "must name each receiver once", text))
         else:
             found.append((form, url))
@@ -90,7 +90,7 @@ def receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Header
     ]
 
 
-_HEADER = "must be a header as HTTP allows it, a name of letters, digits and dashes, and a value in Latin-1"
+_HEADER = "must be a valid HTTP header: a name of letters, digits and dashes, and a value in Latin-1"
 
 
 def _bad(name: str, value: str) -> bool:
@@ -102,7 +102,7 @@ def _fault(option: str, must: str, got: str) -> Fault:
 
 
 def _url(form: str, address: str) -> SplitResult | None:
-    """The URL that requests go to; None where it is none."""
+    """Return the URL for requests; None if it is invalid."""
     if form not in _EXAMPLES or not address.isascii() or not address.isprintable() or " " in address:
         return None
     try:

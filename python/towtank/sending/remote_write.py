@@ -15,13 +15,13 @@ from functools import lru_cache
 COUNTER, GAUGE, HISTOGRAM = 1, 2, 3  # MetricMetadata.MetricType
 
 _LENGTH_DELIMITED = 2
-# The one not-a-number that tells Prometheus that a series has ended; kept as bits, which a float might not keep.
+# The NaN that marks the end of a series in Prometheus; kept as bits, which a float might not preserve.
 _STALE = struct.pack("<Q", 0x7FF0000000000002)
 
 
-@lru_cache(maxsize=1024)  # lengths are few, and all samples of a second have one time
+@lru_cache(maxsize=1024)  # there are few lengths, and all samples of a second have one time
 def varint(number: int) -> bytes:
-    """Base 128, the lowest seven bits first.
+    """Encode a number in base 128, the lowest seven bits first.
 
     Examples
     --------
@@ -37,23 +37,23 @@ def varint(number: int) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A field of bytes, text or a message."""
+    """Encode a field of bytes, text or a message."""
     return bytes([number << 3 | _LENGTH_DELIMITED]) + varint(len(content)) + content
 
 
 def labels(name: str, values: Mapping[str, str]) -> bytes:
-    """The labels of a series, in the order of their names as the specification asks; empty ones are none."""
+    """Encode the labels of a series, in the order of their names as the specification requires, without empty ones."""
     pairs = sorted({"__name__": name, **values}.items())
     return b"".join(_field(1, _field(1, key.encode()) + _field(2, text.encode())) for key, text in pairs if text)
 
 
 def sample(value: float, at_ms: int) -> bytes:
-    """One sample of a series; `at_ms` counts since 1970. [ms]"""
+    """Encode one sample of a series; `at_ms` counts since 1970. [ms]"""
     return _sample(struct.pack("<d", value), at_ms)
 
 
 def stale(at_ms: int) -> bytes:
-    """The sample that ends a series. [ms]"""
+    """Encode the sample that ends a series. [ms]"""
     return _sample(_STALE, at_ms)
 
 
@@ -62,10 +62,10 @@ def _sample(value: bytes, at_ms: int) -> bytes:
 
 
 def time_series(series_labels: bytes, samples: Iterable[bytes]) -> bytes:
-    """One series, its samples in the order of time."""
+    """Encode one series, its samples in the order of time."""
     return _field(1, series_labels + b"".join(samples))
 
 
 def metadata(family: str, kind: int, meaning: str) -> bytes:
-    """What a family of metrics is."""
+    """Encode the metadata of a family of metrics."""
     return _field(3, bytes([0x08, kind]) + _field(2, family.encode()) + _field(4, meaning.encode()))

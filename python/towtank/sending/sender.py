@@ -1,4 +1,4 @@
-"""A bounded queue before a receiver, and the thread that empties it."""
+"""A bounded queue in front of a receiver, and the thread that empties it."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from towtank.sending.transport import Answer
 from towtank.sending.update import Body
 
 QUEUE_AT_MOST = 120
-"""Bodies that wait: two minutes of seconds, after which the oldest is dropped. [1]"""
+"""Bodies in the queue: two minutes of seconds; beyond them the oldest is dropped. [1]"""
 AGE_AT_MOST_S = 120.0
-"""A body older than this is dropped after a failure rather than tried again. [s]"""
-_PAUSES_S = (0.5, 15.0)  # the first, and the longest: each is twice the one before
+"""Age above which a body is dropped after a failure, rather than sent again. [s]"""
+_PAUSES_S = (0.5, 15.0)  # the first, and the longest: each is twice the previous one
 
 
 class Posting(Protocol):
-    """What carries a body to a receiver."""
+    """Transport of a body to a receiver."""
 
     def post(self, content: bytes) -> Answer:
         """Send one body."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
     def abort(self) -> None:
-        """End what is under way."""
+        """Abort the current exchange."""
 
 
 @dataclass
 class Sent:
-    """What became of everything.
+    """Counts of everything that was sent.
 
     Attributes
     ----------
@@ -58,18 +58,18 @@ class Sent:
 
     @property
     def lost_points(self) -> int:
-        """Everything that the receiver does not have."""
+        """Points that the receiver does not have."""
         return self.refused_points + self.dropped_points
 
 
 class Sender:
-    """Sends bodies in their order, in a thread of its own; `put` never waits.
+    """Sends bodies in their order, in its own thread; `put` never waits.
 
     Parameters
     ----------
     transport : Posting
     note : callable
-        Told once, when something goes wrong for the first time.
+        Called once, when something fails for the first time.
     clock : callable, optional
         Monotonic time. [s]
     """
@@ -85,11 +85,11 @@ class Sender:
         self._thread = threading.Thread(target=self._run, name="towtank-sending", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def put(self, body: Body) -> None:
-        """Queue a body; where the queue is full the oldest gives way."""
+        """Queue a body; if the queue is full, the oldest is dropped."""
         with self._change:
             if len(self._queue) >= QUEUE_AT_MOST:
                 self.sent.dropped_points += self._queue.popleft()[1].points
@@ -97,7 +97,7 @@ class Sender:
             self._change.notify()
 
     def finish(self, within_s: float) -> None:
-        """Send what is left, each body once, for so long at most; the rest is dropped. [s]"""
+        """Send the remaining bodies, each once, within a time limit; drop the rest. [s]"""
         with self._change:
             self._closing = True
             self._change.notify()
@@ -112,12 +112,12 @@ class Sender:
             self._in_hand = 0
 
     def document(self) -> dict[str, Any]:
-        """For the event at the end."""
+        """Return the counts, for the event at the end."""
         return asdict(self.sent)
 
     @property
     def cpu_s(self) -> float:
-        """CPU time of the thread so far. [s]"""
+        """Return the CPU time of the thread so far. [s]"""
         return self._cpu_s
 
     def _run(self) -> None:
@@ -139,7 +139,7 @@ class Sender:
             return entry
 
     def _deliver(self, since_s: float, body: Body) -> None:
-        """Send one body until it is taken, refused, or too old."""
+        """Send one body until it is accepted, refused, or too old."""
         pause_s = _PAUSES_S[0]
         while True:
             answer = self._transport.post(body.content)
@@ -152,10 +152,10 @@ class Sender:
             pause_s = min(2 * pause_s, _PAUSES_S[1])
 
     def _ended(self, answer: Answer, body: Body, since_s: float) -> bool:
-        """Count an answer; whether it was the last word on the body."""
+        """Count an answer; return True if the body needs no further attempt."""
         if answer.message:
             self._complain(answer.message)
-        if self._in_hand == 0:  # counted as dropped already: the end did not wait any longer
+        if self._in_hand == 0:  # counted as dropped already, as the time limit was over
             return True
         if answer.taken:
             self.sent.requests += 1
@@ -166,7 +166,7 @@ class Sender:
             self.sent.refused_points += body.points
             return True
         if self._closing:
-            # Who did not answer now will not answer the rest either, and nobody waits for it.
+            # A receiver that does not answer now will not answer the rest either.
             self.sent.dropped_points += body.points + sum(other.points for _, other in self._queue)
             self._queue.clear()
             return True

@@ -1,4 +1,4 @@
-"""One connection to a receiver, kept open, and what an answer means."""
+"""One connection to a receiver, kept open, and the meaning of answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.secrets import basic_authorization
 from towtank.sending.receiver import Receiver
 
 _TIMEOUT_S = 10.0
-# Of OTLP/HTTP ("Retryable Response Codes") and remote write ("senders MUST retry on 5xx, MAY on 429").
+# Retryable: of OTLP/HTTP ("Retryable Response Codes") and remote write ("senders MUST retry on 5xx, MAY on 429").
 _REPEATABLE = (429, 500, 502, 503, 504)
 _ANSWER_BYTES = 1 << 16
 _WAIT_AT_MOST_S = 30.0
@@ -23,7 +23,7 @@ _WAIT_AT_MOST_S = 30.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a request.
+    """Result of a request.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Answer:
     after_s : float or None
         When, by the receiver's own word. [s]
     message : str
-        What went wrong; empty where nothing did.
+        Reason of a failure; empty without one.
     """
 
     taken: bool
@@ -53,7 +53,7 @@ class Transport:
     ----------
     receiver : Receiver
     headers : tuple of (str, str)
-        Those of the form; the receiver's own come on top.
+        Headers of the form, in addition to those of the receiver.
     """
 
     def __init__(self, receiver: Receiver, headers: tuple[tuple[str, str], ...]) -> None:
@@ -63,12 +63,12 @@ class Transport:
         self._connection = PinnedConnection(url, receiver.address, _TIMEOUT_S)
 
     def post(self, content: bytes) -> Answer:
-        """Send one body; whatever happens is an answer."""
+        """Send one body; every failure is an answer."""
         try:
             self._connection.request("POST", self._path, content, self._headers)
             response = self._connection.getresponse()
             text = response.read(_ANSWER_BYTES)
-            if not response.isclosed():  # more than anybody has to say
+            if not response.isclosed():  # longer than any valid answer
                 self.close()
             return _judged(response.status, response.headers.get("Retry-After", "").strip(), text)
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -78,12 +78,12 @@ class Transport:
             )
 
     def close(self) -> None:
-        """Let go of the connection; the next body makes a new one."""
+        """Close the connection; the next body opens a new one."""
         with suppress(OSError):
             self._connection.close()
 
     def abort(self) -> None:
-        """End what is under way in another thread."""
+        """Abort the current exchange of another thread."""
         open_socket = self._connection.sock
         if open_socket is not None:
             with suppress(OSError):
@@ -101,7 +101,7 @@ def _judged(status: int, after: str, text: bytes) -> Answer:
 
 
 def _losses(text: bytes) -> tuple[int, str]:
-    """Data points that an OTLP receiver dropped although it took the request."""
+    """Return the data points that an OTLP receiver dropped although it accepted the request, and its message."""
     partial = _document(text).get("partialSuccess")
     if not isinstance(partial, Mapping):
         return 0, ""
@@ -119,5 +119,5 @@ def _document(text: bytes) -> Mapping[str, Any]:
 
 
 def _shown(text: Any) -> str:
-    """What somebody else wrote, fit for a terminal: one line, cut short, nothing that steers it."""
+    """Return text of another program for a terminal: one line, cut short, without control characters."""
     return "".join(character for character in " ".join(str(text).split()) if character.isprintable())[:300]

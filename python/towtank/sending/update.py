@@ -1,4 +1,4 @@
-"""What is sent: the seconds that have become whole since the last look, and who measures them."""
+"""Updates to send: the seconds completed since the last reading, and their source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.results.exports.seconds import Second
 
 @dataclass(frozen=True)
 class Source:
-    """Which run it is.
+    """Identity of a run.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class TierSample:
     start_s, end_s : float
         Run time. [s]
     cpus_used : dict
-        By name of the tier, the generator among them.
+        CPUs by name of the tier, including the generator.
     """
 
     start_s: float
@@ -46,7 +46,7 @@ class TierSample:
 
 @dataclass(frozen=True)
 class Update:
-    """What is new.
+    """New seconds and samples.
 
     Attributes
     ----------
@@ -61,17 +61,17 @@ class Update:
 
 @dataclass(frozen=True)
 class Body:
-    """One request to a receiver, and how many samples or data points it holds."""
+    """One request to a receiver, and its number of samples or data points."""
 
     content: bytes
     points: int
 
 
 class Encoder(Protocol):
-    """Puts updates into the words of a receiver."""
+    """Encodes updates for a receiver."""
 
     def encode(self, update: Update) -> list[Body]:
-        """The requests that tell of an update; none where there is nothing to tell."""
+        """Return the requests of an update; none if it is empty."""
 
     def finish(self) -> list[Body]:
-        """What tells that the run is over."""
+        """Return the requests that mark the end of the run."""

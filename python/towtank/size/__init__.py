@@ -1,1 +1,1 @@
-"""Sizing: machines and their ratings, what carries a load, rules of thumb."""
+"""Sizing: machines and their ratings, hardware for a load, rules of thumb."""

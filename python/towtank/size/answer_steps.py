@@ -1,4 +1,4 @@
-"""The arithmetic of an answer: throughput, work, first guess and utilization of each tier, then the objectives."""
+"""Arithmetic of an answer: throughput, work, first guess and utilization of each tier, then the objectives."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ STAFFING = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin 
 
 
 def answer_steps(settled: Settled, answer: Found) -> None:
-    """Note all steps of an answer."""
+    """Add all steps of an answer."""
     question, steps = settled.question, settled.steps
     _throughputs(question, answer, steps)
-    for tier, one in zip(question.tiers, answer.candidate, strict=True):
+    for tier, option in zip(question.tiers, answer.candidate, strict=True):
         for station in tier.stations:
-            _station(question, answer, (tier, one, station), steps)
-        cost = question.cost.of_option(one)
-        values = {"nodes": one.nodes, f"{tier.unit}s": one.cpus, "speed": one.speed}
+            _station(question, answer, (tier, option, station), steps)
+        cost = question.cost.of_option(option)
+        values = {"nodes": option.nodes, f"{tier.unit}s": option.cpus, "speed": option.speed}
         source = "the cheapest candidate that meets everything"
         steps.add(Step(f"cost of {tier.name}", "found by search", values, cost, question.cost.unit, source))
     _objectives(question, answer, steps)
@@ -44,46 +44,46 @@ def _throughputs(question: Question, answer: Found, steps: Steps) -> None:
 
 
 def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], steps: Steps) -> None:
-    """Work, first guess and utilization of one station of a tier."""
-    tier, one, station = at
+    """Add work, first guess and utilization of one station of a tier."""
+    tier, option, station = at
     normal = answer.outcomes[0]
     used = normal.utilization.get(station, 0.0)
-    work = used * one.nodes * one.cpus
+    work = used * option.nodes * option.cpus
     intervals = answer.intervals()
     known = None if intervals is None else intervals.utilization.get(station)
-    busy = known and known.times(one.nodes * one.cpus)
+    busy = known and known.times(option.nodes * option.cpus)
     if question.basis.document["routing"]:
-        values: dict[str, Any] = {"U": used, "servers": one.nodes * one.cpus}
+        values: dict[str, Any] = {"U": used, "servers": option.nodes * option.cpus}
         source = "utilization, solved with the routing"
         steps.add(Step(f"work at {station}", "U servers", values, work, "erlang", source, busy))
     else:
-        values = {"X": dict(normal.throughput), "D": _demands(question, station, one)}
+        values = {"X": dict(normal.throughput), "D": _demands(question, station, option)}
         source = "utilization law; D of the model over the speed"
         steps.add(Step(f"work at {station}", "sum X D", values, work, "erlang", source, busy))
     guess = square_root_staffing(work) if work else 1
     values = {"a": work, "beta": staffing_factor(FIRST_GUESS_WAITS)}
     steps.add(Step(f"first guess for {station}", "ceil(a + beta sqrt(a))", values, guess, f"{tier.unit}s", STAFFING))
-    values = {"a": work, "nodes": one.nodes, "servers": one.cpus}
+    values = {"a": work, "nodes": option.nodes, "servers": option.cpus}
     steps.add(Step(f"utilization of {station}", "a / (nodes servers)", values, used, "ratio", "utilization law", known))
 
 
-def _demands(question: Question, station: str, one: Option) -> dict[str, float]:
-    """Demand at a station by class, on the hardware of the answer. [s]"""
+def _demands(question: Question, station: str, option: Option) -> dict[str, float]:
+    """Return the demand at a station by class, on the hardware of the answer. [s]"""
     services = question.basis.stations[station]["services"]
     return {
-        each["class"]: each["service_time_s"] * (1.0 if each["visits"] is None else each["visits"]) / one.speed
+        each["class"]: each["service_time_s"] * (1.0 if each["visits"] is None else each["visits"]) / option.speed
         for each in services
     }
 
 
 def _objectives(question: Question, answer: Found, steps: Steps) -> None:
-    """Values of the objectives in the hardest scenario, and the probability."""
+    """Add steps for the values of the objectives in the hardest scenario, and for the probability."""
     hardest = worst(question, answer.outcomes)
     lost = hardest.job.lost
     without = f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
-    told = dict(zip((one.job.lost for one in answer.outcomes), answer.simulated, strict=False)).get(lost)
+    simulation = dict(zip((outcome.job.lost for outcome in answer.outcomes), answer.simulated, strict=False)).get(lost)
     for number, check in enumerate(question.checks):
-        simulated = told is not None and number in told.values
+        simulated = simulation is not None and number in simulation.values
         source = "simulated" if simulated else _worked_out(check, hardest)
         unit = "1/s" if check.upward else "s"
         formula = f"{check.objective.metric} {check.objective.comparison} limit"
@@ -97,5 +97,5 @@ def _objectives(question: Question, answer: Found, steps: Steps) -> None:
         steps.add(Step("probability that all holds", formula, values, share, "ratio", source, interval))
 
 
-def _worked_out(check: Check, one: Outcome) -> str:
-    return one.method if check.is_percentile else "solved" if one.exact else "approximate"
+def _worked_out(check: Check, outcome: Outcome) -> str:
+    return outcome.method if check.is_percentile else "solved" if outcome.exact else "approximate"

@@ -1,53 +1,51 @@
-"""What is sized: a model as the engine reads it, with what is known of how far its numbers carry."""
+"""Basis of a sizing: a model as the engine reads it, with the range and the doubts of its numbers."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.model import load_model, solve_models
 from towtank.model.file import FittedFile
-from towtank.model.fitting import Answer, Wish, fit_results, is_results, written_model
+from towtank.model.fitting import Answer, FitRequest, fit_results, is_results, written_model
+from towtank.model.fitting.asking import the_only
 from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.measured_limit import ASSERTED, NONE, OTHER
 from towtank.model.fitting.networks import NetworkAnswer, network_answers, network_text
 from towtank.model.fitting.observations import Floats
 from towtank.model.transactions import chain_by_transaction
 from towtank.size.scores import scores
 
 Json = dict[str, Any]
-AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
 MODELS = ("auto", "network", "curve")
-"""What may be made of results."""
-_OTHER_LIMITS = ("contention", "disk", "memory", "generator")
-"""Kinds of limit that more CPUs do not raise."""
+"""Models that can be fitted to results."""
 DRAWS = 200
 """Of everything that is not known for sure; fitted models have replicates of their own number. [1]"""
 
 
 @dataclass(frozen=True)
 class Basis:
-    """A model to be sized.
+    """Model to size.
 
     Attributes
     ----------
     source : str
-        As the user named it.
+        Name that the user gave.
     document : dict
         The model in the engine's form.
     fitted : FittedFile or None
-        What it rests on; None where nothing is said of it.
+        Measurements behind the model; None if it names none.
     assumptions : list of dict
-        `{assumes, tested}`, as the fit tells them.
+        `{assumes, tested}`, as in the document of the fit.
     why : str
-        Why this model was made of results; empty for one of a file.
+        Reason why this model was fitted to results; empty for a model file.
     doubts : tuple of str
-        What the fit doubts.
+        Doubts of the fit.
     guess : str
         Reason why the effect of more servers is unknown; empty if measurements show that they limit.
     asserted : bool
@@ -68,7 +66,7 @@ class Basis:
 
     @property
     def kind(self) -> str:
-        """`curve` or `network` of measurements, or `file` where nothing is said of a measurement."""
+        """`curve` or `network` of measurements, or `file` for a model without measurements."""
         return "file" if self.fitted is None else self.fitted.kind
 
     @property
@@ -77,7 +75,7 @@ class Basis:
         return chain_by_transaction(self.document)
 
     def correction(self, name: str | None, metric: str) -> tuple[float, float, float] | None:
-        """Measured over computed percentile of a class or transaction: mean, least, largest; None if not measured.
+        """Return the measured over the computed percentile of a class or transaction: mean, least, largest; or None.
 
         Raises
         ------
@@ -89,7 +87,7 @@ class Basis:
         known = {"p95": self.fitted.percentiles[name], **self.fitted.tails.get(name, {})}
         if metric not in known:
             raise ModelError(
-                f"{metric} of {name} was not measured, and {', '.join(known)} do not tell how long its tail is",
+                f"{metric} of {name} was not measured, and {', '.join(known)} do not show how long its tail is",
                 hint=f"use an objective for one of {', '.join(known)}, or fit the model to runs with more transactions",
             )
         ratio, low, high = known[metric]
@@ -98,20 +96,20 @@ class Basis:
     @property
     def classes(self) -> dict[str, Json]:
         """Classes by name."""
-        return {one["name"]: one for one in self.document["classes"]}
+        return {job_class["name"]: job_class for job_class in self.document["classes"]}
 
     @property
     def stations(self) -> dict[str, Json]:
         """Stations by name."""
-        return {one["name"]: one for one in self.document["stations"]}
+        return {station["name"]: station for station in self.document["stations"]}
 
     @property
     def queues(self) -> list[str]:
-        """Stations where somebody may wait."""
-        return [name for name, one in self.stations.items() if one["discipline"] != "delay"]
+        """Names of the stations with a queue."""
+        return [name for name, station in self.stations.items() if station["discipline"] != "delay"]
 
     def draws(self, uncertainty: float | None) -> list[dict[str, float]]:
-        """Factors of the demands by station, in replicates; none where nothing is known of how sure they are."""
+        """Return factors of the demands by station, in replicates; none if their error is not known."""
         rows = self._spread(uncertainty)
         count = len(next(iter(rows.values()), []))
         # A demand of nothing cannot be solved for; a millionth of it changes no answer.
@@ -130,17 +128,17 @@ class Basis:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which model is made of results.
+class ModelChoice:
+    """Choice of the model that is fitted to results.
 
     Attributes
     ----------
     configuration : str or None
         Part of the label of the configuration of a study.
     servers : int or None
-        Of the bottleneck of a curve, where the results do not tell.
+        Servers of the bottleneck of a curve, if the results do not record them.
     model : str
-        One of `MODELS`; `auto` is the network where it tells resources apart and passes its test, else the curve.
+        One of `MODELS`; `auto` is the network if it distinguishes resources and passes its test, else the curve.
     """
 
     configuration: str | None = None
@@ -148,7 +146,7 @@ class Wanted:
     model: str = "auto"
 
 
-def load_basis(source: Path, wanted: Wanted | None = None) -> Basis:
+def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
     """Read a model file, or make the network or the closed curve of a results folder.
 
     Raises
@@ -159,20 +157,36 @@ def load_basis(source: Path, wanted: Wanted | None = None) -> Basis:
         If no run may be modelled, or the points reject the model.
     """
     if is_results(source):
-        return _measured(source, wanted or Wanted())
+        return _measured(source, choice or ModelChoice())
     if source.is_dir():
         message = "must be a model file or a results folder, got a folder without results"
         raise StudyError.at(source, message)
     problem = load_model(source)
     _refuse_unsolvable(source, problem.document, problem)
-    return Basis(str(source), problem.document, problem.fitted)
+    return _of_fitted(Basis(str(source), problem.document, problem.fitted))
+
+
+def _of_fitted(basis: Basis) -> Basis:
+    """Return the basis with the limit of the measured load, from the fitted part."""
+    fitted = basis.fitted
+    if fitted is None or fitted.limit is None:
+        return basis
+    guess = fitted.limit_why or "something other than a station of the model limited the measured load"
+    return replace(
+        basis,
+        guess=guess if fitted.limit in (OTHER, ASSERTED) else "",
+        asserted=fitted.limit == ASSERTED,
+        unreached=fitted.limit == NONE,
+    )
 
 
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
-    """What cannot be solved under hardly any load cannot be solved at all: it needs simulation."""
+    """Refuse a model that cannot be solved under a very low load: it needs simulation."""
     light = [
-        {**one, "users": 1} if one.get("users") else {**one, "arrival_rate_per_s": 1e-9 * one["arrival_rate_per_s"]}
-        for one in document["classes"]
+        {**job_class, "users": 1}
+        if job_class.get("users")
+        else {**job_class, "arrival_rate_per_s": 1e-9 * job_class["arrival_rate_per_s"]}
+        for job_class in document["classes"]
     ]
     faults = solve_models([{**document, "classes": light}])[0].get("faults")
     if faults:
@@ -181,32 +195,32 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
         )
 
 
-def _measured(source: Path, wanted: Wanted) -> Basis:
-    """The network where it is wanted, or tells more than the curve; else the curve."""
-    if wanted.model == "curve" or (wanted.model == "auto" and wanted.servers is not None):
-        return _curve(source, wanted, "the closed curve was asked for")
-    answers = network_answers(source, wanted.configuration)
-    answer = _the_only(answers)
+def _measured(source: Path, choice: ModelChoice) -> Basis:
+    """Return the network if it was requested or explains more than the curve; otherwise the curve."""
+    if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
+        return _curve(source, choice, "the closed curve was asked for")
+    answers = network_answers(source, choice.configuration)
+    answer = the_only(answers)
     why_not = _why_no_network(answer)
-    if wanted.model == "network" and answer.network is not None:
-        # What is asked for is refused only where the network itself is.
+    if choice.model == "network" and answer.network is not None:
+        # A requested network is refused only if the network itself is rejected.
         return _network(source, answer, "it was asked for")
-    if wanted.model == "network":
-        raise MeasurementError(f"{source}: what was measured gives no network to size from: {why_not}")
+    if choice.model == "network":
+        raise MeasurementError(f"{source}: the measurements give no network to size from: {why_not}")
     if why_not:
-        return _curve(source, wanted, f"no network of resources: {why_not}")
+        return _curve(source, choice, f"no network of resources: {why_not}")
     names = ", ".join(answer.document["stations"])
-    return _network(source, answer, f"{names} can be told apart, and the test of the network passed")
+    return _network(source, answer, f"{names} can be distinguished, and the test of the network passed")
 
 
 def _why_no_network(answer: NetworkAnswer) -> str:
-    told = answer.document
-    if told["refused"] is not None:
-        return str(told["refused"])
-    if told["verdict"]["level"] == REJECTED:
-        return "; ".join(one["text"] for one in told["verdict"]["reasons"] if one["level"] == REJECTED)
-    if len(told["stations"]) < 2:
-        name = next(iter(told["stations"]))
+    document = answer.document
+    if document["refused"] is not None:
+        return str(document["refused"])
+    if document["verdict"]["level"] == REJECTED:
+        return "; ".join(reason["text"] for reason in document["verdict"]["reasons"] if reason["level"] == REJECTED)
+    if len(document["stations"]) < 2:
+        name = next(iter(document["stations"]))
         return f"{name} is the only resource that was observed; --model network sizes it by transaction"
     return ""
 
@@ -215,55 +229,34 @@ def _network(source: Path, answer: NetworkAnswer, why: str) -> Basis:
     try:
         text = network_text(answer, str(source))
     except ModelError as error:
-        raise MeasurementError(f"{source}: what was measured gives no model to size from: {error}") from None
-    doubts = tuple(one["text"] for one in answer.document["verdict"]["reasons"])
+        raise MeasurementError(f"{source}: the measurements give no model to size from: {error}") from None
+    doubts = tuple(reason["text"] for reason in answer.document["verdict"]["reasons"])
     return _of_text(source, text, tuple(answer.document["assumptions"]), why, doubts)
 
 
-def _the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
-    if len(answers) != 1:
-        labels = "; ".join(str(one.document["label"]) for one in answers) or "none"
-        message = f"must choose one configuration of the study by part of its label, got {labels}"
-        raise StudyError.at("<command line>", message, where="--configuration")
-    return answers[0]
-
-
-def _curve(source: Path, wanted: Wanted, why: str) -> Basis:
-    answer = _the_only(fit_results(source, Wish("auto", servers=wanted.servers), wanted.configuration))
+def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
+    answer = the_only(fit_results(source, FitRequest("auto", servers=choice.servers), choice.configuration))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         _write(answer, str(source), path)
         text = path.read_text("utf-8")
-    basis = _of_text(source, text, _assumptions(answer), why)
-    unreached = (answer.document.get("shape") or {}).get("kind") == "none"
-    return replace(basis, guess=_guess(answer), asserted=wanted.servers is not None, unreached=unreached)
-
-
-def _guess(answer: Answer) -> str:
-    """Reason why the effect of more servers is unknown for a curve; empty if measurements show that they limit."""
-    if answer.configuration is None:
-        return ""
-    if answer.configuration.bottleneck() is None:
-        return "no CPU of the system was observed: neither its limit nor the effect of more CPUs is known"
-    shape = answer.document["shape"]
-    if shape["kind"] in _OTHER_LIMITS:
-        return f"no measurement shows that more CPUs help: {shape['sentence']}"
-    return ""
+    return _of_text(source, text, _assumptions(answer), why)
 
 
 def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, doubts: tuple[str, ...] = ()) -> Basis:
-    """A basis of a model file that was just made: what a user would get from the file."""
+    """Return the basis of a model file that was just made, as a user would get it from the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(text, "utf-8")
         problem = load_model(path)
     node = problem.tree.child("fitted")
     assert node is not None
-    return Basis(str(source), problem.document, FittedFile.model_validate(node.plain()), assumptions, why, doubts)
+    fitted = FittedFile.model_validate(node.plain())
+    return _of_fitted(Basis(str(source), problem.document, fitted, assumptions, why, doubts))
 
 
 def _assumptions(answer: Answer) -> tuple[Json, ...]:
-    """What the network assumes; that it is one, where another curve describes the points better."""
+    """Return the assumptions of the closed curve; if another curve fits the points better, that of a closed network."""
     curve = answer.document.get("curve")
     if curve in ("closed", "load-dependent"):
         return tuple((answer.document.get("trust") or {}).get("assumptions", []))
@@ -275,9 +268,7 @@ def _write(answer: Answer, source: str, path: Path) -> None:
     try:
         written_model(answer, source, path)
     except ModelError as error:
-        reasons = [one["text"] for one in (answer.document.get("verdict") or {}).get("reasons", [])]
+        reasons = [reason["text"] for reason in (answer.document.get("verdict") or {}).get("reasons", [])]
         raise MeasurementError(
-            "\n".join(
-                [f"{source}: what was measured gives no model to size from: {error}", *(f"  {r}" for r in reasons)]
-            )
+            "\n".join([f"{source}: the measurements give no model to size from: {error}", *(f"  {r}" for r in reasons)])
         ) from None

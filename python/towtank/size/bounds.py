@@ -56,8 +56,8 @@ def _best(check: Check, model: Json, answer: Json) -> float | None:
     if check.upward:
         return None if rate is None else float(rate)
     least = float(bounds[check.name]["response_time_s"]["lower"] or 0.0)
-    one = next(each for each in model["classes"] if each["name"] == check.name)
-    if not one.get("users") or not rate:
+    job_class = next(each for each in model["classes"] if each["name"] == check.name)
+    if not job_class.get("users") or not rate:
         return least
     # N = X (R + Z), with X at its bound.
-    return max(least, one["users"] / rate - one["think_time_s"]) if math.isfinite(rate) else least
+    return max(least, job_class["users"] / rate - job_class["think_time_s"]) if math.isfinite(rate) else least

@@ -1,4 +1,4 @@
-"""How much load a candidate carries before an objective is missed, and what then limits it."""
+"""Capacity of a candidate: the load up to which all objectives hold, and its bottleneck there."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from towtank.size.search import Found
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """What limits a candidate.
+    """Bottleneck of a candidate.
 
     Attributes
     ----------
     station : str
-        The busiest one when the objective is missed.
+        Busiest station when the objective is missed.
     utilization : float
-        There, at the limit. [ratio]
+        Utilization of the station at the limit. [ratio]
     limits : Limits
         Search for the factor of the load at which the objective is missed.
     lost : str or None
@@ -50,7 +50,7 @@ class Bottleneck:
 
 
 def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None = None, near: float = 1.0) -> Limits:
-    """Limits of an answer, within the bounds of the draws of its probability; `boost` multiplies servers by station."""
+    """Return the limits of an answer, within the bounds of its draws; `boost` multiplies servers by station."""
     scales: Mapping[str | None, Factors] = answer.scales
     found = Limits(question, answer.candidate, scales, near=near, changes={"boost": dict(boost or {})})
     if not boost:
@@ -59,9 +59,9 @@ def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None
 
 
 def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottleneck]:
-    """The resource that limits, then the next one after the servers of the first are doubled, and so on.
+    """Return the bottleneck, then the next one after the servers of the first are doubled, and so on.
 
-    It ends where nothing that was asked for limits the load.
+    The list ends when no objective limits the load any more.
     """
     found: list[Bottleneck] = []
     boost: dict[str, int] = {}
@@ -71,7 +71,7 @@ def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottl
             break
         load = question.load.times(max(limits.best, 1e-6))
         jobs = under_load(question, answer.candidate, load, answer.scales, boost=dict(boost))
-        at = max(outcomes(question, jobs), key=lambda one: nearness(question, one))
+        at = max(outcomes(question, jobs), key=lambda outcome: nearness(question, outcome))
         if not at.utilization:
             break
         name = max(at.utilization, key=lambda each: at.utilization[each] / (question.utilization.get(each, 1.0) or 1.0))

@@ -1,4 +1,4 @@
-"""When growth meets the limit: of the hardware there is, of the answer, and of the answer with more servers."""
+"""Dates on which growth meets the limit: of the present hardware, of the answer, and with more servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from towtank.analysis.statistics.robust import Floats
 from towtank.size.capacity import Bottleneck
 from towtank.size.documents import finite
-from towtank.size.growth import Reached, missed, reached
+from towtank.size.growth import LimitDates, missed, reached
 from towtank.size.interval import Interval, interval_document
 from towtank.size.limit_search import LIMIT_PRECISION, Limits
 from towtank.size.search import Found
@@ -22,10 +22,10 @@ _ROUNDS = 12
 
 
 def dates(settled: Settled, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
-    """Rows of the table of dates; none without growth."""
+    """Return the rows of the table of dates; none without growth."""
     if settled.growing is None:
         return []
-    # One node that there is cannot lose one; what it carries with all nodes up is still worth knowing.
+    # A tier of a single node cannot lose it; its limit with all nodes up is still useful.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]
@@ -33,8 +33,8 @@ def dates(settled: Settled, answer: Found | None, limits: Limits | None, first: 
         rows.append(_row(settled, "the answer", limits, as_probability=True))
         for place in range(1, len(first)):
             boost: dict[str, int] = {}
-            for one in first[:place]:
-                boost[one.station] = 2 * boost.get(one.station, 1)
+            for bottleneck in first[:place]:
+                boost[bottleneck.station] = 2 * boost.get(bottleneck.station, 1)
             names = ", ".join(f"{name} x{factor}" for name, factor in boost.items())
             rows.append(_row(settled, f"the answer with the servers of {names}", first[place].limits))
     return rows
@@ -74,13 +74,13 @@ def _row(settled: Settled, what: str, limits: Limits, *, as_probability: bool = 
 
 
 def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
-    """The row of a configuration that no load makes miss anything: it has no limit and no day."""
+    """Return the row of a configuration that misses nothing under any load: it has no limit and no day."""
     unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
     return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
 
 
-def _reached(settled: Settled, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> Reached:
-    """When growth meets the limits; those of the draws are narrowed until the day does not depend on their brackets."""
+def _reached(settled: Settled, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> LimitDates:
+    """Return the days on which growth meets the limits; limits of draws are narrowed until the day is settled."""
     growing, start = settled.growing, settled.start
     assert growing is not None
     # The load carried may lie anywhere within the last step of the bisection.

@@ -18,12 +18,12 @@ Json = dict[str, Any]
 
 
 def finite(value: float) -> float | None:
-    """As JSON has it: null for what has no steady state."""
+    """Return a number for JSON: null without a steady state."""
     return value if math.isfinite(value) else None
 
 
 def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
-    """Intervals by name as JSON has them; null for each name without draws."""
+    """Return intervals by name for JSON; null for each name without draws."""
     return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
 
 
@@ -36,7 +36,7 @@ class Estimate:
 
 
 def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
-    """The answer: hardware by tier, and what it does in every scenario."""
+    """Return the answer: hardware by tier, and its solution in every scenario."""
     total, unit = question.load.total
     intervals = answer.intervals()
     used = None if intervals is None else intervals.utilization
@@ -45,17 +45,17 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
         "tiers": {
             tier.name: {
                 "kind": tier.kind,
-                "nodes": one.nodes,
-                "cpus": one.cpus,
-                "machine": one.machine,
-                "speed": {"value": one.speed, "low": one.speed_low, "high": one.speed_high},
-                "cost": question.cost.of_option(one),
+                "nodes": option.nodes,
+                "cpus": option.cpus,
+                "machine": option.machine,
+                "speed": {"value": option.speed, "low": option.speed_low, "high": option.speed_high},
+                "cost": question.cost.of_option(option),
                 "memory_bytes": memory[tier.name].value if tier.name in memory else None,
                 "memory_interval": interval_document(memory[tier.name].interval if tier.name in memory else None),
                 "utilization": {name: answer.outcomes[0].utilization.get(name) for name in tier.stations},
                 "utilization_interval": intervals_document(used, tier.stations),
             }
-            for tier, one in zip(question.tiers, answer.candidate, strict=True)
+            for tier, option in zip(question.tiers, answer.candidate, strict=True)
         },
         "scenarios": [_scenario(question, answer, place) for place in range(len(answer.outcomes))],
         "load_at_limit": finite(limit.value * total),
@@ -65,30 +65,32 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
     }
 
 
-def other_document(question: Question, one: Found) -> Json:
-    """A candidate in short."""
-    hardest, first, intervals = worst(question, one.outcomes), one.outcomes[0], one.intervals()
+def other_document(question: Question, found: Found) -> Json:
+    """Return a candidate in short."""
+    hardest, first, intervals = worst(question, found.outcomes), found.outcomes[0], found.intervals()
     return {
-        "configuration": in_words(question.tiers, one.candidate),
-        "cost": question.cost.of(one.candidate),
-        "objectives": objectives_document(question, hardest, one.intervals(hardest.job.lost)),
+        "configuration": in_words(question.tiers, found.candidate),
+        "cost": question.cost.of(found.candidate),
+        "objectives": objectives_document(question, hardest, found.intervals(hardest.job.lost)),
         "scenario": hardest.job.lost,
         "busiest": busiest_document(first, intervals),
-        "probability": one.probability,
-        "probability_interval": interval_document(None if one.summary is None else one.summary.probability_interval),
-        "why_not": list(one.why_not),
+        "probability": found.probability,
+        "probability_interval": interval_document(
+            None if found.summary is None else found.summary.probability_interval
+        ),
+        "why_not": list(found.why_not),
     }
 
 
 def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
-    """The busiest station and its utilization."""
+    """Return the busiest station and its utilization."""
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
 
 
 def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[Json]:
-    """Values of the objectives in one scenario, as numbers and as text."""
+    """Return the values of the objectives in one scenario, as numbers and as text."""
     return [
         {
             "objective": check.text,
@@ -125,27 +127,30 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
 
 
 def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
-    """What one class does in one scenario, each value with its interval."""
+    """Return the figures of one class in one scenario, each with its interval."""
     known = (None, None, None) if intervals is None else (
         intervals.throughput.get(name), intervals.response_s.get(name), intervals.present.get(name)
     )  # fmt: skip
+    values = outcome.throughput[name], outcome.response_s[name], outcome.present[name]
+    # Without a steady state in most draws, the best estimate may lie beyond all the others.
+    held = [interval and interval.around(value) for interval, value in zip(known, values, strict=True)]
     return {
-        "throughput_per_s": outcome.throughput[name],
-        "throughput_interval": interval_document(known[0]),
-        "response_time_s": outcome.response_s[name],
-        "response_time_interval": interval_document(known[1]),
-        "users_in_system": outcome.present[name],
-        "users_in_system_interval": interval_document(known[2]),
+        "throughput_per_s": values[0],
+        "throughput_interval": interval_document(held[0]),
+        "response_time_s": values[1],
+        "response_time_interval": interval_document(held[1]),
+        "users_in_system": values[2],
+        "users_in_system_interval": interval_document(held[2]),
     }
 
 
 def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
-    """The dearest of those that are cheaper than the answer and were tried, and why it fails; null where none was."""
+    """Return the dearest tried candidate that is cheaper than the answer, and why it fails; None if none was tried."""
     most = question.cost.of(found.answer.candidate) if found.answer else math.inf
-    cheaper = [one for one in found.rejected if question.cost.of(one.candidate) < most]
+    cheaper = [rejected for rejected in found.rejected if question.cost.of(rejected.candidate) < most]
     if not cheaper:
         return None
-    top = max(question.cost.of(one.candidate) for one in cheaper)
-    nearest = [one for one in cheaper if question.cost.of(one.candidate) == top]
-    nearest_one = min(nearest, key=lambda one: worst(question, one.outcomes).used(question))
+    top = max(question.cost.of(rejected.candidate) for rejected in cheaper)
+    nearest = [rejected for rejected in cheaper if question.cost.of(rejected.candidate) == top]
+    nearest_one = min(nearest, key=lambda rejected: worst(question, rejected.outcomes).used(question))
     return other_document(question, with_intervals(question, nearest_one, nearest_one.scales or scales))

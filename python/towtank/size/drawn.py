@@ -20,11 +20,11 @@ class Intervals:
     Attributes
     ----------
     values : tuple of Interval
-        Of each check. [s] or [1/s]
+        Interval of each check. [s] or [1/s]
     utilization : dict of str to Interval
-        By station. [ratio]
+        Utilization by station. [ratio]
     throughput, response_s, present : dict of str to Interval
-        By class; `present` are its transactions in the system. [1/s], [s], [1]
+        Figures by class; `present` are its transactions in the system. [1/s], [s], [1]
     """
 
     values: tuple[Interval, ...]
@@ -41,24 +41,24 @@ class Drawn:
     Attributes
     ----------
     groups : tuple of tuple of Outcome
-        By draw, then by scenario.
+        Outcomes by draw, then by scenario.
     """
 
     groups: tuple[tuple[Outcome, ...], ...]
 
     def met(self, question: Question) -> int:
-        """Draws that meet every objective. [1]"""
+        """Count the draws that meet every objective. [1]"""
         return sum(all(outcome.met(question) for outcome in group) for group in self.groups)
 
     def summary(self, question: Question) -> Summary:
-        """Probability and intervals, without the outcomes of each draw."""
+        """Return the probability and intervals, without the outcomes of each draw."""
         scenarios = zip(*self.groups, strict=True)
         return Summary(
             self.met(question), len(self.groups), {each[0].job.lost: intervals_of(each) for each in scenarios}
         )
 
     def interval(self, value: Callable[[Sequence[Outcome]], float]) -> Interval:
-        """Interval of anything that follows from the outcomes of all scenarios; infinite without a steady state."""
+        """Return the interval of any quantity of the outcomes of all scenarios; infinite without a steady state."""
         return between(math.inf if any(outcome.why_not for outcome in group) else value(group) for group in self.groups)
 
 
@@ -73,7 +73,7 @@ class Summary:
     draws : int
         All draws. [1]
     scenarios : dict of (str or None) to Intervals
-        By the tier that has lost nodes.
+        Intervals by the tier that has lost nodes.
     """
 
     met: int
@@ -87,7 +87,7 @@ class Summary:
 
     @property
     def probability_interval(self) -> Interval:
-        """Of the probability, for the limited number of draws. [ratio]"""
+        """Interval of the probability, for the limited number of draws. [ratio]"""
         return share_between(self.met, self.draws)
 
 
@@ -110,7 +110,7 @@ def solved_draws(question: Question, groups: Sequence[Sequence[Job]]) -> Drawn:
 
 
 def intervals_of(outcomes: Sequence[Outcome]) -> Intervals:
-    """Intervals of one scenario from its outcomes in every draw."""
+    """Return the intervals of one scenario from its outcomes in every draw."""
     steady = next((outcome for outcome in outcomes if not outcome.why_not), outcomes[0])
     return Intervals(
         tuple(between(outcome.values[number] for outcome in outcomes) for number in range(len(steady.values))),
@@ -126,10 +126,10 @@ def _of(outcome: Outcome, found: Mapping[str, float], name: str) -> float:
 
 
 def _used(outcome: Outcome, name: str) -> float:
-    """Utilization; without a steady state not known, and at most 1."""
+    """Return a utilization; without a steady state not known, and at most 1."""
     return 1.0 if outcome.why_not else outcome.utilization[name]
 
 
 def _rate(outcome: Outcome, name: str) -> float:
-    """Throughput; without a steady state it has no lower bound."""
+    """Return a throughput; without a steady state it has no lower bound."""
     return -math.inf if outcome.why_not else outcome.throughput[name]

@@ -1,4 +1,4 @@
-"""What candidates do under the load: solved many at a time, judged by the objectives."""
+"""Evaluation of candidates under the load: solves many at a time, and judges them by the objectives."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from towtank.size.tiers import Candidate
 Json = dict[str, Any]
 BATCH = 2000
 """Models in one call of the engine: some megabytes of JSON. [1]"""
-CORRECTED = "worked out from the network, and corrected by what was measured"
+CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
 """Stated error of mean response times above which means and throughputs are simulated as percentiles are: that of
 product-form networks too large for an exact solution is 10 %. [ratio]"""
-# What the rounding of a solution may add to an objective that is met exactly.
+# Rounding of a solution, which may push an objective that is met exactly over its limit.
 ROUNDING = 1e-9
 
 
@@ -40,13 +40,13 @@ class Job:
     lost : str or None
         Tier that has lost nodes.
     draw : int or None
-        Which draw of the demands; the best estimate if none.
+        Number of the draw of the demands; None for the best estimate.
     demand : dict of (str, str or None) to float
         Factors of demands by station and class, of a what-if question. [ratio]
     boost : dict of str to int
         Factors of the servers by station. [1]
     scale : dict of int to Factor
-        Of the percentile of a check, by its number.
+        Factor of the percentile of a check, by its number.
     """
 
     candidate: Candidate
@@ -70,22 +70,22 @@ class Spread(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a candidate does.
+    """Solution of a candidate under a load.
 
     Attributes
     ----------
     job : Job
     values : tuple of float
-        Of each check; infinite where nothing is steady. [s] or [1/s]
+        Value of each check; infinite without a steady state. [s] or [1/s]
     utilization : dict of str to float
-        By station. [ratio]
+        Utilization by station. [ratio]
     stations : dict of str to StationAnswer
     throughput, response_s, present : dict of str to float
-        By class; `present` are its transactions in the system. [1/s], [s], [1]
+        Figures by class; `present` are its transactions in the system. [1/s], [s], [1]
     why_not : str
-        Why there is no steady state; empty where there is one.
+        Reason why there is no steady state; empty with a steady state.
     method : str
-        Of the percentiles.
+        Method of the percentiles.
     exact : bool
         Whether the solution is exact.
     within : float
@@ -105,11 +105,11 @@ class Outcome:
     within: float = 0.0
 
     def is_rough(self, check: Check) -> bool:
-        """Whether the value of a check is one that a simulation may change: a percentile, or a coarse approximation."""
+        """Return True if a simulation may change the value of a check: a percentile, or a coarse approximation."""
         return check.is_percentile or self.within > COARSE
 
     def used(self, question: Question, *, rough: bool = True) -> float:
-        """The largest share of what an objective allows; met up to 1. Without `rough` values if these do not count."""
+        """Return the largest value over its limit; met up to 1. Leaves out `rough` values if these do not count."""
         ratios = [
             check.ratio(value)
             for check, value in zip(question.checks, self.values, strict=True)
@@ -118,27 +118,27 @@ class Outcome:
         return math.inf if self.why_not else max(ratios, default=0.0)
 
     def too_busy(self, question: Question) -> list[str]:
-        """Stations above their highest utilization; nodes that are lost are an exception."""
+        """Return the stations above their highest utilization; nodes that are lost are an exception."""
         if self.job.lost is not None:
             return []
         limits = question.utilization
         return [name for name, used in self.utilization.items() if used > limits.get(name, 1.0) + ROUNDING]
 
     def met(self, question: Question) -> bool:
-        """Whether everything holds."""
+        """Return True if all objectives and utilizations hold."""
         return self.used(question) <= 1 + ROUNDING and not self.too_busy(question)
 
     def misses(self, question: Question, intervals: Spread | None = None) -> list[str]:
-        """What does not hold, in words."""
+        """Describe the objectives and utilizations that do not hold."""
         if self.why_not:
             return [self.why_not]
         used = {} if intervals is None else intervals.utilization
-        told = [
+        missed = [
             f"{check.text}: {self.shown(question, number, intervals)}"
             for number, check in enumerate(question.checks)
             if check.ratio(self.values[number]) > 1 + ROUNDING
         ]
-        return told + [
+        return missed + [
             f"{name} would be used {share_text(self.utilization[name], used.get(name))}, "
             f"more than {100 * question.utilization.get(name, 1.0):.3g} %"
             for name in self.too_busy(question)
@@ -159,14 +159,14 @@ class Outcome:
         return shown_value(question.checks[number], self.values[number], self.interval(number, intervals))
 
     def near_limits(self, question: Question) -> list[str]:
-        """Objectives whose limit lies in the interval of the simulation, in words; for answers without draws."""
-        told = []
+        """Return objectives whose limit lies in the interval of the simulation, in words; for answers without draws."""
+        texts = []
         for number, check in enumerate(question.checks):
             known = self.interval(number)
             if known is not None and known.low <= check.objective.value <= known.high:
                 where = f"the limit lies in the interval of the simulation, {self.shown(question, number)}"
-                told.append(f"{check.text}: {where}: it may be missed")
-        return told
+                texts.append(f"{check.text}: {where}: it may be missed")
+        return texts
 
     @property
     def busiest(self) -> str:
@@ -175,16 +175,16 @@ class Outcome:
 
 
 def shown_value(check: Check, value: float, interval: Interval | None = None) -> str:
-    """A value of a check in words."""
+    """Return a value of a check in words."""
     return rate_text(value, interval) if check.upward else duration_text(value, interval)
 
 
 def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
-    """What every station stands on."""
+    """Return the layout of every station."""
     found: dict[str, Layout] = {}
-    for tier, one in zip(question.tiers, job.candidate, strict=True):
+    for tier, option in zip(question.tiers, job.candidate, strict=True):
         lost = question.file.nodes_lost if job.lost == tier.name else 0
-        found |= dict.fromkeys(tier.stations, one.layout(lost))
+        found |= dict.fromkeys(tier.stations, option.layout(lost))
     for name, factor in job.boost.items():
         stations = question.basis.stations
         old = found.get(name, Layout(1, servers_of(stations[name]) or 1))
@@ -193,7 +193,7 @@ def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
 
 
 def model_of(question: Question, job: Job) -> Json:
-    """The model of a job in the engine's form."""
+    """Return the model of a job in the engine's form."""
     factors = None if job.draw is None else question.factors(job.candidate, job.draw)
     return on_layouts(question.basis.document, layouts_of(question, job), job.load.changes(job.demand), factors)
 
@@ -202,14 +202,14 @@ def outcomes(question: Question, jobs: Sequence[Job]) -> list[Outcome]:
     """Solve jobs, in batches, on all CPUs."""
     found = []
     for batch in _batches(jobs):
-        able = [one for one in batch if _nodes_left(question, one) > 0]
-        models = [model_of(question, one) for one in able]
+        able = [job for job in batch if _nodes_left(question, job) > 0]
+        models = [model_of(question, job) for job in able]
         answers = dict(zip(map(id, able), zip(models, solve_models(models), strict=True), strict=True)) if able else {}
-        for one in batch:
-            if id(one) in answers:
-                found.append(_outcome(question, one, *answers[id(one)]))
+        for job in batch:
+            if id(job) in answers:
+                found.append(_outcome(question, job, *answers[id(job)]))
             else:
-                found.append(_nothing(question, one, f"{one.lost} has no node left"))
+                found.append(_nothing(question, job, f"{job.lost} has no node left"))
     return found
 
 
@@ -219,11 +219,11 @@ def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
 
 
 def _nodes_left(question: Question, job: Job) -> int:
-    """Nodes that the tier with the loss still has."""
+    """Return the nodes that the tier with the loss still has. [1]"""
     lost = question.file.nodes_lost
-    for tier, one in zip(question.tiers, job.candidate, strict=True):
+    for tier, option in zip(question.tiers, job.candidate, strict=True):
         if tier.name == job.lost:
-            return one.nodes - lost
+            return option.nodes - lost
     return 1
 
 
@@ -235,15 +235,15 @@ def _nothing(question: Question, job: Job, why: str) -> Outcome:
 def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome:
     answer = solved.get("answer")
     if answer is None:
-        told = "; ".join(f"{'.'.join(one['path'][1:2])}: {one['message']}" for one in solved["faults"])
-        return _nothing(question, job, told.replace("@1", ""))
+        reasons = "; ".join(f"{'.'.join(fault['path'][1:2])}: {fault['message']}" for fault in solved["faults"])
+        return _nothing(question, job, reasons.replace("@1", ""))
     wrong = outside(answer)
     if wrong:
         return _nothing(question, job, refused_by_bounds(question, model, answer, wrong))
     stations = stations_of(answer)
     used = {name: stations[name].utilization for name in question.basis.queues if name in stations}
-    throughput = {name: one["throughput_per_s"] for name, one in answer["classes"].items()}
-    response = {name: one["response_time_s"] for name, one in answer["classes"].items()}
+    throughput = {name: job_class["throughput_per_s"] for name, job_class in answer["classes"].items()}
+    response = {name: job_class["response_time_s"] for name, job_class in answer["classes"].items()}
     methods: dict[str, str] = {}
     values = []
     for number, check in enumerate(question.checks):
@@ -260,7 +260,7 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
         stations,
         throughput,
         response,
-        {name: one["users_in_system"] for name, one in answer["classes"].items()},
+        {name: job_class["users_in_system"] for name, job_class in answer["classes"].items()},
         method=", ".join(dict.fromkeys(methods.values())),
         exact=bool(answer["exact"]),
         within=answer["approximate_within"] or 0.0,
@@ -272,9 +272,9 @@ def _value(
 ) -> float:
     classes = {**answer["classes"]}
     if check.upward and check.name is None:
-        return float(sum(one["throughput_per_s"] for one in classes.values()))
-    for one in answer["classes"].values():
-        classes |= one.get("transactions", {})
+        return float(sum(job_class["throughput_per_s"] for job_class in classes.values()))
+    for job_class in answer["classes"].values():
+        classes |= job_class.get("transactions", {})
     if check.name not in classes:
         return 0.0  # a class without load waits for nothing, and does nothing
     if check.upward:
@@ -287,7 +287,7 @@ def _value(
 
 
 def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
-    """What percentiles measured are over those worked out, where that is known. [ratio]"""
+    """Return the measured over the computed percentile of a check, 1 if that is not known. [ratio]"""
     found = question.correction(check)
     if found is None:
         return 1.0
@@ -296,13 +296,13 @@ def _correction(question: Question, check: Check, methods: dict[str, str]) -> fl
 
 
 def worst(question: Question, found: Sequence[Outcome]) -> Outcome:
-    """The one that comes nearest to a limit, or is farthest beyond it."""
-    return max(found, key=lambda one: (not one.met(question), one.used(question)))
+    """Return the outcome that comes nearest to a limit, or is farthest beyond it."""
+    return max(found, key=lambda outcome: (not outcome.met(question), outcome.used(question)))
 
 
 def grouped(jobs_by: Sequence[Sequence[Job]], question: Question) -> list[list[Outcome]]:
     """Solve groups of jobs in one go."""
-    flat = iter(outcomes(question, [one for group in jobs_by for one in group]))
+    flat = iter(outcomes(question, [job for group in jobs_by for job in group]))
     return [[next(flat) for _ in group] for group in jobs_by]
 
 
@@ -314,7 +314,7 @@ def under_load(
     draw: int | None = None,
     **changes: Any,
 ) -> list[Job]:
-    """A candidate in all scenarios; `scales` by scenario, simulation over approximation, with their error in a draw."""
+    """Return the jobs of a candidate, one for each scenario; `scales` are simulated over approximate values."""
     jobs = []
     for lost in question.scenarios(candidate):
         scale = (scales or {}).get(lost, {})

@@ -1,4 +1,4 @@
-"""Factors of percentiles, and what they are in a draw."""
+"""Factors of percentiles, and their values in a draw."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scipy.stats import norm
-
+from towtank.distributions import normal_quantile
 from towtank.size.scores import scores
 
-_NORMAL_95 = float(norm.ppf(0.975))
+_NORMAL_95 = normal_quantile(0.975)
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Factor:
     Attributes
     ----------
     value, low, high : float
-        The interval is widened where it does not hold the value. [ratio]
+        Ratio and its interval, which is widened if it does not contain the value. [ratio]
     """
 
     value: float
@@ -28,7 +27,7 @@ class Factor:
     high: float
 
     def drawn(self, score: float) -> float:
-        """Value at a standard normal score: a log-normal of two pieces through the value and the ends of its interval.
+        """Return the value at a normal score, of a two-piece log-normal through the value and its interval's ends.
 
         Examples
         --------
@@ -61,7 +60,7 @@ def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], los
         The scenario: a simulation has an error of its own in each.
     """
     draw, count = at
-    drawn = {n: one.drawn(scores(count, f"simulation {n} {lost}")[draw]) for n, one in found.items()}
+    drawn = {n: factor.drawn(scores(count, f"simulation {n} {lost}")[draw]) for n, factor in found.items()}
     for number, correction in corrections.items():
         score = scores(count, f"correction {number}")[draw]
         drawn[number] = drawn.get(number, 1.0) * correction.drawn(score)

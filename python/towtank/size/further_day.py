@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t
 
 from towtank.analysis.statistics.robust import Floats
+from towtank.distributions import t_quantile, t_tail
 
 _GROUPS = 20
 """Largest number of groups into which the misses of far days are joined, to bound the cost of a table of dates. [1]"""
@@ -38,17 +38,17 @@ class FurtherDay:
     misses: Floats
 
     def chances_above(self, beyond: Floats, deviation: Floats) -> Floats:
-        """Probabilities that the logarithm is more than `beyond` above the line. [ratio]"""
-        ordinary = np.asarray(t.sf(beyond / deviation, self.freedom), dtype=float)
+        """Return the probabilities that the logarithm is more than `beyond` above the line. [ratio]"""
+        ordinary = np.asarray(t_tail(beyond / deviation, self.freedom), dtype=float)
         if not len(self.misses):
             return ordinary
         groups = np.array_split(np.sort(self.misses), min(_GROUPS, len(self.misses)))
-        far = sum(len(group) * t.sf((beyond - group.mean()) / deviation, self.freedom) for group in groups)
+        far = sum(len(group) * t_tail((beyond - group.mean()) / deviation, self.freedom) for group in groups)
         return np.asarray((1 - self.share) * ordinary + self.share / len(self.misses) * far, dtype=float)
 
     def quantiles(self, shares: Floats, deviation: Floats) -> Floats:
-        """Quantiles of the logarithm, relative to the line; `shares` and `deviation` have the same shape. [1]"""
-        ordinary = np.asarray(t.ppf(shares, self.freedom) * deviation, dtype=float)
+        """Return quantiles of the logarithm, relative to the line; `shares` and `deviation` have the same shape. [1]"""
+        ordinary = np.asarray(t_quantile(shares, self.freedom) * deviation, dtype=float)
         if not len(self.misses):
             return ordinary
         # The quantile of a mixture lies between those of its parts.

@@ -1,4 +1,4 @@
-"""Distribution of the highest load of a week: its days deviate from the line independently of each other."""
+"""Distribution of the highest load of a season: its days deviate from the line independently of each other."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from towtank.analysis.statistics.robust import Floats
 from towtank.size.further_day import FurtherDay
 
 _NODES = 7
-"""Nodes of the quadrature over the error of the line, which all days of a week share. [1]"""
+"""Nodes of the quadrature over the error of the line, which all days of a season share. [1]"""
 _POINTS = 300
 """Points at which the distribution is tabulated. [1]"""
 _FAR = 8.0
-"""Standard deviations that the table reaches beyond the days. [1]"""
+"""Standard deviations that the table reaches on both sides of the highest day. [1]"""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,18 @@ class HighestDay:
 
     Notes
     -----
-    P(all below z) = E[prod_i F_i(z - m_i - e)], with m_i the line on day i, F_i the distribution of its own deviation
-    and e the error of the line, normal and the same for all days of a week.
+    P(all below z) = E[prod_i F_i(z - m_i - e)^n_i], with m_i the line on day i, F_i the distribution of its own
+    deviation, n_i the number of days for which it stands, and e the error of the line, normal and the same for all days
+    of a season.
     """
 
     alone: Floats
     together: Floats
 
     @classmethod
-    def of(cls, further: FurtherDay, middles: Floats, deviations: Floats, noise: float) -> HighestDay:
+    def of(
+        cls, further: FurtherDay, middles: Floats, deviations: Floats, noise: float, counts: Floats | float = 1.0
+    ) -> HighestDay:
         """Tabulate the distribution.
 
         Parameters
@@ -50,29 +53,29 @@ class HighestDay:
             Logarithms of the line, and deviations of the days with the error of the line.
         noise : float
             Deviation of a day without the error of the line, at most that of any day. [1]
+        counts : ndarray of shape (n_days,) or float, default 1.0
+            Days for which each stands, at least 1. [1]
         """
         shared = float(np.sqrt(max(float((deviations**2).min()) - noise**2, 0.0)))
         own = np.sqrt(np.maximum(deviations**2 - shared**2, 1e-24))
         most = float(deviations.max())
-        low = middles.min() + min(0.0, float(further.misses.min(initial=0.0))) - _FAR * most
+        low = middles.max() + min(0.0, float(further.misses.min(initial=0.0))) - _FAR * most
         high = middles.max() + max(0.0, float(further.misses.max(initial=0.0))) + _FAR * most
         points = np.linspace(low, high, _POINTS)
         nodes, weights = hermegauss(_NODES)
-        below = np.array([
-            [1 - further.chances_above(points - middle - shared * node, np.full(_POINTS, width))
-             for middle, width in zip(middles, own, strict=True)]
-            for node in nodes
-        ])  # fmt: skip
+        beyond = points - middles[:, None] - shared * nodes[:, None, None]
+        below = 1 - further.chances_above(beyond, np.broadcast_to(own[:, None], beyond.shape))
         share = weights / weights.sum()
         alone = np.tensordot(share, below, axes=1).min(axis=0)
-        together = share @ below.prod(axis=1)
+        powers = np.broadcast_to(counts, middles.shape)[None, :, None]
+        together = share @ (below**powers).prod(axis=1)
         kept = np.concatenate([[True], (np.diff(alone) > 1e-12) & (np.diff(together) > 1e-12)])
         return cls(np.asarray(alone[kept], dtype=float), np.asarray(together[kept], dtype=float))
 
     def below(self, alone: Floats) -> Floats:
-        """Probabilities that all days stay below loads, from the smallest of the probabilities of single days."""
+        """Return the probabilities that all days stay below loads, from the smallest probability of a single day."""
         return np.asarray(np.interp(alone, [0.0, *self.alone, 1.0], [0.0, *self.together, 1.0]), dtype=float)
 
     def of_one(self, together: Floats) -> Floats:
-        """Probabilities of single days at which all days stay below a load with the given probabilities."""
+        """Return the probabilities of single days at which all days stay below a load with the given probabilities."""
         return np.asarray(np.interp(together, [0.0, *self.together, 1.0], [0.0, *self.alone, 1.0]), dtype=float)

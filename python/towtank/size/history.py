@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t
 
 from towtank.analysis.statistics import looks_independent
+from towtank.distributions import t_quantile
 from towtank.errors import Fault, StudyError
 from towtank.estimates import share_estimate
 from towtank.model.fitting.observations import Floats
@@ -82,7 +82,7 @@ class History:
         object.__setattr__(self, "notes", self._notes())
 
     def _notes(self) -> tuple[str, ...]:
-        """Notes about steps, excluded days and correlated residuals."""
+        """Return the notes about steps, excluded days and correlated residuals."""
         first = len(self.parameters) - len(self.steps)
         found = [
             f"the load steps by {self._step_size(first + place)} on {day}: a level that stays, not growth; such a step "
@@ -117,7 +117,7 @@ class History:
         return np.asarray(np.log(self.loads)[self._kept] - self._rows @ self.parameters, dtype=float)
 
     def _design(self, days: Sequence[date]) -> Floats:
-        """Time from the first day, and one column for each part of the season."""
+        """Return the time from the first day, and one column for each part of the season."""
         times = np.array([(day - self.days[0]).days for day in days], dtype=float)
         parts = _PARTS[self.season]
         place = [0 if parts == 1 else day.weekday() if parts == 7 else day.month - 1 for day in days]
@@ -132,9 +132,9 @@ class History:
         return float(self.parameters[0])
 
     def _half_width(self, place: int) -> float:
-        """Half of the 95 % interval of a parameter of the least squares."""
+        """Return half of the 95 % interval of a parameter of the least squares."""
         scale = float(self._residuals @ self._residuals) / self.freedom
-        return float(t.ppf(0.975, self.freedom)) * math.sqrt(max(scale * float(self._inverse[place, place]), 0.0))
+        return t_quantile(0.975, self.freedom) * math.sqrt(max(scale * float(self._inverse[place, place]), 0.0))
 
     def _step_size(self, place: int) -> str:
         size, half = float(self.parameters[place]), self._half_width(place)
@@ -142,7 +142,7 @@ class History:
         return ("+" if size > 0 else "") + share_estimate(ends[0], ends[1], ends[2])
 
     def _growth_of(self, *, first: bool) -> str:
-        """Growth of a year in one half of the history, with its interval."""
+        """Return the growth of a year in one half of the history, with its interval."""
         rows, logs = self._rows, np.log(self.loads)[self._kept]
         middle = self.length_d / 2
         bend = np.maximum(rows[:, 0] - middle, 0.0)
@@ -153,7 +153,7 @@ class History:
         weights = np.zeros(both.shape[1])
         weights[0], weights[-1] = 1.0, 0.0 if first else 1.0
         error = math.sqrt(max(float(left @ left) / (self.freedom - 1) * float(weights @ inverse @ weights), 0.0))
-        slope, half = float(weights @ found), float(t.ppf(0.975, self.freedom - 1)) * error
+        slope, half = float(weights @ found), t_quantile(0.975, self.freedom - 1) * error
         ends = (math.expm1(min((slope + sign * half) * YEAR_D, _LARGEST)) for sign in (0, -1, 1))
         return share_estimate(*ends)
 
@@ -168,6 +168,11 @@ class History:
     def cycle_d(self) -> int:
         """Length of the season. [d]"""
         return _CYCLE_D[self.season]
+
+    @property
+    def spacing_d(self) -> float:
+        """Median time between two days with a load. [d]"""
+        return float(np.median(np.diff([day.toordinal() for day in self.days])))
 
     @property
     def length_d(self) -> int:
@@ -195,7 +200,7 @@ class History:
         return FurtherDay(self.freedom, float(np.mean(far)), np.asarray(misses, dtype=float))
 
     def level(self, days: Sequence[date]) -> Floats:
-        """Logarithm of the expected load."""
+        """Return the logarithm of the expected load."""
         return np.asarray(self._design(days) @ self.parameters, dtype=float)
 
     @property
@@ -204,10 +209,10 @@ class History:
         return math.sqrt(max(float(self._residuals @ self._residuals) / self.freedom, 1e-24))
 
     def deviation(self, days: Sequence[date]) -> Floats:
-        """Standard deviation of the logarithm of the load of a future day that is not far from the line."""
+        """Return the standard deviation of the logarithm of the load of a future day that is not far from the line."""
         scale = float(self._residuals @ self._residuals) / self.freedom
         rows = self._design(days)
-        # Loads on a perfect line leave no residual; what is less than a double can tell is nothing.
+        # Loads on a perfect line leave no residual; a variance below the precision of a double counts as zero.
         spread = scale * (1 + np.einsum("ij,jk,ik->i", rows, self._inverse, rows))
         return np.asarray(np.sqrt(np.maximum(spread, 1e-24)), dtype=float)
 
@@ -226,7 +231,7 @@ def read_history(path: Path, date_column: str, load_column: str, season: str) ->
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise StudyError.at(path, f"must be a CSV file that can be read, got: {reason}") from None
-    head = [one.strip() for one in lines[0]] if lines else []
+    head = [cell.strip() for cell in lines[0]] if lines else []
     faults = [_missing(path, name, head) for name in dict.fromkeys((date_column, load_column)) if name not in head]
     if faults:
         raise StudyError(faults)
@@ -260,21 +265,21 @@ def _read_line(
     """Read one line; adds the day, or what is wrong with it."""
     texts = [cells.get(name, "").strip() for name in names]
 
-    def tell(column: int, message: str) -> None:
+    def add(column: int, message: str) -> None:
         faults.append(Fault(str(at[0]), at[1], 0, names[column], message))
 
     day = None
     try:
         day = date.fromisoformat(texts[0])
     except ValueError:
-        tell(0, f"must be a date as 2026-01-31, got {shown(texts[0])} instead")
+        add(0, f"must be a date as 2026-01-31, got {shown(texts[0])} instead")
     try:
         load = float(texts[1])
     except ValueError:
         load = math.nan
     if not 0 < load < math.inf:
-        tell(1, f"must be a number above 0, got {shown(texts[1])} instead")
+        add(1, f"must be a number above 0, got {shown(texts[1])} instead")
     elif day in found:
-        tell(0, f"must come once, got {texts[0]} again")
+        add(0, f"must come once, got {texts[0]} again")
     elif day is not None:
         found[day] = load

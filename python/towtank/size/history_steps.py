@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from towtank.analysis.statistics.batches import lag_one
 from towtank.analysis.statistics.robust import Floats, huber, robust_scale
+from towtank.distributions import f_tail, t_tail
 
 Mask = npt.NDArray[np.bool_]
 _LASTING = 7
@@ -117,7 +117,7 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
 
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
-    """Whether a step shows as a jump between lines through the observations just before and just after it."""
+    """Return True if lines through the observations just before and just after a step are apart by a jump."""
     rows = np.column_stack([design, columns(len(logs), np.array([place]))])
     fitted = np.linalg.lstsq(rows, logs, rcond=None)[0]
     size = float(fitted[-1])
@@ -133,7 +133,7 @@ def _jumps(design: Floats, logs: Floats, place: int) -> bool:
     spread = float(rest[0]) / freedom if len(rest) else 0.0
     error = math.sqrt(max(spread * float(np.linalg.pinv(local.T @ local)[2, 2]), 1e-30))
     jump = float(lines[2])
-    p_value = 2 * float(stats.t.sf(abs(jump) / error, freedom))
+    p_value = 2 * t_tail(abs(jump) / error, freedom)
     return jump * size > 0 and abs(jump) >= abs(size) / 2 and p_value < _JUMP_LEVEL
 
 
@@ -165,4 +165,4 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
     if abs(slopes[best]) < _LEAST_STEP:
         return None
     ratio = math.inf if rest <= 0 else gains[best] * (1 - alike) / (1 + alike) / (rest / freedom)
-    return int(places[best]) if float(stats.f.sf(ratio, 1, freedom)) * len(places) < _LEVEL else None
+    return int(places[best]) if f_tail(ratio, 1, freedom) * len(places) < _LEVEL else None

@@ -1,4 +1,4 @@
-"""Intervals of what a sizing works out, as numbers and as text."""
+"""Intervals of the values of a sizing, as numbers and as text."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ class Interval:
     high: float
 
     def times(self, factor: float) -> Interval:
-        """Interval of a multiple of the value, by a factor of at least 0."""
+        """Return the interval of a multiple of the value, by a factor of at least 0."""
         return Interval(self.low * factor, self.high * factor)
 
     def around(self, value: float) -> Interval:
-        """The interval, widened if it does not hold a value."""
+        """Return the interval, widened if it does not hold a value."""
         return Interval(min(self.low, value), max(self.high, value))
 
     def document(self) -> Json:
-        """As JSON has it: null for an end that is not finite."""
+        """Return the interval for JSON: null for an end that is not finite."""
         return {"low": _finite(self.low), "high": _finite(self.high)}
 
     @property
     def is_point(self) -> bool:
-        """Whether the value is the same in all draws."""
+        """True if the value is the same in all draws."""
         width = self.high - self.low
         return math.isfinite(width) and width <= _NO_WIDTH * max(abs(self.low), abs(self.high))
 
@@ -86,7 +86,7 @@ def _finite(value: float) -> float | None:
 
 
 def interval_document(interval: Interval | None) -> Json | None:
-    """An interval as JSON has it, null if it is not known."""
+    """Return an interval for JSON, null if it is not known."""
     return None if interval is None else interval.document()
 
 
@@ -99,14 +99,14 @@ def interval_of(found: Json | Sequence[float] | None) -> Interval | None:
 
 
 def between(values: Iterable[float]) -> Interval:
-    """The interval that holds 95 % of the draws; at least one draw."""
+    """Return the interval that holds 95 % of the draws; at least one draw."""
     drawn = np.sort(np.array(list(values), dtype=float))
     outside = draws_outside(len(drawn))
     return Interval(float(drawn[outside]), float(drawn[-1 - outside]))
 
 
 def draws_outside(count: int) -> int:
-    """Draws that lie below the interval, and as many above it: at most 2.5 % on each side. [1]
+    """Count the draws below the interval, and as many above it: at most 2.5 % on each side. [1]
 
     Notes
     -----
@@ -122,7 +122,7 @@ def draws_outside(count: int) -> int:
 
 
 def share_between(count: int, of: int) -> Interval:
-    """Wilson interval of a share of draws: the error of their limited number.
+    """Return the Wilson interval of a share of draws: the error of their limited number.
 
     Notes
     -----
@@ -172,7 +172,7 @@ def rate_text(per_second: float | None, interval: Interval | None = None) -> str
 
 
 def _exact(value: float, interval: Interval | None) -> bool:
-    """Whether a value is one that was given: whole, or the same in all draws."""
+    """Return True if a value is a given one: whole, or the same in all draws."""
     return interval is not None or float(value).is_integer()
 
 
@@ -189,7 +189,7 @@ def share_text(ratio: float | None, interval: Interval | None = None) -> str:
 
 
 def _below_all(percent: float) -> str:
-    """Per cent with as many digits as it takes not to show 100 for less than all, up to `_MOST_DIGITS`."""
+    """Render per cent with enough digits not to show 100 for less than all, up to `_MOST_DIGITS`."""
     digits = FEW_DIGITS
     while float(f"{percent:.{digits}g}") >= 100 and digits < _MOST_DIGITS:
         digits += 1

@@ -1,4 +1,4 @@
-"""The kernels that `towtank rate` runs: what each does, its unit, the area and the resource it stands for."""
+"""Kernels of `towtank rate`: their work, unit, area and resource."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Kernel:
     Attributes
     ----------
     name : str
-        As in machine files and in the engine.
+        Name in machine files and in the engine.
     area : str
         Kernels of one area count as one in a rating.
     resource : str
-        What a demand must be on to move with it: `cpu` is processors with caches, memory and the kernel's own work;
+        Resource whose demands move with it: `cpu` is processors with caches, memory and the kernel's own work;
         `disk` is the device.
     unit : str
-        Of what it does in a second.
+        Unit of its rate.
     summary : str
         One line about its work.
     """
@@ -67,7 +67,7 @@ SCALES: dict[Resource, str] = {"cpu": "towtank", "disk": "towtank-disk"}
 
 
 def chosen(name: str) -> list[Kernel]:
-    """The kernels that a name stands for: a kernel, an area, a resource or a scale of ours; empty if none."""
+    """Return the kernels that a name stands for: a kernel, an area, a resource or a scale of ours; empty if none."""
     return [
         kernel
         for kernel in KERNELS.values()
@@ -76,6 +76,6 @@ def chosen(name: str) -> list[Kernel]:
 
 
 def names() -> list[str]:
-    """Every name that `chosen` knows, in the order of the table, the wide ones first."""
+    """Return every name that `chosen` knows, in the order of the table, the wide ones first."""
     wide = [*SCALES.values(), *SCALES]
     return list(dict.fromkeys([*wide, *(kernel.area for kernel in KERNELS.values()), *KERNELS]))

@@ -1,4 +1,4 @@
-"""Searches the load at which a candidate misses something: at the best estimate, and in every draw."""
+"""Searches the load at which a candidate misses an objective: at the best estimate, and in every draw."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ END_PRECISION = 2.0**-8
 DRAW_PRECISION = 2.0**-3
 """Width of the bracket in which the limit of a draw is interpolated. [ratio]"""
 _STEPS = (1.1, 1.3)
-"""First steps away from where a search begins; then a factor of two. A small step finds a near limit without a solution
+"""First steps away from the start of a search; then a factor of two. A small step finds a near limit without a solution
 for twice the users. [1]"""
 _STEPS_AT_MOST = 20
 _USERS_AT_MOST = 2_000_000
@@ -44,13 +44,13 @@ these have. [1]"""
 _SOLUTIONS_OF_A_DRAW = 4
 """For one interval, about. [1]"""
 
-NO_LIMIT = "nothing that was asked for limits the load"
+NO_LIMIT = "no objective limits the load"
 
 _Bools = npt.NDArray[np.bool_]
 
 
 def within(question: Question, outcome: Outcome) -> bool:
-    """As `met`, but a throughput that is asked for does not bound the load from above."""
+    """Return the same as `met`, except that a throughput that is asked for does not bound the load from above."""
     if outcome.why_not or outcome.too_busy(question):
         return False
     checks = zip(question.checks, outcome.values, strict=True)
@@ -58,7 +58,7 @@ def within(question: Question, outcome: Outcome) -> bool:
 
 
 def missed_by_throughput(question: Question, drawn: Drawn | None) -> float | None:
-    """Share of the draws that miss a throughput only; None without draws, or if no throughput is asked for. [ratio]
+    """Return the share of the draws that miss only a throughput; None without draws or throughput. [ratio]
 
     Those draws do not count in a limit of the load, which is one of times and utilizations.
     """
@@ -69,7 +69,7 @@ def missed_by_throughput(question: Question, drawn: Drawn | None) -> float | Non
 
 
 def is_bounded(question: Question, load: Load) -> bool:
-    """Whether anything that was asked for can be missed at a higher load: a time, a utilization, or an open class.
+    """Return True if a higher load can miss an objective: a time, a utilization, or the steady state of an open class.
 
     More users never push a station above all of its servers, while more arrivals do.
     """
@@ -78,7 +78,7 @@ def is_bounded(question: Question, load: Load) -> bool:
 
 
 def nearness(question: Question, outcome: Outcome) -> float:
-    """How near a scenario is to what is missed first: a time, or a utilization with all nodes up; 1 at the limit."""
+    """Return the largest value over its limit, of times, and with all nodes up of utilizations; 1 at the limit."""
     if outcome.why_not:
         return math.inf
     pairs = zip(question.checks, outcome.values, strict=True)
@@ -90,7 +90,7 @@ def nearness(question: Question, outcome: Outcome) -> float:
 
 @dataclass
 class _Bracket:
-    """What is known of the limit of each draw: it holds at `low` and misses at `high`; with what was solved there."""
+    """Bracket of the limit of each draw: it holds at `low` and misses at `high`; with the solutions at both ends."""
 
     low: Floats
     high: Floats
@@ -98,7 +98,7 @@ class _Bracket:
     at_high: dict[int, Sequence[Outcome]] = field(default_factory=dict)
 
     def note(self, place: int, factor: float, found: Sequence[Outcome], *, holds: bool) -> None:
-        """Note a solution; one outside of the bracket changes nothing."""
+        """Narrow the bracket by a solution; a solution outside of the bracket changes nothing."""
         if holds and factor >= self.low[place]:
             self.low[place], self.at_low[place] = factor, found
         if not holds and factor <= self.high[place]:
@@ -106,8 +106,8 @@ class _Bracket:
 
 
 @dataclass(frozen=True)
-class _How:
-    """How to search: the first factor, the precision, and the factor beyond which no limit is looked for."""
+class _Settings:
+    """Settings of a search: the first factor, the precision, and the farthest factor."""
 
     near: float
     precision: float
@@ -123,13 +123,13 @@ class Limits:
     question : Question
     candidate : Candidate
     scales : dict
-        By scenario and check, simulation over approximation.
+        Simulated over approximate values, by scenario and check. [ratio]
     load : Load, optional
         Factors are over this one; the load to be carried if none.
     near : float, default 1
         Factor with which the search begins.
     changes : dict
-        Of `Job`.
+        Further arguments of `Job`.
 
     Notes
     -----
@@ -150,12 +150,12 @@ class Limits:
 
     @property
     def varies(self) -> bool:
-        """Whether the limit differs between draws; the growth of the load does not move it."""
+        """True if the limit differs between draws; the growth of the load does not move it."""
         return bool(set(self.question.counted) - {"growth"})
 
     @property
     def able(self) -> bool:
-        """Whether the limit differs between draws, and is not at so many users that its draws take too long."""
+        """True if the limit differs between draws, and has few enough users to solve its draws."""
         users = self._start * self._users
         return self.varies and users * len(self.question.draws) * _SOLUTIONS_OF_A_DRAW <= _USERS_OF_INTERVALS
 
@@ -163,14 +163,14 @@ class Limits:
     def best(self) -> float:
         """Limit at the best estimate, by bisection. [1]
 
-        0 if not even a millionth of the load is carried, infinite if nothing that was asked for limits the load.
+        0 if not even a millionth of the load is carried, infinite if no objective limits the load.
         """
         bracket = self._best_bracket()
         return math.inf if math.isinf(bracket.high[0]) else float(bracket.low[0])
 
     @property
     def no_limit(self) -> str:
-        """Why there is no limit at the best estimate; empty if there is one."""
+        """Reason why the best estimate has no limit; empty if it has one."""
         if math.isfinite(self.best):
             return ""
         if not self.is_bounded:
@@ -181,7 +181,7 @@ class Limits:
 
     @property
     def why_no_interval(self) -> str:
-        """Why a limit that differs between draws has no interval; empty if it has one, or none is due."""
+        """Reason why a limit that differs between draws has no interval; empty if it has one, or none is due."""
         if not self.varies or math.isinf(self.best) or self.interval() is not None:
             return ""
         most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)
@@ -200,17 +200,17 @@ class Limits:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether anything that was asked for can be missed at a higher load."""
+        """True if a higher load can miss an objective."""
         return is_bounded(self.question, self._load)
 
     @property
     def _start(self) -> float:
-        """Factor with which the search of a draw begins: the limit at the best estimate if there is one. [1]"""
+        """Factor with which the search of a draw begins: the limit at the best estimate, else 1. [1]"""
         return max(self.best, 1e-6) if math.isfinite(self.best) else 1.0
 
     @property
     def _farthest(self) -> float:
-        """Factor up to which the limit at the best estimate is searched: where nothing bounds it, the first. [1]"""
+        """Factor up to which the limit at the best estimate is searched: without bounds, the first factor. [1]"""
         if not self.is_bounded:
             return self.near
         return max(_TIMES_AT_MOST, self.near, _USERS_AT_MOST / self._users) if self._users else math.inf
@@ -219,13 +219,13 @@ class Limits:
         if self._best is None:
             bracket = _Bracket(np.zeros(1), np.full(1, math.inf))
             ones = np.ones(1)
-            how = _How(self.near, LIMIT_PRECISION, self._farthest)
+            how = _Settings(self.near, LIMIT_PRECISION, self._farthest)
             self._search(bracket, lambda: (bracket.low[0], bracket.high[0]), ones, how, [None])
             self._best = bracket
         return self._best
 
     def know(self, drawn: Drawn | None) -> None:
-        """Note what was solved for the probability: every draw under the load that it has with its growth."""
+        """Use the solutions made for the probability: every draw under the load with its growth."""
         if drawn is None or not self.varies:
             return
         grown = self.growth()
@@ -239,7 +239,7 @@ class Limits:
         return np.array(grown) if grown else np.ones(len(self.question.draws))
 
     def _bracket(self) -> _Bracket:
-        """Brackets of all draws; those of the best estimate if the draws do not move the limit."""
+        """Return the brackets of all draws; those of the best estimate if the draws do not move the limit."""
         if self._draws is None:
             count = len(self.question.draws)
             low, high = np.zeros(count), np.full(count, math.inf)
@@ -250,19 +250,19 @@ class Limits:
         return self._draws
 
     def interval(self) -> Interval | None:
-        """95 % interval of the limit over the draws, which contains the best estimate; None if it has none."""
+        """Return the 95 % interval of the limit, which contains the best estimate; None if it has none."""
         if not self.varies or math.isinf(self.best):
             return None
         found = self.spare(np.ones(len(self.question.draws)))
         return found and found.around(self.best)
 
     def spare(self, loads: Floats) -> Interval | None:
-        """95 % interval of the limit over the load of each draw; None if its draws take too long. [1]
+        """Return the 95 % interval of the limit over the load of each draw; None if its draws take too long. [1]
 
         Notes
         -----
-        Each end is above 1 if and only if as many draws as it says hold at their load: the load itself is always tried.
-        Where there are too many users for a search of their own, limits that were narrowed for a date are a start.
+        An end is above 1 if and only if as many draws as it stands for hold at their load: the load itself is always
+        tried. With too many users for a search of their own, limits that were narrowed for a date are a start.
         """
         if self.varies and not self.able and not self._narrowed:
             return None
@@ -271,7 +271,7 @@ class Limits:
         return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
 
     def _statistic(self, place: int, loads: Floats) -> float:
-        """The limit over the load that so many draws lie below."""
+        """Return the limit over the load that a given number of draws lie below."""
         bracket = self._bracket()
 
         def ends() -> tuple[float, float]:
@@ -279,7 +279,7 @@ class Limits:
             return float(np.sort(bracket.low / loads)[place]), float(np.sort(bracket.high / loads)[place])
 
         near = self._start / float(np.median(loads))
-        how = _How(near, END_PRECISION, near * _DRAWS_AT_MOST)
+        how = _Settings(near, END_PRECISION, near * _DRAWS_AT_MOST)
         low, high = self._search(bracket, ends, loads, how, range(len(loads)))
         return math.inf if math.isinf(high) else _middle(low, high)
 
@@ -288,14 +288,14 @@ class Limits:
         bracket: _Bracket,
         ends: Callable[[], tuple[float, float]],
         loads: Floats,
-        how: _How,
+        how: _Settings,
         draws: Sequence[int | None],
     ) -> tuple[float, float]:
         """Narrow the ends to a precision; solve only those draws whose bracket holds the factor that is tried."""
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
-            # The load itself is told from the limit, however near it is.
+            # The search always decides whether the load itself holds, however near the limit is.
             if high <= low * (1 + how.precision) and not low < 1 < high:
                 return low, high
             if low > 0 and math.isfinite(high):
@@ -340,7 +340,7 @@ class Limits:
         self._narrowed = True
 
     def _within_reach(self, bracket: _Bracket) -> _Bools:
-        """Draws whose limit is known to lie below some load, or may lie below the highest that is tried."""
+        """Return the draws whose limit is known to lie below some load, or may lie below the highest that is tried."""
         return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
     def narrow(self, open_ones: _Bools) -> bool:
@@ -363,7 +363,7 @@ class Limits:
 
     @property
     def of_draws(self) -> Floats:
-        """Limit of each draw, within what is known of it; infinite if none was found. [1]"""
+        """Limit of each draw, within its bracket; infinite if none was found. [1]"""
         bracket, found = self._bracket(), []
         for place, (low, high) in enumerate(zip(bracket.low, bracket.high, strict=True)):
             finite = low > 0 and math.isfinite(high)
@@ -372,7 +372,7 @@ class Limits:
         return np.array(found, dtype=float)
 
     def _part(self, place: int) -> float:
-        """Where in its bracket the limit of a draw lies: on the line through the logarithms of both sides. [ratio]"""
+        """Interpolate the limit of a draw in its bracket, on the line through the logarithms of both ends. [ratio]"""
         bracket = self._bracket()
         if place not in bracket.at_low or place not in bracket.at_high:
             return 0.5
@@ -385,7 +385,7 @@ class Limits:
         return math.log(1 / low) / math.log(high / low)
 
     def used(self, name: str, lost: str | None) -> list[float]:
-        """Utilization of a station at the limit of each draw, on the line between both sides of it. [ratio]"""
+        """Return utilization of a station at the limit of each draw, on the line between both sides of it. [ratio]"""
         bracket, found = self._bracket(), []
         for place in range(len(bracket.low)):
             low, high = (_used(side.get(place, ()), name, lost) for side in (bracket.at_low, bracket.at_high))
@@ -396,20 +396,20 @@ class Limits:
 
 
 def _used(group: Sequence[Outcome], name: str, lost: str | None) -> float | None:
-    """Utilization of a station in one scenario; None if it was not solved or has no steady state. [ratio]"""
+    """Return the utilization of a station in one scenario; None if it was not solved or has no steady state. [ratio]"""
     steady = (outcome for outcome in group if outcome.job.lost == lost and not outcome.why_not)
     return next((outcome.utilization.get(name, 1.0) for outcome in steady), None)
 
 
 def _middle(low: float, high: float) -> float:
-    """The middle of a bracket in proportion; its only known end if it has no other."""
+    """Return the middle of a bracket in proportion; its only known end if it has no other."""
     if low <= 0 or math.isinf(high):
         return low
     return math.sqrt(low * high)
 
 
 def _between(low: float, high: float, step: float, start: float) -> float:
-    """A factor within a bracket, or beyond its only known end."""
+    """Return a factor within a bracket, or beyond its only known end."""
     if low > 0 and math.isfinite(high):
         return math.sqrt(low * high)
     if low > 0:

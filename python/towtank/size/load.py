@@ -11,7 +11,7 @@ import numpy as np
 
 from towtank.errors import Fault
 from towtank.size.basis import Basis
-from towtank.size.growth import Growing, HistoricGrowth, highest_drawn, highest_factor
+from towtank.size.growth import GrowthModel, HistoricGrowth, highest_drawn, highest_factor
 from towtank.size.interval import ENDS, Interval
 from towtank.size.network import Changes
 from towtank.size.quantities import YEAR_D
@@ -27,13 +27,13 @@ class Load:
     Attributes
     ----------
     users : dict of str to float
-        Of closed classes; whole only where it is solved. [1]
+        Users of closed classes; rounded up when solved. [1]
     rate : dict of str to float
-        Of open classes. [1/s]
+        Arrival rates of open classes. [1/s]
     think_s : dict of str to float
-        Of closed classes, and of transactions that have one of their own. [s]
+        Think times of closed classes, and of transactions that have their own. [s]
     shares : dict of str to dict of str to float
-        Of the transactions of a class, where they are not those of the model. [ratio]
+        Shares of the transactions of a class, if they differ from the model. [ratio]
     """
 
     users: Mapping[str, float]
@@ -42,28 +42,28 @@ class Load:
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def times(self, factor: float) -> Load:
-        """The same mix, more of it."""
+        """Return the load times a factor, with the same mix."""
         return replace(
             self,
-            users={name: factor * one for name, one in self.users.items()},
-            rate={name: factor * one for name, one in self.rate.items()},
+            users={name: factor * amount for name, amount in self.users.items()},
+            rate={name: factor * amount for name, amount in self.rate.items()},
         )
 
     def changes(self, demand: Mapping[tuple[str, str | None], float] | None = None) -> Changes:
-        """For the solver; users are rounded up, as half a user cannot be served half as long."""
-        whole = {name: max(1, math.ceil(one - 1e-9)) if one > 0 else 0 for name, one in self.users.items()}
+        """Return the changes for the solver; users are rounded up, as half a user cannot be served half as long."""
+        whole = {name: max(1, math.ceil(amount - 1e-9)) if amount > 0 else 0 for name, amount in self.users.items()}
         return Changes(whole, dict(self.rate), dict(self.think_s), demand or {}, self.shares)
 
     @property
     def total(self) -> tuple[float, str]:
-        """Users of all classes, or the rate of all where there are no users."""
+        """Users of all classes; without users, the rate of all classes."""
         return (sum(self.users.values()), "users") if self.users else (sum(self.rate.values()), "1/s")
 
 
 def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
-    """What the load says that the model does not allow."""
+    """Return faults of the load that contradict the model."""
     found = []
-    closed = [name for name, one in basis.classes.items() if one.get("users")]
+    closed = [name for name, job_class in basis.classes.items() if job_class.get("users")]
     opened = [name for name in basis.classes if name not in closed]
     asked = file.load
     ones = list(basis.transactions)
@@ -88,28 +88,34 @@ def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
         found.append(fault_at(tree, ("load", "mix"), message, key=True))
     given = isinstance(asked.users, dict) or isinstance(asked.rate, dict)
     if asked.mix is not None and given and not basis.transactions:
-        found.append(fault_at(tree, ("load", "mix"), "must be left out where the load is given by class", key=True))
+        found.append(fault_at(tree, ("load", "mix"), "must be left out if the load is given by class", key=True))
     return found
 
 
 def mixed_names(basis: Basis) -> list[str]:
-    """What a mix is of: the transactions of the only class, else the classes."""
+    """Return the names in a mix: the transactions of the only class, else the classes."""
     if len(basis.classes) == 1 and basis.transactions:
         return list(basis.transactions)
     return list(basis.classes)
 
 
 def shares_of(basis: Basis, mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """A mix of transactions by their class; what is not named has no share."""
+    """Return the shares of a mix of transactions by their class; transactions that are not named have no share."""
     return {basis.transactions[name]: {each: mix.get(each, 0.0) for each in basis.transactions} for name in mix}
 
 
 def load_now(file: SizingFile, basis: Basis) -> Load:
-    """The load given, of today, by class."""
+    """Return the given load of today, by class."""
     asked = file.load
-    users = {name: float(one["users"]) for name, one in basis.classes.items() if one.get("users")}
-    rate = {name: float(one["arrival_rate_per_s"]) for name, one in basis.classes.items() if not one.get("users")}
-    think = {name: float(one["think_time_s"]) for name, one in basis.classes.items() if one.get("users")}
+    users = {name: float(job_class["users"]) for name, job_class in basis.classes.items() if job_class.get("users")}
+    rate = {
+        name: float(job_class["arrival_rate_per_s"])
+        for name, job_class in basis.classes.items()
+        if not job_class.get("users")
+    }
+    think = {
+        name: float(job_class["think_time_s"]) for name, job_class in basis.classes.items() if job_class.get("users")
+    }
     if isinstance(asked.think, dict):
         think |= asked.think
     elif asked.think is not None:
@@ -121,31 +127,31 @@ def load_now(file: SizingFile, basis: Basis) -> Load:
 
 
 def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None) -> dict[str, float]:
-    """The load of each class: given, or the total given in the mix given, else in the mix of the model."""
+    """Return the load of each class: as given, or the given total in the given mix, else in the mix of the model."""
     if isinstance(asked, dict):
-        return {**model, **{name: float(one) for name, one in asked.items()}}
+        return {**model, **{name: float(amount) for name, amount in asked.items()}}
     total = sum(model.values()) if asked is None else float(asked)
     if not model:
         return {}
     if mix is not None:
         return {name: total * mix.get(name, 0.0) for name in model}
-    return {name: total * one / sum(model.values()) for name, one in model.items()}
+    return {name: total * amount / sum(model.values()) for name, amount in model.items()}
 
 
-def _grown_interval(growing: Growing, days: float, total: float) -> Interval | None:
-    """Interval of a load after some days; None if growth is certain."""
+def _grown_interval(growing: GrowthModel, days: float, total: float) -> Interval | None:
+    """Return the interval of a load after some days; None if growth is certain."""
     if growing.certain:
         return None
     low, high = highest_drawn(growing, days, np.array(ENDS))
     return Interval(float(low) * total, float(high) * total)
 
 
-def _grown(steps: Steps, growing: Growing, days: float, load: tuple[float, str]) -> float:
-    """Factor of the highest load within some days, with its steps."""
+def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, str]) -> float:
+    """Return the factor of the highest load within some days, with its steps."""
     total, unit = load
     grown = growing.factor(days)
     if isinstance(growing, HistoricGrowth):
-        # A season makes more of it than the yearly growth alone.
+        # A season raises the load above the yearly growth alone.
         values, formula = {"N": total, "f": grown}, "N f"
         source = f"{growing.source}; f of the highest load in the season that ends then"
     else:
@@ -159,15 +165,15 @@ def _grown(steps: Steps, growing: Growing, days: float, load: tuple[float, str])
         )
     )
     if highest > grown:
-        # It must be enough until the horizon, and not only then.
+        # The hardware must be enough until the horizon, not only then.
         values = {"N": total, "f": highest}
         source = "the load shrinks: the highest one until the horizon"
         steps.add(Step("load until the horizon", "N f", values, total * highest, unit, source, interval))
     return highest
 
 
-def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing | None) -> Load:
-    """The load that must be carried, with its steps."""
+def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: GrowthModel | None) -> Load:
+    """Return the load that must be carried, with its steps."""
     asked, (total, unit) = file.load, now.total
     source = "asked" if asked.users is not None or asked.rate is not None else "model"
     steps.add(Step("load now", "N0", {"N0": total}, total, unit, source))
@@ -187,9 +193,11 @@ def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing 
         steps.add(Step("load with headroom", "N (1 + headroom)", values, total * factor, unit, "asked", interval))
     carried = now.times(factor)
     if len(now.users) + len(now.rate) > 1:
-        for name, one in {**carried.users, **carried.rate}.items():
+        for name, amount in {**carried.users, **carried.rate}.items():
             whole = carried.total[0] if name in carried.users else sum(carried.rate.values())
             kind = "users" if name in carried.users else "1/s"
-            known = interval and interval.times(one / carried.total[0])
-            steps.add(Step(f"load of {name}", "N share", {"N": whole, "share": one / whole}, one, kind, source, known))
+            known = interval and interval.times(amount / carried.total[0])
+            steps.add(
+                Step(f"load of {name}", "N share", {"N": whole, "share": amount / whole}, amount, kind, source, known)
+            )
     return carried

@@ -1,4 +1,4 @@
-"""What a machine file says: machines with their processors, memory, disks, network, ratings and price."""
+"""Machine files: machines with their processors, memory, disks, network, ratings and price."""
 
 from __future__ import annotations
 
@@ -46,32 +46,36 @@ class Bracketed(FileModel):
 class RatingFile(Bracketed):
     """A rating of the whole machine on one scale."""
 
-    source: str | None = Field(None, min_length=1, description="Where this rating is published; that of the machine.")
+    source: str | None = Field(
+        None, min_length=1, description="Publication of this rating; that of the machine if none."
+    )
 
 
 class KernelFile(FileModel):
-    """What a kernel did in a second: on one CPU alone, and on all CPUs at once."""
+    """Rates of a kernel: on one CPU alone, and on all CPUs at once."""
 
     single: Bracketed = Field(description="One thread, on one CPU. [1/s], [byte/s]")
     all: Bracketed = Field(description="One thread on each CPU, together. [1/s], [byte/s]")
 
 
 class MeasuredFile(FileModel):
-    """How and when `towtank rate` rated the machine."""
+    """Rating of the machine by `towtank rate`."""
 
-    at: str = Field(min_length=1, description="When, as `2026-01-31T12:00:00Z`.")
+    at: str = Field(min_length=1, description="Time of the rating, as `2026-01-31T12:00:00Z`.")
     towtank: str = Field(min_length=1, description="Version that rated it.")
     fingerprint: dict[str, str | int | float | bool | None] = Field(
-        {}, description="What it was: processor, kernel, file system and so on."
+        {}, description="Facts about the machine: processor, kernel, file system and so on."
     )
-    doubts: list[str] = Field([], description="What was wrong with the measurement.")
-    kernels: dict[Name, KernelFile] = Field(min_length=1, description="What each kernel did.")
+    doubts: list[str] = Field([], description="Doubts about the measurement.")
+    kernels: dict[Name, KernelFile] = Field(min_length=1, description="Rates of each kernel.")
 
 
 class DiskFile(FileModel):
     """Equal disks of one kind."""
 
-    kind: Literal["hdd", "ssd", "nvme", "network"] = Field(description="What they are; `network` is remote storage.")
+    kind: Literal["hdd", "ssd", "nvme", "network"] = Field(
+        description="Kind of the disks; `network` is remote storage."
+    )
     count: Count = Field(1, description="Number of disks.")
     operations: PositiveRate | None = Field(
         None, description="Random reads or writes, of 4 KiB unless the source says other, that one disk does."
@@ -81,15 +85,15 @@ class DiskFile(FileModel):
 
 
 class PriceFile(FileModel):
-    """What the machine costs; no price ships with Towtank."""
+    """Price of the machine; Towtank ships no prices."""
 
     amount: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(description="The price of one machine.")
     currency: str = Field(min_length=1, max_length=20, description="As `EUR`.")
-    per: Literal["hour", "month", "once"] = Field(description="What it is paid for; `once` is a purchase.")
+    per: Literal["hour", "month", "once"] = Field(description="Period that the price covers; `once` is a purchase.")
 
 
 def _rating(value: Any) -> Any:
-    """A plain number stands for a rating without an interval."""
+    """Read a plain number as a rating without an interval."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return {"value": value} if plain else value
 
@@ -98,7 +102,7 @@ Rating = Annotated[RatingFile, BeforeValidator(_rating, json_schema_input_type=f
 
 
 class MachineEntry(FileModel):
-    """A machine, real or meant."""
+    """Machine, real or planned."""
 
     title: str | None = Field(None, description="One line about it.")
     cpus: Count | None = Field(
@@ -112,9 +116,9 @@ class MachineEntry(FileModel):
     ratings: dict[Name, Rating] = Field(
         {}, description="Rating of the whole machine by scale: `towtank`, `cpw`, `mcu` or any other; a number will do."
     )
-    price: PriceFile | None = Field(None, description="What it costs.")
-    source: str | None = Field(None, min_length=1, description="Where this is published, or who says it.")
-    measured: MeasuredFile | None = Field(None, description="What `towtank rate` measured on it.")
+    price: PriceFile | None = Field(None, description="Price of the machine.")
+    source: str | None = Field(None, min_length=1, description="Publication or author of these numbers.")
+    measured: MeasuredFile | None = Field(None, description="Rating by `towtank rate`.")
 
     @model_validator(mode="after")
     def _cpus_fit_cores(self) -> Self:

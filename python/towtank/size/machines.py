@@ -1,4 +1,4 @@
-"""The catalogue of machines: those that ship, those of the user, and how fast one is against another."""
+"""Catalogue of machines: those that ship, those of the user, and the speed of one over another."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ SHIPPED = Path(__file__).with_name("machines")
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times faster one machine is than another.
+    """Speed of one machine over another.
 
     Attributes
     ----------
     value : float
-        Above 1 where the first is faster. [1]
+        Ratio, above 1 if the first machine is faster. [1]
     low, high : float
-        Interval around it; both `value` where nothing is known about it, see `notes`. [1]
+        Ends of its interval; both equal `value` if the error is not known, see `notes`. [1]
     basis : str
-        What was compared, in words.
+        Description of the comparison.
     by_kernel : dict of str to float
         The ratio of each kernel that both were measured with. [1]
     notes : tuple of str
-        What limits the answer.
+        Notes that limit the answer.
     """
 
     value: float
@@ -75,7 +75,7 @@ class Machine:
         return cls(name, **{**values, "source": entry.source or source})
 
     def speed_against(self, other: Machine, scale: str = "towtank", kernel: str | None = None) -> Ratio:
-        """Speed of one CPU of this machine over that of one CPU of another.
+        """Return the speed of one CPU of this machine over that of one CPU of another.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Machine:
         return Ratio(value, low, high, f"kernels of {name}", ratios)
 
     def _extremes(self, other: Machine, ratios: Mapping[str, float]) -> tuple[float, float]:
-        """The least and the greatest that a kernel ratio may be, by the intervals of both measurements."""
+        """Return the least and the greatest value of a kernel ratio, by the intervals of both measurements."""
         lows, highs = [], []
         for name, ratio in ratios.items():
             mine, theirs = _kernel(self, name).all, _kernel(other, name).all
@@ -146,7 +146,7 @@ class Machine:
         return min(lows), max(highs)
 
     def _kernel_ratios(self, other: Machine, kernels: Sequence[Kernel]) -> dict[str, float]:
-        """Ratio of each kernel that both were measured with: per CPU, of the disk per machine."""
+        """Return the ratio of each kernel that both were measured with: per CPU, of the disk per machine."""
         if self.measured is None or other.measured is None:
             return {}
         shared = [
@@ -165,7 +165,7 @@ class Machine:
     def _by_operations(self, other: Machine) -> Ratio:
         mine, theirs = (_operations(machine) for machine in (self, other))
         value = mine / theirs
-        note = "by the operations that the machine files state, which nobody measured here"
+        note = "by the operations that the machine files state, which were not measured here"
         return Ratio(value, value, value, "operations of the disks", notes=(note,))
 
 
@@ -186,7 +186,7 @@ def _rating(machine: Machine, other: Machine, scale: str) -> RatingFile:
 def _cpus(machine: Machine, what: str) -> int:
     if machine.cpus is None:
         raise ModelError(
-            f"the speed of one CPU of {machine.name} on {what} is not known: how many CPUs it has is not stated",
+            f"the speed of one CPU of {machine.name} on {what} is not known: its number of CPUs is not stated",
             hint="state `cpus` in a machine file of your own",
         )
     return machine.cpus
@@ -207,12 +207,12 @@ def _operations(machine: Machine) -> float:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Geometric mean of numbers above zero, of which there is at least one."""
+    """Return the geometric mean of numbers above zero, of which there is at least one."""
     return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
 def check_machines(document: Document) -> list[Fault]:
-    """All faults of a machine file."""
+    """Return all faults of a machine file."""
     return validate_tree(document.root, MachineFile).faults
 
 
@@ -233,7 +233,7 @@ def load_machines(path: Path | str) -> dict[str, Machine]:
 
 
 def catalogue(extra: Path | str | Sequence[Path | str] | None = None) -> dict[str, Machine]:
-    """Machines by name: those that ship, then those of the user's files, which go before where names are the same.
+    """Return machines by name: those that ship, then those of the user's files, which replace others of that name.
 
     Parameters
     ----------

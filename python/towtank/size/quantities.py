@@ -1,4 +1,4 @@
-"""What only files of sizing say: growth over time, lengths in years, numbers from a range, factors."""
+"""Quantities of sizing files: growth over time, lengths in years, numbers from a range, factors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,11 @@ def numbers(value: object) -> list[int]:
             raise ValueError(f"{form}, from low to high, at most {VALUES_AT_MOST} numbers, got {shown(value)} instead")
         return list(range(low, high + 1))
     many = value if isinstance(value, list) else [value]
-    wrong = [one for one in many if isinstance(one, bool) or not isinstance(one, int) or not 1 <= one <= 1_000_000]
+    wrong = [
+        number
+        for number in many
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 1_000_000
+    ]
     if wrong or not many:
         raise ValueError(f"{form}, got {shown(wrong[0] if wrong else value)} instead")
     return sorted(set(many))

@@ -31,29 +31,29 @@ class Check:
 
     @property
     def upward(self) -> bool:
-        """Whether more is better."""
+        """True if more is better."""
         return self.objective.metric == "throughput"
 
     @property
     def is_percentile(self) -> bool:
-        """Whether it is about a percentile."""
+        """True if it is about a percentile."""
         return self.objective.metric.startswith("p")
 
     @property
     def share(self) -> float:
-        """Of a percentile, in (0, 1)."""
+        """Share of a percentile, in (0, 1)."""
         return float(self.objective.metric[1:]) / 100
 
     @property
     def text(self) -> str:
-        """In words; names the class."""
+        """Text of the objective with the name of its class."""
         if self.name is None or self.objective.transaction is not None:
             return self.objective.text
         metric = self.objective.metric
         return self.objective.text.replace(metric, f"{metric} of {self.name}", 1)
 
     def ratio(self, value: float) -> float:
-        """How much of what is allowed is used; met up to 1."""
+        """Return the value over its limit, or the inverse if more is better; met up to 1. [ratio]"""
         limit = self.objective.value
         if self.upward:
             return limit / value if value > 0 else math.inf
@@ -62,17 +62,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of every candidate.
+    """Question that every candidate is judged by.
 
     Attributes
     ----------
     basis : Basis
     file : SizingFile
     load : Load
-        To be carried.
+        Load to carry.
     checks : tuple of Check
     utilization : dict of str to float
-        Highest one allowed, by station. [ratio]
+        Highest utilization allowed, by station. [ratio]
     tiers : tuple of Tier
     cost : Cost
     draws : tuple of dict of str to float
@@ -80,7 +80,7 @@ class Question:
     speed_draws : dict of str to tuple of float
         Standard normal numbers by machine, one for each draw.
     growth : float
-        Factor of the load until the horizon, which data may follow. [1]
+        Factor of the load until the horizon, without its season and at least 1, which data may follow. [1]
     growth_shares : tuple of float
         Probability that the load stays below the drawn load, by draw; empty without growth, or if it is certain.
     growth_draws : tuple of float
@@ -107,7 +107,7 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def correction(self, check: Check) -> tuple[float, float, float] | None:
-        """Measured over computed value of a percentile: mean, least, largest; None without a measurement. [ratio]"""
+        """Return the measured over the computed percentile: mean, least, largest; None if not measured. [ratio]"""
         return self.basis.correction(check.name, check.objective.metric) if check.is_percentile else None
 
     def drawn_load(self, draw: int | None, load: Load) -> Load:
@@ -117,17 +117,17 @@ class Question:
     def scenarios(self, candidate: Candidate) -> list[str | None]:
         """All nodes up, then each tier of several nodes that may lose some of them."""
         lost = self.file.nodes_lost
-        tiers = [tier.name for tier, one in zip(self.tiers, candidate, strict=True) if tier.scales and lost]
+        tiers = [tier.name for tier, option in zip(self.tiers, candidate, strict=True) if tier.scales and lost]
         return [None, *tiers]
 
     def factors(self, candidate: Candidate, draw: int) -> dict[str, float]:
-        """Factors of demands in one draw: of the demands themselves, and of the speed of the machines."""
+        """Return the factors of demands in one draw: of the demands themselves, and of the speed of the machines."""
         found = dict(self.draws[draw])
-        for tier, one in zip(self.tiers, candidate, strict=True):
-            if one.machine is None or one.speed_high <= one.speed_low:
+        for tier, option in zip(self.tiers, candidate, strict=True):
+            if option.machine is None or option.speed_high <= option.speed_low:
                 continue
-            width = math.log(one.speed_high / one.speed_low) / 2 / NORMAL_95
-            slower = math.exp(-width * self.speed_draws[one.machine][draw])
+            width = math.log(option.speed_high / option.speed_low) / 2 / NORMAL_95
+            slower = math.exp(-width * self.speed_draws[option.machine][draw])
             for name in tier.stations:
                 found[name] = found.get(name, 1.0) * slower
         return found

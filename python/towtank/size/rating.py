@@ -1,4 +1,4 @@
-"""The rating of a machine: from what its kernels did in their turns to capacity units.
+"""Rating of a machine: from the rates of its kernels in their turns to capacity units.
 
 The value of a kernel is the median of its rounds, and that of a round the median of its slices: a disturbance that
 is shorter than half of the slices, or hits less than half of the rounds, moves nothing. Its interval goes from the
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the least and the greatest of its rounds, which stand in `rounds`."""
+    """A value with the least and the greatest of its rounds, which are in `rounds`."""
 
     value: float
     low: float
@@ -44,16 +44,16 @@ class Estimate:
         return (self.high - self.low) / 2 / self.value
 
     def document(self) -> Json:
-        """As JSON."""
+        """Return the document for JSON."""
         return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
 
 
 def coverage(rounds: int) -> float:
-    """Probability that the least and the greatest of some rounds have the median of all possible rounds between them.
+    """Return the probability that the least and the greatest of n rounds enclose the median of all rounds. [ratio]
 
     Notes
     -----
-    1 - 2^(1 - n) for n independent rounds, whatever their distribution: the median is outside only where all of them
+    1 - 2^(1 - n) for n independent rounds, whatever their distribution: the median is outside only if all of them
     are on one side of it, with probability 1/2 each; section 7.1 of [1]_.
 
     References
@@ -71,7 +71,7 @@ def coverage(rounds: int) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one kernel did: on one CPU alone, and on all."""
+    """Rates of one kernel: on one CPU alone, and on all CPUs."""
 
     single: Estimate
     all: Estimate
@@ -95,7 +95,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Measurement:
-    """All turns of a measurement, as the engine told them.
+    """All turns of a measurement, as the engine reported them.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Measurement:
     turns : tuple of dict
         Kernel, mode, round, slices and conditions of each turn that was taken.
     failed : dict of str to str
-        Why a kernel could not be measured.
+        Reason of each kernel that could not be measured.
     """
 
     begin: Json
@@ -138,7 +138,7 @@ class Measurement:
 
 
 def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
-    """Values of all kernels that were measured, in the order of the table."""
+    """Return the values of all kernels that were measured, in the order of the table."""
     rates: dict[tuple[str, str], list[float]] = {}
     for turn in measurement.turns:
         rates.setdefault((turn["kernel"], turn["mode"]), []).append(median(turn["slices"]))
@@ -151,7 +151,7 @@ def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
 
 
 def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> dict[str, float]:
-    """Ratio of each area of kernels: the geometric mean of the ratios of its kernels to those of the reference."""
+    """Return the ratio of each area of kernels: the geometric mean of its kernels' ratios to the reference."""
     by_area: dict[str, list[float]] = {}
     for kernel in chosen(resource):
         by_area.setdefault(kernel.area, []).append(values[kernel.name] / reference[kernel.name])
@@ -159,12 +159,12 @@ def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], res
 
 
 def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> float:
-    """Rating of a vector of kernels against the reference vector.
+    """Return the rating of a vector of kernels against the reference vector.
 
     Parameters
     ----------
     values, reference : dict of str to float
-        What each kernel of the resource did in a second. [1/s], [byte/s]
+        Rate of each kernel of the resource. [1/s], [byte/s]
     resource : str
         `cpu` or `disk`.
 
@@ -187,14 +187,14 @@ def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], 
 
 
 def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) -> dict[str, Rating]:
-    """Ratings by scale; a scale is left out where one of its kernels was not measured.
+    """Return ratings by scale; a scale is left out if one of its kernels was not measured.
 
     Parameters
     ----------
     measured : dict of str to Measured
         The kernels of the machine.
     reference : dict of str to float
-        What the reference machine's kernels do on one CPU alone.
+        Rates of the reference machine's kernels on one CPU alone. [1/s], [byte/s]
     """
     rated: dict[str, Rating] = {}
     for resource, scale in SCALES.items():
@@ -202,23 +202,23 @@ def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) ->
         if all(name in measured and name in reference for name in names):
             vectors = {name: measured[name] for name in names}
             rated[scale] = Rating(
-                _rated({name: one.all for name, one in vectors.items()}, reference, resource),
-                _rated({name: one.single for name, one in vectors.items()}, reference, resource),
+                _rated({name: pair.all for name, pair in vectors.items()}, reference, resource),
+                _rated({name: pair.single for name, pair in vectors.items()}, reference, resource),
             )
     return rated
 
 
 def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resource: Resource) -> Estimate:
-    """Rate the vector of values, with the ratings of its single rounds as interval."""
-    rounds = min(len(one.rounds) for one in vector.values())
+    """Rate a vector of values, with an interval from the ratings of its single rounds."""
+    rounds = min(len(estimate.rounds) for estimate in vector.values())
     by_round = [
-        capacity_units({name: one.rounds[number] for name, one in vector.items()}, reference, resource)
+        capacity_units({name: estimate.rounds[number] for name, estimate in vector.items()}, reference, resource)
         for number in range(rounds)
     ]
-    value = capacity_units({name: one.value for name, one in vector.items()}, reference, resource)
+    value = capacity_units({name: estimate.value for name, estimate in vector.items()}, reference, resource)
     return Estimate.of_rounds(by_round, value)
 
 
 def rounded(value: float, digits: int = 5) -> float:
-    """A number with so many significant digits, for files that people read."""
+    """Return a number with so many significant digits, for files that people read."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) else value

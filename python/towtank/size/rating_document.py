@@ -38,7 +38,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Rated:
-    """A machine that was rated: kernels, ratings, doubts, and what it is."""
+    """Rated machine: kernels, ratings, doubts, and facts."""
 
     measurement: Measurement
     measured: Mapping[str, Measured]
@@ -50,18 +50,18 @@ class Rated:
 
     @classmethod
     def of(cls, measurement: Measurement, facts: Mapping[str, Any], at: str, reference: Mapping[str, float]) -> Rated:
-        """Compute it.
+        """Compute ratings and doubts of a measurement.
 
         Parameters
         ----------
         measurement : Measurement
-            What the engine told.
+            Report of the engine.
         facts : dict
-            Of the host.
+            Facts of the host.
         at : str
-            When, in ISO 8601.
+            Time of the rating, in ISO 8601.
         reference : dict of str to float
-            What the reference machine's kernels do on one CPU alone.
+            Rates of the reference machine's kernels on one CPU alone. [1/s], [byte/s]
         """
         measured = kernel_estimates(measurement)
         rated = rate(measured, reference)
@@ -74,12 +74,12 @@ class Rated:
         return [str(doubt.kind) for doubt in self.doubts if doubt.level == Level.INVALID]
 
     def machine(self, name: str) -> Machine:
-        """The machine, as a machine file would give it."""
+        """Return the machine, as a machine file would give it."""
         return Machine.of(name, MachineEntry.model_validate(machine_entry(self)))
 
 
 def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
-    """What the kernels of the reference machine do on one CPU alone.
+    """Return the rates of the reference machine's kernels on one CPU alone. [1/s], [byte/s]
 
     Raises
     ------
@@ -93,7 +93,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
 
 
 def rating_document(rated: Rated, against: Json | None = None) -> Json:
-    """The whole answer as JSON; its numbers are not rounded."""
+    """Return the whole answer for JSON; its numbers are not rounded."""
     measurement = rated.measurement
     document = {
         "schema": SCHEMA,
@@ -123,12 +123,12 @@ def _rating(rating: Rating, cpus: int) -> Json:
 
 
 def _areas(rated: Rated) -> Json:
-    """Ratio of each area to the reference, of the scales that are rated."""
+    """Return the ratio of each area to the reference, of the scales that are rated."""
     areas: Json = {}
     for resource, scale in SCALES.items():
         if scale in rated.ratings:
-            singles = {name: one.single.value for name, one in rated.measured.items()}
-            wholes = {name: one.all.value for name, one in rated.measured.items()}
+            singles = {name: kernel.single.value for name, kernel in rated.measured.items()}
+            wholes = {name: kernel.all.value for name, kernel in rated.measured.items()}
             alone = area_ratios(singles, rated.reference, resource)
             whole = area_ratios(wholes, rated.reference, resource)
             areas |= {area: {"scale": scale, "one_cpu_alone": alone[area], "whole": whole[area]} for area in alone}
@@ -148,7 +148,7 @@ def _kernel(rated: Rated, name: str) -> Json:
 
 
 def against_document(rated: Rated, other: Machine) -> Json:
-    """How fast this machine is against another: by ratings and by kernels; what cannot be compared says why."""
+    """Compare this machine with another by ratings and kernels; `refused` states why a scale cannot be compared."""
     machine = rated.machine("this machine")
     answer: Json = {"machine": other.name}
     for resource, scale in SCALES.items():
@@ -160,7 +160,7 @@ def against_document(rated: Rated, other: Machine) -> Json:
 
 
 def ratio_document(ratio: Ratio) -> Json:
-    """A ratio as JSON."""
+    """Return a ratio for JSON."""
     return {
         "value": ratio.value,
         "low": ratio.low,
@@ -172,7 +172,7 @@ def ratio_document(ratio: Ratio) -> Json:
 
 
 def machine_entry(rated: Rated) -> Json:
-    """The machine as an entry of a machine file, numbers rounded to five digits."""
+    """Return the machine as an entry of a machine file, numbers rounded to five digits."""
     facts = rated.facts
     entry = {
         "title": facts.get("cpu_model"),
@@ -186,7 +186,8 @@ def machine_entry(rated: Rated) -> Json:
             "fingerprint": {key: value for key, value in facts.items() if isinstance(value, str | int | float)},
             "doubts": [doubt.message for doubt in rated.doubts],
             "kernels": {
-                name: {"single": _short(one.single), "all": _short(one.all)} for name, one in rated.measured.items()
+                name: {"single": _short(kernel.single), "all": _short(kernel.all)}
+                for name, kernel in rated.measured.items()
             },
         },
     }
@@ -198,7 +199,7 @@ def _short(estimate: Estimate) -> Json:
 
 
 def machine_text(rated: Rated, name: str, **other: str) -> str:
-    """A machine file with this machine; `other` values, as its title, take the place of those that were measured."""
+    """Return a machine file with this machine; `other` values, as its title, replace measured ones."""
     content = {"schema": MACHINE_SCHEMA, "machines": {name: {**machine_entry(rated), **other}}}
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = None  # values of one kernel on one line
@@ -210,6 +211,6 @@ def machine_text(rated: Rated, name: str, **other: str) -> str:
 
 
 def machine_name(facts: Mapping[str, Any]) -> str:
-    """A name for the machine that its host's name gives, with letters, digits, _ and - only."""
+    """Return a name for the machine that its host's name gives, with letters, digits, _ and - only."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(facts.get("name", ""))).strip("-_")[:60]
     return name if re.match(r"[A-Za-z]", name) else f"machine-{name}".rstrip("-")

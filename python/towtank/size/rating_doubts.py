@@ -1,4 +1,4 @@
-"""The closed list of doubts about a rating."""
+"""Doubts about a rating, as a closed list."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from towtank.analysis.doubts import Level, percent
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.rating import Measured, Measurement, Rating
 
-# More than this of the CPU time for others is as much as the rating promises to be repeatable within.
+# Share of the CPU time for other programs that equals the repeatability that the rating promises.
 OTHERS_AT_MOST = 0.02
 STOLEN_AT_MOST = 0.02
 CLOCK_AT_MOST = 0.05
-# What the rating promises, and where it is no longer one.
+# Repeatability that a rating promises, and the spread beyond which it is no rating.
 REPEATABLE_WITHIN = 0.03
 RATING_WITHIN = 0.10
 KERNEL_WITHIN = 0.10
@@ -42,11 +42,11 @@ class Kind(StrEnum):
 EXPLANATIONS = {
     Kind.MACHINE_BUSY: (
         "Other programs had CPU time that the kernels then lacked, so the machine is faster than its rating.",
-        "end what else runs here, and rate again",
+        "end the other programs, and rate again",
     ),
     Kind.STEAL_TIME: (
         "The hypervisor gave CPU time to other machines, so the rating is that of a part of this one.",
-        "rate again at another time; where it is always so, this is what the machine gives",
+        "rate again at another time; if it is always so, this is what the machine delivers",
     ),
     Kind.CLOCK_MOVED: (
         "The clock of the CPUs moved between the turns: by heat, by power, or by how many CPUs were at work.",
@@ -54,14 +54,14 @@ EXPLANATIONS = {
     ),
     Kind.NOT_REPEATABLE: (
         "The rounds differ by more than a rating may, so another rating would be another number.",
-        "end what else runs here, and rate without --quick",
+        "end the other programs, and rate without --quick",
     ),
     Kind.UNSTEADY_KERNEL: (
         "The rounds of these kernels differ much; their interval says by how much.",
-        "compare machines by these kernels only where the difference is larger than that",
+        "compare machines by these kernels only if the difference is larger than that",
     ),
     Kind.NOT_MEASURED: (
-        "Without one of its kernels there is no rating on a scale.",
+        "A scale has no rating if one of its kernels is missing.",
         "rate in a folder on a local disk, with --folder",
     ),
     Kind.FOLDER_IN_MEMORY: (
@@ -73,7 +73,7 @@ EXPLANATIONS = {
         "free memory, and rate again",
     ),
     Kind.CPU_LIMIT: (
-        "A control group lets these programs have less than the CPUs that there are, which were held up in turn.",
+        "A control group limits these programs to less than the CPUs that exist, so that these were delayed in turn.",
         "rate outside of the container, or state the limit as the machine's CPUs",
     ),
 }
@@ -91,7 +91,7 @@ class Doubt:
     limit: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the document for JSON."""
         why, hint = EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),
@@ -107,18 +107,18 @@ class Doubt:
 def rating_doubts(
     measurement: Measurement, measured: Mapping[str, Measured], rated: Mapping[str, Rating], facts: Mapping[str, Any]
 ) -> list[Doubt]:
-    """Everything that speaks against a rating.
+    """Return everything that speaks against a rating.
 
     Parameters
     ----------
     measurement : Measurement
         The turns, with what the machine did besides.
     measured : dict of str to Measured
-        What was made of them.
+        Estimates of the kernels.
     rated : dict of str to Rating
         Ratings by scale.
     facts : dict
-        Of the host; `file_system` of the folder that the kernels worked in among them.
+        Facts of the host, with `file_system` of the folder that the kernels worked in.
     """
     return [
         *_company(measurement),
@@ -132,7 +132,7 @@ def rating_doubts(
 
 
 def _company(measurement: Measurement) -> Iterator[Doubt]:
-    """Other programs, and the hypervisor.
+    """Yield doubts about other programs, and about the hypervisor.
 
     Turns that write files are left out: the kernel's own threads write for them.
     """
@@ -141,11 +141,11 @@ def _company(measurement: Measurement) -> Iterator[Doubt]:
         for turn in measurement.turns
         if KERNELS[turn["kernel"]].resource == "cpu" and KERNELS[turn["kernel"]].area != "files"
     ]
-    total = sum(one["total_s"] for one in turns)
+    total = sum(turn["total_s"] for turn in turns)
     if total <= 0:
         return
-    others = sum(one["programs_s"] - one["own_s"] for one in turns) / total
-    stolen = sum(one["stolen_s"] for one in turns) / total
+    others = sum(turn["programs_s"] - turn["own_s"] for turn in turns) / total
+    stolen = sum(turn["stolen_s"] for turn in turns) / total
     if others > OTHERS_AT_MOST:
         text = f"other programs had {percent(others)} of the CPU time, limit {percent(OTHERS_AT_MOST)}"
         yield Doubt(Kind.MACHINE_BUSY, Level.INVALID, text, others, OTHERS_AT_MOST)
@@ -155,7 +155,7 @@ def _company(measurement: Measurement) -> Iterator[Doubt]:
 
 
 def _clock(measurement: Measurement) -> Iterator[Doubt]:
-    """Median of each round, so that a single disturbed look is not taken for the clock."""
+    """Yield doubts about the clock, by the median of each round, so that a single disturbed reading does not count."""
     by_round: dict[int, list[float]] = {}
     for turn in measurement.turns:
         by_round.setdefault(turn["round"], []).append(turn["conditions"]["clock_steps_per_s"])
@@ -172,7 +172,7 @@ def _spread(rated: Mapping[str, Rating]) -> Iterator[Doubt]:
     for scale, rating in rated.items():
         width = rating.whole.half_width
         if width > REPEATABLE_WITHIN:
-            # Of disks much more must be expected: they are noted, never refused.
+            # Disks vary much more: they are noted, never refused.
             severe = width > RATING_WITHIN and scale == SCALES["cpu"]
             level = Level.INVALID if severe else Level.SUSPECT if scale == SCALES["cpu"] else Level.NOTE
             limit = RATING_WITHIN if severe else REPEATABLE_WITHIN
@@ -181,7 +181,7 @@ def _spread(rated: Mapping[str, Rating]) -> Iterator[Doubt]:
 
 
 def _kernels(measured: Mapping[str, Measured]) -> Iterator[Doubt]:
-    widths = {name: max(one.single.half_width, one.all.half_width) for name, one in measured.items()}
+    widths = {name: max(kernel.single.half_width, kernel.all.half_width) for name, kernel in measured.items()}
     unsteady = {name: width for name, width in widths.items() if width > KERNEL_WITHIN}
     if unsteady:
         shown = ", ".join(f"{name} ±{percent(width)}" for name, width in unsteady.items())
@@ -193,7 +193,7 @@ def _missing(measurement: Measurement, rated: Mapping[str, Rating]) -> Iterator[
     for name, reason in measurement.failed.items():
         scale = SCALES[KERNELS[name].resource]
         level = Level.INVALID if scale == SCALES["cpu"] else Level.SUSPECT
-        text = f"{name} was not measured, so there is no {scale} rating: {reason}"
+        text = f"{name} was not measured, so that there is no {scale} rating: {reason}"
         yield Doubt(Kind.NOT_MEASURED, level, text)
     for scale in SCALES.values():
         if scale not in rated and not measurement.failed:

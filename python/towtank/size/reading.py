@@ -1,4 +1,4 @@
-"""Sizing files and options of the command line as one tree, checked as one."""
+"""Sizing files and options of the command line as one tree, checked together."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BY_TIER = ("cpus", "nodes")
 
 
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
-    """Read a sizing file with options laid over it; faults are kept, and told together with those of meaning.
+    """Read a sizing file with options; its faults are kept, and reported together with those of meaning.
 
     Parameters
     ----------
     path : Path, optional
-        The file; options alone will do.
+        The file; options alone are enough.
     options : dict of str to value
-        By path, as `load.users`: text as in a file, or a list of texts. `cpus` and `nodes` are those of tiers.
+        Values by path, as `load.users`: text as in a file, or a list of texts. `cpus` and `nodes` are those of tiers.
     """
     tree = yamlfile.load(path).root if path is not None else Node({}, (), 0, 0, COMMAND_LINE)
     if isinstance(tree.value, dict):
@@ -36,7 +36,7 @@ def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[Sizing
 
 
 def check_sizing(document: Document) -> list[Fault]:
-    """Faults of a sizing file as far as they show without the model."""
+    """Return the faults of a sizing file as far as they show without the model."""
     checked = validate_tree(document.root, SizingFile)
     faults = list(checked.faults)
     if checked.model is not None:
@@ -45,31 +45,31 @@ def check_sizing(document: Document) -> list[Fault]:
 
 
 def contradictions(tree: Node, file: SizingFile) -> list[Fault]:
-    """What is wrong between the keys of a sizing file."""
+    """Return the contradictions between keys of a sizing file."""
     found = []
 
-    def tell(path: tuple[str | int, ...], message: str) -> None:
+    def add(path: tuple[str | int, ...], message: str) -> None:
         found.append(yamlfile.fault_at(tree, path, message))
 
     load = file.load
     if load.history is not None and load.growth is not None:
-        tell(("load", "growth"), "must not be given together with 'history': the history tells the growth")
+        add(("load", "growth"), "must not be given together with 'history': the history gives the growth")
     if load.growth_interval is not None:
         low, high = load.growth_interval
         if load.growth is None:
-            tell(("load", "growth_interval"), "must be given with 'growth', got no growth")
+            add(("load", "growth_interval"), "must be given with 'growth', got no growth")
         elif not low <= load.growth <= high:
-            tell(("load", "growth_interval"), "must hold the growth between its ends, the lower one first")
+            add(("load", "growth_interval"), "must hold the growth between its ends, the lower one first")
     if load.horizon and load.growth is None and load.history is None:
-        tell(("load", "horizon"), "must be given with 'growth' or 'history', got neither")
+        add(("load", "horizon"), "must be given with 'growth' or 'history', got neither")
     if load.mix is not None and abs(sum(load.mix.values()) - 1) > 1e-6:
-        tell(("load", "mix"), f"must be shares that make 100 % together, got {100 * sum(load.mix.values()):g} %")
+        add(("load", "mix"), f"must be shares that make 100 % together, got {100 * sum(load.mix.values()):g} %")
     for name, cache in file.hit_ratios.items():
         if len(cache.memory) != len(cache.hit_ratio) or cache.memory != sorted(set(cache.memory)):
             message = "must have a hit ratio for each size of memory, and these ascending"
-            tell(("hit_ratios", name), message)
+            add(("hit_ratios", name), message)
         elif not cache.memory[0] <= cache.now <= cache.memory[-1]:
-            tell(("hit_ratios", name, "now"), "must be within the sizes of memory given")
+            add(("hit_ratios", name, "now"), "must be within the sizes of memory given")
     return [*found, *_tier_faults(tree, file)]
 
 
@@ -81,7 +81,7 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
             message = "must not be given together with machines: these have their CPUs"
             found.append(yamlfile.fault_at(tree, ("tiers", name, "cpus"), message))
         if tier.machines is not None and tier.kind == "disk":
-            message = "must be left out where the kind is disk"
+            message = "must be left out if the kind is disk"
             found.append(yamlfile.fault_at(tree, ("tiers", name, "machines"), message))
         if tier.stations is not None and len(tier.stations) > 1:
             shared = "disks" if tier.kind == "disk" else "CPUs"
@@ -96,7 +96,7 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
         near = yamlfile.did_you_mean(name, list(file.tiers))
         message = f"must be a tier ({', '.join(file.tiers)}), got {name!r} instead{near}"
         found.append(yamlfile.fault_at(tree, ("memory", name), message, key=True))
-    uses_data = any(one.share is not None for entries in file.memory.values() for one in entries)
+    uses_data = any(entry.share is not None for entries in file.memory.values() for entry in entries)
     if uses_data and file.data is None:
         found.append(yamlfile.fault_at(tree, ("memory",), "must have the key 'data' beside it: a share is of the data"))
     return found
@@ -148,7 +148,7 @@ def _node(text: Any) -> Node:
 
 
 def _plain(text: Any) -> Node:
-    """A number where the text is one, else the text."""
+    """Return a number if the text is one, else the text."""
     if isinstance(text, str) and text.strip().isdecimal():
         return _node(int(text))
     return _node(text)

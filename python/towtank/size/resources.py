@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scipy.optimize import brentq
-from scipy.stats import norm
+import scipy
 
+from towtank.distributions import normal_density, normal_tail
 from towtank.model import solve_models
 from towtank.model.stations import NODE
 from towtank.size.drawn import Drawn
@@ -25,13 +25,13 @@ from towtank.units import format_size
 FIRST_GUESS_WAITS = 0.1
 """Share that waits in the first guess of square-root staffing; what is solved then decides. [ratio]"""
 HOLDING_SHARE = 0.01
-"""Mean wait for a unit of a pool over its holding time, where none is asked for. [ratio]"""
+"""Default of the longest mean wait for a unit of a pool, over its holding time. [ratio]"""
 _POOL_STEPS = 16
 """Of doubled length, in which a size that is enough for the draws is searched. [1]"""
 
 
 def staffing_factor(waits: float) -> float:
-    """beta of square-root staffing for a share that waits.
+    """Return beta of square-root staffing for a share that waits.
 
     Parameters
     ----------
@@ -48,23 +48,28 @@ def staffing_factor(waits: float) -> float:
     .. [1] S. Halfin and W. Whitt, "Heavy-traffic limits for queues with many exponential servers", Operations Research
            29(3), 567-588, 1981, doi:10.1287/opre.29.3.567.
     """
-    return float(brentq(lambda beta: 1 / (1 + beta * norm.cdf(beta) / norm.pdf(beta)) - waits, 1e-9, 20.0))
+    return float(
+        scipy.optimize.brentq(
+            lambda beta: 1 / (1 + beta * normal_tail(-beta) / normal_density(beta)) - waits, 1e-9, 20.0
+        )
+    )
 
 
 def square_root_staffing(work: float, waits: float = FIRST_GUESS_WAITS) -> int:
-    """Servers for offered work so that about a share waits: m = a + beta sqrt(a), rounded up. [1]"""
+    """Return the servers for offered work so that about a given share waits: m = a + beta sqrt(a), rounded up. [1]"""
     return max(1, math.ceil(work + staffing_factor(waits) * math.sqrt(work)))
 
 
 def data_bytes(file: SizingFile, load_growth: float) -> float:
-    """Data at the horizon, one copy. [byte]
+    """Return the data at the horizon, one copy. [byte]
 
     Parameters
     ----------
     file : SizingFile
-        With `data`.
+        Sizing file with `data`.
     load_growth : float
-        Factor of the load until the horizon, which data follow that have no growth of their own. [1]
+        Factor of the load until the horizon, without its season and at least 1, which data follow that have no growth
+        of their own. [1]
     """
     assert file.data is not None
     years = file.load.horizon / YEAR_D
@@ -72,7 +77,7 @@ def data_bytes(file: SizingFile, load_growth: float) -> float:
 
 
 def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
-    """Room that disks must have. [byte]"""
+    """Return the room that disks must have. [byte]"""
     data = file.data
     assert data is not None
     later = data_bytes(file, load_growth)
@@ -100,12 +105,12 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
 
 
 def disks_needed(room: float, disk_size: int) -> int:
-    """Disks for a room. [1]"""
+    """Return the number of disks for a room. [1]"""
     return max(1, math.ceil(room / disk_size - 1e-9))
 
 
 def connections(question: Question, outcome: Outcome) -> float:
-    """Connections that are open: one for each user, and those of open classes until they are idle long enough. [1]"""
+    """Return the open connections: one for each user, and those of open classes until they are idle long enough. [1]"""
     keep = question.file.keep_alive or 0.0
     found = 0.0
     for name, rate in outcome.throughput.items():
@@ -121,7 +126,7 @@ class MemoryNeed:
     Attributes
     ----------
     parts : dict of str to float
-        By what it is for. [byte]
+        Memory by its use. [byte]
     free : float
         Share that stays free. [ratio]
     """
@@ -131,28 +136,28 @@ class MemoryNeed:
 
     @property
     def total(self) -> float:
-        """With what stays free. [byte]"""
+        """Memory of the node with its free share. [byte]"""
         return sum(self.parts.values()) / (1 - self.free)
 
 
 def memory_of(
     question: Question,
     tier: Tier,
-    one: Option,
+    option: Option,
     outcome: Outcome,
     steps: Steps | None = None,
     *,
     interval: Callable[[str | None], Interval | None] = lambda _: None,
 ) -> MemoryNeed:
-    """Memory of one node of a tier, with the nodes lost that the outcome says.
+    """Return the memory of one node of a tier, with the nodes lost as in the outcome.
 
     The steps have the `interval` of each part, by what it is for, and of the sum, by None.
     """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
-    nodes = max(1, one.nodes - lost)
+    nodes = max(1, option.nodes - lost)
     parts = {}
     for entry in question.file.memory.get(tier.name, ()):
-        size, formula, values = _memory_part(question, entry, one, outcome, nodes)
+        size, formula, values = _memory_part(question, entry, option, outcome, nodes)
         parts[entry.what] = size
         if steps is not None:
             steps.add(
@@ -188,7 +193,7 @@ def _unless_exact(known: Interval | None) -> Interval | None:
 
 
 def _memory_part(
-    question: Question, entry: MemoryFile, one: Option, outcome: Outcome, nodes: int
+    question: Question, entry: MemoryFile, option: Option, outcome: Outcome, nodes: int
 ) -> tuple[float, str, dict[str, Any]]:
     if entry.share is not None:
         data = data_bytes(question.file, question.growth)
@@ -196,7 +201,7 @@ def _memory_part(
     size = float(entry.size or 0)
     counts = {
         "node": 1.0,
-        "cpu": float(one.cpus),
+        "cpu": float(option.cpus),
         "user": sum(outcome.job.load.users.values()),
         "transaction": sum(outcome.present.values()),
         "connection": connections(question, outcome),
@@ -208,57 +213,57 @@ def _memory_part(
 
 
 def most_memory(
-    question: Question, tier: Tier, one: Option, outcomes: Sequence[Outcome], drawn: Drawn | None = None
+    question: Question, tier: Tier, option: Option, outcomes: Sequence[Outcome], drawn: Drawn | None = None
 ) -> tuple[float, Interval | None]:
-    """Memory of a node in the scenario that needs most, with its interval; None without draws. [byte]"""
+    """Return the memory of a node in the scenario that needs most, with its interval; None without draws. [byte]"""
 
     def most(group: Sequence[Outcome]) -> float:
-        return max((memory_of(question, tier, one, each).total for each in group), default=0.0)
+        return max((memory_of(question, tier, option, each).total for each in group), default=0.0)
 
     need = most(outcomes)
     return need, None if drawn is None else drawn.interval(most).around(need)
 
 
 def needed_text(need: float, known: Interval | None) -> str:
-    """Memory that is needed with its interval; in full where it does not vary."""
+    """Render the memory needed with its interval; in full if it does not vary."""
     return format_size(need) if known is None or known.is_point else size_text(need, known)
 
 
 def memory_misses(question: Question, outcomes: list[Outcome], drawn: Drawn | None = None) -> list[str]:
-    """Tiers whose machines have less memory than they need, in words; with intervals if there are draws."""
-    told = []
+    """Return the tiers whose machines have less memory than they need, in words; with intervals if there are draws."""
+    texts = []
     for number, tier in enumerate(question.tiers):
-        one = outcomes[0].job.candidate[number]
-        if tier.name not in question.file.memory or one.memory_bytes is None:
+        option = outcomes[0].job.candidate[number]
+        if tier.name not in question.file.memory or option.memory_bytes is None:
             continue
-        need, known = most_memory(question, tier, one, outcomes, drawn)
-        if need > one.memory_bytes:
-            told.append(
-                f"a node of {tier.name} needs {needed_text(need, known)} of memory, {one.machine} has "
-                f"{format_size(one.memory_bytes)}"
+        need, known = most_memory(question, tier, option, outcomes, drawn)
+        if need > option.memory_bytes:
+            texts.append(
+                f"a node of {tier.name} needs {needed_text(need, known)} of memory, {option.machine} has "
+                f"{format_size(option.memory_bytes)}"
             )
-    return told
+    return texts
 
 
 @dataclass(frozen=True)
 class PoolSize:
-    """A pool with its size.
+    """Size of a pool.
 
     Attributes
     ----------
     name : str
     size : int or None
-        None where none is found.
+        Size; None if none is found. [1]
     work : float
         Units held on average. [erlang]
     first_guess : int
-        Of square-root staffing. [1]
+        Size by square-root staffing. [1]
     wait_s, limit_s : float
         Mean wait for a unit, solved, and the longest one allowed. [s]
     why_not : str
-        Why there is no size.
+        Reason why no size was found.
     work_interval, wait_interval : Interval or None
-        Of these, from the draws; None without draws.
+        Intervals of `work` and `wait_s`, from the draws; None without draws.
     at_best : int or None
         The least size at the best estimate, whatever the draws say. [1]
     probability : float or None
@@ -285,9 +290,13 @@ class PoolSize:
 
 
 def _held(wanted: WantedPoolFile, outcome: Outcome) -> tuple[float, float]:
-    """Units of a pool that are held on average, and the rate at which they are taken. [erlang], [1/s]"""
+    """Return the units of a pool that are held on average, and the rate at which they are taken. [erlang], [1/s]"""
     held = {
-        each: sum(outcome.stations[one].residence_s.get(each, 0.0) for one in wanted.holds if one in outcome.stations)
+        each: sum(
+            outcome.stations[station].residence_s.get(each, 0.0)
+            for station in wanted.holds
+            if station in outcome.stations
+        )
         for each in outcome.throughput
     }
     work = sum(outcome.throughput[each] * time for each, time in held.items())
@@ -303,7 +312,7 @@ def pool_size(
     *,
     drawn: Drawn | None = None,
 ) -> PoolSize:
-    """The smallest pool whose mean wait is allowed in every scenario, at the best estimate and in the draws asked for.
+    """Return the smallest pool whose mean wait is allowed in every scenario, at the best estimate and in the draws.
 
     One pool serves all nodes together. The wait that is allowed is that of all nodes up, the same with nodes lost.
     """
@@ -326,12 +335,12 @@ def pool_size(
 
 
 def _without(question: Question, lost: str | None) -> str:
-    """The nodes that a scenario is without, in words."""
+    """Describe the nodes that a scenario is without."""
     return f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
 
 
 def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outcome, limit: float) -> PoolSize:
-    """The smallest pool whose mean wait is allowed in one scenario, at the best estimate."""
+    """Return the smallest pool whose mean wait is allowed in one scenario, at the best estimate."""
     name, wanted = pool
     work, _ = _held(wanted, outcome)
     guess = square_root_staffing(work) if work else 1
@@ -340,10 +349,10 @@ def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outc
 
 
 def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
-    """Note the steps to the first guess."""
+    """Add the steps to the first guess."""
     name = found.name
     values = {"X": rate, "h": found.work / rate if rate else 0.0}
-    source = "Little's law; h: residence at what is held, solved"
+    source = "Little's law; h: residence at the held stations, solved"
     held = Step(f"pool {name}: units held{where}", "sum X h", values, found.work, "1", source, found.work_interval)
     steps.add(held)
     values = {"a": found.work, "beta": staffing_factor(FIRST_GUESS_WAITS)}
@@ -354,7 +363,7 @@ def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
 def _sure_pool(
     question: Question, wanted: WantedPoolFile, of: tuple[list[Job], Drawn], found: PoolSize, steps: Steps
 ) -> PoolSize:
-    """The least pool that is enough in as many draws as are asked for, in every scenario of each."""
+    """Return the least pool that is enough in as many draws as are asked for, in every scenario of each."""
     jobs, drawn = of
     assert found.size is not None
     pool, asked, count = (found.name, wanted), question.file.probability, len(drawn.groups)
@@ -374,7 +383,7 @@ def _sure_pool(
 
 
 class _Needs:
-    """Sizes that draws need: a draw is solved only where it is not known whether the size is enough for it."""
+    """Sizes that draws need; a draw is solved only if it is not known yet whether the size is enough for it."""
 
     def __init__(
         self, question: Question, pool: tuple[str, WantedPoolFile], jobs: list[list[Job]], limit: float, least: int
@@ -384,12 +393,12 @@ class _Needs:
         self._enough: list[float] = [math.inf] * len(jobs)
 
     def waits(self, size: int, places: Sequence[int] | None = None) -> list[float]:
-        """Mean waits for a unit in draws, in all if none are named, in the scenario with the longest. [s]"""
+        """Return the mean waits for a unit in draws, in all if none are named, in the scenario with the longest. [s]"""
         chosen = range(len(self._jobs)) if places is None else places
         return longest_waits(self._question, self._pool, [self._jobs[place] for place in chosen], size)
 
     def _missing(self, size: int) -> int:
-        """Draws for which a size is not enough. [1]"""
+        """Count the draws for which a size is not enough. [1]"""
         open_ones = [n for n in range(len(self._jobs)) if self._short[n] < size < self._enough[n]]
         for place, wait in zip(open_ones, self.waits(size, open_ones), strict=True):
             if wait <= self._limit:
@@ -399,7 +408,7 @@ class _Needs:
         return sum(size <= short for short in self._short)
 
     def least(self, missing: int) -> int | None:
-        """The least size, not below that of the best estimate, that is not enough for at most so many draws."""
+        """Return the least size, not below that of the best estimate, that is not enough for at most so many draws."""
         low, high = self._least - 1, self._least
         for step in range(_POOL_STEPS):
             if self._missing(high) <= missing:
@@ -417,36 +426,36 @@ class _Needs:
 
 
 def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> dict[str, Any]:
-    """The model of a job with a pool of a size."""
+    """Return the model of a job with a pool of a size."""
     name, wanted = pool
     model, layouts = model_of(question, job), layouts_of(question, job)
     holds = []
-    for one in wanted.holds:
-        nodes = layouts[one].nodes if one in layouts else 1
-        holds += [one] if nodes == 1 else [f"{one}{NODE}{number}" for number in range(1, nodes + 1)]
+    for station in wanted.holds:
+        nodes = layouts[station].nodes if station in layouts else 1
+        holds += [station] if nodes == 1 else [f"{station}{NODE}{number}" for number in range(1, nodes + 1)]
     return {**model, "pools": [*model["pools"], {"name": name, "size": size, "holds": holds, "classes": []}]}
 
 
 def longest_waits(
     question: Question, pool: tuple[str, WantedPoolFile], groups: Sequence[Sequence[Job]], size: int
 ) -> list[float]:
-    """Mean waits for a unit of a pool, of each group the longest one. [s]"""
+    """Return the mean waits for a unit of a pool, of each group the longest one. [s]"""
     models = [with_pool(question, pool, job, size) for group in groups for job in group]
     answers = iter(solve_models(models) if models else [])
     return [max(longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
 def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
-    """Mean wait of the class that waits longest for a pool, or why there is no steady state. [s]"""
+    """Return the mean wait of the class that waits longest for a pool [s], and why there is no steady state, if so."""
     if "faults" in answer:
-        return math.inf, "; ".join(one["message"] for one in answer["faults"])
+        return math.inf, "; ".join(fault["message"] for fault in answer["faults"])
     return max(answer["answer"]["pools"][name]["waiting_time_s"].values(), default=0.0), ""
 
 
 def _solved_pool(
     question: Question, pool: tuple[str, WantedPoolFile], job: Job, guess: int, limit: float
 ) -> tuple[int | None, float, str]:
-    """Least size by bisection: its wait falls with its size."""
+    """Return the least size by bisection: its wait falls with its size."""
 
     def wait(size: int) -> tuple[float, str]:
         return longest_wait(solve_models([with_pool(question, pool, job, size)])[0], pool[0])

@@ -77,4 +77,4 @@ def _machines(settled: Settled) -> tuple[str, str]:
     names = sorted({option.machine for option in options if option.machine is not None})
     if names:
         return GIVEN, f"ratings of {', '.join(names)} over {settled.question.file.measured_on}"
-    return ASSUMED, "CPUs as fast as those of the model, however many there are in a node"
+    return ASSUMED, "CPUs as fast as those of the model, whatever their number in a node"

@@ -6,7 +6,8 @@ from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
-from scipy.stats import norm
+
+from towtank.distributions import normal_quantile
 
 SEED = 20260101
 """The same question gives the same answer."""
@@ -27,4 +28,4 @@ def shares(count: int, name: str) -> tuple[float, ...]:
 @lru_cache(maxsize=256)
 def scores(count: int, name: str) -> tuple[float, ...]:
     """Return the quantiles of a standard normal variable at the `shares` of a quantity."""
-    return tuple(float(norm.ppf(share)) for share in shares(count, name))
+    return tuple(normal_quantile(share) for share in shares(count, name))

@@ -1,4 +1,4 @@
-"""The cheapest candidate that meets the objectives, and those beside it that are worth a look.
+"""Searches the cheapest candidate that meets the objectives, and good alternatives.
 
 Three steps. Every option of a tier is tried with the strongest of all other tiers: what misses even then is out. What
 is left is tried in the order of its cost; whoever is nowhere stronger than one that missed by time is passed over. The
@@ -41,19 +41,19 @@ Scales = dict[str | None, Factors]
 
 @dataclass(frozen=True)
 class Found:
-    """A candidate with what it does in every scenario.
+    """Candidate with its solution in every scenario.
 
     Attributes
     ----------
     candidate : Candidate
     outcomes : tuple of Outcome
-        All nodes up first.
+        Solutions; all nodes up first.
     summary : Summary or None
-        Probability and intervals, from the draws; None if there are none, or the candidate was not drawn.
+        Probability and intervals, from the draws; None without draws.
     simulated : tuple of Simulated or None
-        By scenario.
+        Simulations by scenario.
     why_not : tuple of str
-        Why it is not the answer; empty where it is good.
+        Reasons why it is not the answer; empty for a good candidate.
     drawn : Drawn or None
         Outcomes in every draw, of the answer only.
     """
@@ -67,40 +67,40 @@ class Found:
 
     @property
     def probability(self) -> float | None:
-        """Share of the draws in which everything holds; None if it is not known. [ratio]"""
+        """Share of the draws in which all objectives hold; None if it is not known. [ratio]"""
         return None if self.summary is None else self.summary.probability
 
     def intervals(self, lost: str | None = None) -> Intervals | None:
-        """Intervals of one scenario; None without draws."""
+        """Return the intervals of one scenario; None without draws."""
         return None if self.summary is None else self.summary.scenarios[lost]
 
     @property
     def scales(self) -> Scales:
-        """By scenario, simulation over approximation."""
+        """Ratios of simulated to approximate values, by scenario. [ratio]"""
         return {
-            outcome.job.lost: one.scale
-            for outcome, one in zip(self.outcomes, self.simulated, strict=False)
-            if one is not None
+            outcome.job.lost: simulation.scale
+            for outcome, simulation in zip(self.outcomes, self.simulated, strict=False)
+            if simulation is not None
         }
 
 
 @dataclass
 class Search:
-    """How the answer was found.
+    """Record of the search for the answer.
 
     Attributes
     ----------
     answer : Found or None
     rejected : list of Found
-        In the order of their cost.
+        Rejected candidates in the order of their cost.
     candidates : int
-        All there are. [1]
+        Number of all candidates. [1]
     cut : int
-        That are out because one of their parts misses even with the strongest of all others. [1]
+        Candidates dropped because one of their parts misses even with the strongest of all others. [1]
     passed_over : int
-        Nowhere stronger than one that missed. [1]
+        Candidates dropped because they are in no respect stronger than one that missed. [1]
     tried : int
-        That were solved. [1]
+        Candidates solved. [1]
     simulations : int
     others : list of Found
         Good ones beside the answer, none better in all of cost, use of the objective and headroom.
@@ -130,12 +130,12 @@ def search(question: Question, *, exhaustive: bool = False, simulation: bool = T
         Whether percentiles near their limits are simulated.
     """
     state = Search()
-    lists = [sorted(tier.options, key=lambda one: _order(question, one)) for tier in question.tiers]
-    state.candidates = math.prod(len(one) for one in lists)
+    lists = [sorted(tier.options, key=lambda option: _order(question, option)) for tier in question.tiers]
+    state.candidates = math.prod(len(options) for options in lists)
     if not exhaustive:
         lists = _cut(question, lists)
-        state.cut = state.candidates - math.prod(len(one) for one in lists)
-    left = math.prod(len(one) for one in lists)
+        state.cut = state.candidates - math.prod(len(options) for options in lists)
+    left = math.prod(len(options) for options in lists)
     if left > CANDIDATES_AT_MOST:
         raise ModelError(
             f"tiers: must leave at most {CANDIDATES_AT_MOST} candidates, got {left} instead",
@@ -143,7 +143,7 @@ def search(question: Question, *, exhaustive: bool = False, simulation: bool = T
         )
     stream = _in_order(question, lists)
     while state.answer is None:
-        group = [one for _, one in zip(range(_GROUP), stream, strict=False)]
+        group = [candidate for _, candidate in zip(range(_GROUP), stream, strict=False)]
         if not group:
             break
         _try(question, state, group, exhaustive=exhaustive, simulation=simulation)
@@ -152,13 +152,13 @@ def search(question: Question, *, exhaustive: bool = False, simulation: bool = T
     return state
 
 
-def _order(question: Question, one: Option) -> tuple[float, ...]:
-    """Cheapest first; of the same cost the one with fewer nodes, then fewer CPUs."""
-    return (question.cost.of_option(one), one.nodes, one.cpus, one.speed)
+def _order(question: Question, option: Option) -> tuple[float, ...]:
+    """Return the key of the order: cheapest first; of the same cost fewer nodes, then fewer CPUs."""
+    return (question.cost.of_option(option), option.nodes, option.cpus, option.speed)
 
 
 def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator[Candidate]:
-    """All candidates, the cheapest first; each is made only when it is asked for."""
+    """Yield all candidates, the cheapest first; each is made only when it is asked for."""
     if not all(lists):
         return
     first = (0,) * len(lists)
@@ -178,21 +178,21 @@ def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator
 
 
 def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
-    """Options that are enough with the strongest of all other tiers, by bisection in the number of CPUs."""
+    """Return the options that are enough with the strongest of all other tiers, by bisection in the number of CPUs."""
     strongest = tuple(tier.strongest for tier in question.tiers)
     kept = []
     for number, options in enumerate(lists):
         chains: dict[object, list[Option]] = {}
-        for one in sorted(options, key=lambda each: each.cpus):
-            chains.setdefault(one.chain, []).append(one)
+        for option in sorted(options, key=lambda each: each.cpus):
+            chains.setdefault(option.chain, []).append(option)
         least = _least(question, strongest, number, list(chains.values()))
-        enough = {id(one) for chain, place in zip(chains.values(), least, strict=True) for one in chain[place:]}
-        kept.append([one for one in options if id(one) in enough])
+        enough = {id(option) for chain, place in zip(chains.values(), least, strict=True) for option in chain[place:]}
+        kept.append([option for option in options if id(option) in enough])
     return kept
 
 
 def _least(question: Question, strongest: Candidate, number: int, chains: list[list[Option]]) -> list[int]:
-    """Place of the first option of each chain that may be enough; all chains are bisected side by side."""
+    """Return the place of the first option of each chain that may be enough; all chains are bisected together."""
     low, high = [0] * len(chains), [len(chain) for chain in chains]
     while any(a < b for a, b in zip(low, high, strict=True)):
         open_chains = [place for place in range(len(chains)) if low[place] < high[place]]
@@ -203,57 +203,57 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
             groups.append(under_load(question, candidate, question.load))
         for place, found in zip(open_chains, grouped(groups, question), strict=True):
             middle_place = (low[place] + high[place]) // 2
-            if any(_misses_clearly(question, one) for one in found):
+            if any(_misses_clearly(question, outcome) for outcome in found):
                 low[place] = middle_place + 1
             else:
                 high[place] = middle_place
     return low
 
 
-def _misses_clearly(question: Question, one: Outcome) -> bool:
-    """Misses by a time or throughput so far that neither simulation nor draws could make it good."""
-    return one.used(question, rough=False) > 1 + 1e-9 or one.used(question) > NEAR
+def _misses_clearly(question: Question, outcome: Outcome) -> bool:
+    """Return True if a time or throughput misses so far that neither simulation nor draws could make it good."""
+    return outcome.used(question, rough=False) > 1 + 1e-9 or outcome.used(question) > NEAR
 
 
 def _strength(candidate: Candidate) -> tuple[float, ...]:
-    return tuple(part for one in candidate for part in one.strength)
+    return tuple(part for option in candidate for part in option.strength)
 
 
 def _try(question: Question, state: Search, group: list[Candidate], *, exhaustive: bool, simulation: bool) -> None:
     """Try candidates in their order until one is good."""
     able = []
-    for one in group:
-        mine = _strength(one)
+    for candidate in group:
+        mine = _strength(candidate)
         if not exhaustive and any(all(a <= b for a, b in zip(mine, weak, strict=True)) for weak in state._weak):
             state.passed_over += 1
         else:
-            able.append(one)
-    found = grouped([under_load(question, one, question.load) for one in able], question)
-    for one, does in zip(able, found, strict=True):
+            able.append(candidate)
+    found = grouped([under_load(question, candidate, question.load) for candidate in able], question)
+    for candidate, does in zip(able, found, strict=True):
         state.tried += 1
-        judged = _judged(question, state, Found(one, tuple(does)), simulation=simulation)
+        judged = _judged(question, state, Found(candidate, tuple(does)), simulation=simulation)
         if not judged.why_not:
             state.answer = judged
             return
         state.rejected.append(replace(judged, drawn=None))
         if any(_misses_clearly(question, each) for each in does):
-            _note_weak(state, _strength(one))
+            _note_weak(state, _strength(candidate))
 
 
 def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
-    """Keep only those that no other one covers."""
-    state._weak = [one for one in state._weak if not all(a <= b for a, b in zip(one, mine, strict=True))]
+    """Add a weak candidate, and drop those that it covers."""
+    state._weak = [weak for weak in state._weak if not all(a <= b for a, b in zip(weak, mine, strict=True))]
     state._weak.append(mine)
 
 
 def _judged(question: Question, state: Search, found: Found, *, simulation: bool) -> Found:
-    """Whether a candidate is good, with the probability and by simulation where it is near."""
+    """Judge a candidate, with its probability, and by simulation if it is near a limit."""
     does = found.outcomes
-    busy = [one for one in does if one.too_busy(question)]
-    if busy or any(_misses_clearly(question, one) for one in does):
+    busy = [outcome for outcome in does if outcome.too_busy(question)]
+    if busy or any(_misses_clearly(question, outcome) for outcome in does):
         return Found(found.candidate, does, why_not=_reasons(question, does))
-    near = any(needs_simulation(question, one) for one in does) and simulation
-    if not near and not all(one.met(question) for one in does):
+    near = any(needs_simulation(question, outcome) for outcome in does) and simulation
+    if not near and not all(outcome.met(question) for outcome in does):
         return Found(found.candidate, does, why_not=_reasons(question, does))
     short = memory_misses(question, list(does))
     if short:
@@ -261,7 +261,7 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     asked, scales = question.file.probability, _last_scales(state)
     draws = drawn(question, found.candidate, scales)
     chance = _chance(question, draws)
-    # Before the first simulation nothing is known of how far percentiles that are worked out lie off.
+    # Before the first simulation the error of computed percentiles is not known.
     worth = chance is None or not scales or chance >= asked - _CLEAR
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
@@ -278,7 +278,7 @@ def _with_draws(question: Question, found: Found, draws: Drawn | None) -> Found:
 
 
 def _with_reasons(question: Question, found: Found) -> Found:
-    """State why a candidate is not good, values with their intervals."""
+    """Add the reasons why a candidate is not good, values with their intervals."""
     reasons = _reasons(question, found.outcomes, found.summary)
     chance, asked = found.probability, question.file.probability
     if chance is not None and chance < asked and not reasons:
@@ -289,45 +289,47 @@ def _with_reasons(question: Question, found: Found) -> Found:
 
 
 def _last_scales(state: Search) -> Scales:
-    """What simulation said of the last candidate, whose percentiles differ from these by little."""
-    return next((one.scales for one in reversed(state.rejected) if one.simulated), {})
+    """Return the ratios from the simulation of the last candidate, whose percentiles differ little from these."""
+    return next((rejected.scales for rejected in reversed(state.rejected) if rejected.simulated), {})
 
 
 def _simulated(question: Question, state: Search, found: Found) -> Found:
-    """The candidate with its percentiles as simulated."""
+    """Return the candidate with simulated percentiles."""
     state.simulations += 1
-    told = tuple(simulate(question, one) for one in found.outcomes)
+    simulated = tuple(simulate(question, outcome) for outcome in found.outcomes)
     jobs = [
-        job_with(found.candidate, question, one.job.lost, two) for one, two in zip(found.outcomes, told, strict=True)
+        job_with(found.candidate, question, outcome.job.lost, two)
+        for outcome, two in zip(found.outcomes, simulated, strict=True)
     ]
-    return Found(found.candidate, tuple(outcomes(question, jobs)), simulated=told)
+    return Found(found.candidate, tuple(outcomes(question, jobs)), simulated=simulated)
 
 
 def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | None = None) -> tuple[str, ...]:
-    """What does not hold: in the worst scenario."""
-    one = worst(question, does)
-    intervals = None if summary is None else summary.scenarios[one.job.lost]
-    without = f" with {question.file.nodes_lost} of the nodes of {one.job.lost} lost" if one.job.lost else ""
-    return tuple(f"{text}{without}" for text in one.misses(question, intervals))
+    """Describe the objectives that fail in the worst scenario."""
+    hardest = worst(question, does)
+    intervals = None if summary is None else summary.scenarios[hardest.job.lost]
+    without = f" with {question.file.nodes_lost} of the nodes of {hardest.job.lost} lost" if hardest.job.lost else ""
+    return tuple(f"{text}{without}" for text in hardest.misses(question, intervals))
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Good candidates of which no other is better in cost, use of the objective and headroom."""
+    """Return the good candidates that no other candidate beats in cost, use of the objective and headroom."""
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
     wanted: list[Candidate] = []
-    for one in _in_order(question, lists):
-        cost = question.cost.of(one)
+    for candidate in _in_order(question, lists):
+        cost = question.cost.of(candidate)
         if cost > PARETO_COST * least or len(wanted) >= PARETO_AT_MOST:
             break
-        if cost >= least and one != state.answer.candidate:
-            wanted.append(one)
-    jobs = [under_load(question, one, question.load, scales) for one in wanted]
-    does = [Found(one, tuple(each)) for one, each in zip(wanted, grouped(jobs, question), strict=True)]
+        if cost >= least and candidate != state.answer.candidate:
+            wanted.append(candidate)
+    jobs = [under_load(question, candidate, question.load, scales) for candidate in wanted]
+    does = [Found(candidate, tuple(each)) for candidate, each in zip(wanted, grouped(jobs, question), strict=True)]
     good = [
-        one
-        for one in does
-        if all(each.met(question) for each in one.outcomes) and not memory_misses(question, list(one.outcomes))
+        candidate
+        for candidate in does
+        if all(each.met(question) for each in candidate.outcomes)
+        and not memory_misses(question, list(candidate.outcomes))
     ]
     front: list[Found] = []
     best = [_merits(question, state.answer)]
@@ -337,19 +339,19 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
             continue
         best.append(mine)
         front.append(able)
-    sure = [with_intervals(question, one, scales) for one in _spread(front, PARETO_SHOWN)]
-    return [one for one in sure if one.probability is None or one.probability >= question.file.probability]
+    sure = [with_intervals(question, other, scales) for other in _spread(front, PARETO_SHOWN)]
+    return [other for other in sure if other.probability is None or other.probability >= question.file.probability]
 
 
 def _spread(front: list[Found], count: int) -> list[Found]:
-    """Some of a front, evenly from the cheapest to the dearest."""
+    """Return some candidates of a front, evenly from the cheapest to the dearest."""
     if len(front) <= count:
         return front
     return [front[round(place * (len(front) - 1) / (count - 1))] for place in range(count)]
 
 
 def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
-    """A candidate with its intervals, and with them in the reasons why it is not good; unchanged without draws."""
+    """Return a candidate with its intervals, also in the reasons why it is not good; unchanged without draws."""
     if found.summary is not None or not question.draws:
         return found
     draws = drawn(question, found.candidate, scales)
@@ -357,44 +359,44 @@ def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
         return found
     summary, does = draws.summary(question), list(found.outcomes)
     plain = (*_reasons(question, does), *memory_misses(question, does))
-    told = (*_reasons(question, does, summary), *memory_misses(question, does, draws))
-    better = dict(zip(plain, told, strict=True))
+    exact = (*_reasons(question, does, summary), *memory_misses(question, does, draws))
+    better = dict(zip(plain, exact, strict=True))
     return replace(found, summary=summary, why_not=tuple(better.get(text, text) for text in found.why_not))
 
 
-def _merits(question: Question, one: Found) -> tuple[float, float, float]:
-    """Cost, share of the objective used, utilization of the busiest: the less the better. Rounded to what counts."""
-    use = max(each.used(question) for each in one.outcomes)
-    busy = max(max(each.utilization.values(), default=0.0) for each in one.outcomes)
-    return (question.cost.of(one.candidate), round(use, 2), round(busy, 2))
+def _merits(question: Question, found: Found) -> tuple[float, float, float]:
+    """Return cost, share of the objective used, highest utilization: less is better. The last two are rounded."""
+    use = max(each.used(question) for each in found.outcomes)
+    busy = max(max(each.utilization.values(), default=0.0) for each in found.outcomes)
+    return (question.cost.of(found.candidate), round(use, 2), round(busy, 2))
 
 
 def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
-    """The answer with one tier one step cheaper, for each tier that has such a step; as simulated, if it was."""
-    seen = {one.candidate: one for one in rejected if one.simulated}
+    """Return the answer with one tier one step cheaper, for each tier with such a step; simulated ones as simulated."""
+    seen = {other.candidate: other for other in rejected if other.simulated}
     tried = []
     for number, tier in enumerate(question.tiers):
         mine = question.cost.of_option(found.candidate[number])
-        cheaper = [one for one in tier.options if question.cost.of_option(one) < mine]
+        cheaper = [option for option in tier.options if question.cost.of_option(option) < mine]
         if cheaper:
-            step = max(cheaper, key=lambda one: _order(question, one))
+            step = max(cheaper, key=lambda option: _order(question, option))
             tried.append((*found.candidate[:number], step, *found.candidate[number + 1 :]))
     scales = found.scales
-    jobs = [under_load(question, one, question.load, scales) for one in tried]
-    told = []
-    for one, does in zip(tried, grouped(jobs, question), strict=True):
-        if one in seen:
-            told.append(seen[one])
+    jobs = [under_load(question, candidate, question.load, scales) for candidate in tried]
+    cheaper_ones = []
+    for candidate, does in zip(tried, grouped(jobs, question), strict=True):
+        if candidate in seen:
+            cheaper_ones.append(seen[candidate])
             continue
         short = tuple(memory_misses(question, list(does)))
-        alone = with_intervals(question, Found(one, tuple(does), why_not=short), scales)
+        alone = with_intervals(question, Found(candidate, tuple(does), why_not=short), scales)
         reasons = (*_with_reasons(question, alone).why_not, *alone.why_not)
-        told.append(replace(alone, why_not=reasons))
-    return told
+        cheaper_ones.append(replace(alone, why_not=reasons))
+    return cheaper_ones
 
 
 def strongest(question: Question) -> Found:
-    """The strongest of every tier together, which need not be a candidate, and what even that misses."""
-    one = tuple(tier.strongest for tier in question.tiers)
-    does = outcomes(question, under_load(question, one, question.load))
-    return with_intervals(question, Found(one, tuple(does), why_not=_reasons(question, does)), {})
+    """Return the strongest option of every tier together, which need not be a candidate, and what even that misses."""
+    candidate = tuple(tier.strongest for tier in question.tiers)
+    does = outcomes(question, under_load(question, candidate, question.load))
+    return with_intervals(question, Found(candidate, tuple(does), why_not=_reasons(question, does)), {})

@@ -13,11 +13,12 @@ from towtank.errors import Fault, ModelError, StudyError
 from towtank.model.stations import servers_of
 from towtank.size.basis import DRAWS, Basis
 from towtank.size.factors import Factor
-from towtank.size.growth import GivenGrowth, Growing, HistoricGrowth, highest_drawn, highest_factor
+from towtank.size.growth import GivenGrowth, GrowthModel, HistoricGrowth, highest_drawn, highest_factor
 from towtank.size.history import read_history
 from towtank.size.interval import Interval
 from towtank.size.load import Load, load_at_horizon, load_faults, load_now
 from towtank.size.machines import Machine, Ratio, catalogue
+from towtank.size.quantities import YEAR_D
 from towtank.size.question import Check, Question
 from towtank.size.reading import contradictions
 from towtank.size.resources import disk_room, disks_needed
@@ -31,19 +32,19 @@ from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
 
 _Place = tuple[Node, Path_]
 CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""CPUs of a node where nothing is said: those that machines and their virtual parts are sold with. [1]"""
+"""Default CPUs of a node: the numbers that real and virtual machines are sold with. [1]"""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A question, and what it rests on.
+    """Question with its basis.
 
     Attributes
     ----------
     question : Question
     now : Load
-        Of today, by class, without peak.
-    growing : Growing or None
+        Load of today, by class, without peak.
+    growing : GrowthModel or None
     start : date
         Day of the load of today.
     start_is : str
@@ -53,7 +54,7 @@ class Settled:
 
     question: Question
     now: Load
-    growing: Growing | None
+    growing: GrowthModel | None
     start: date
     start_is: str
     steps: Steps
@@ -98,7 +99,8 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> Settled:
     steps = Steps()
     now = load_now(file, basis)
     carried = load_at_horizon(steps, file, now, growing)
-    growth = growing.factor(file.load.horizon) if growing is not None else 1.0
+    # Data grow with the years, without a season, and do not shrink with the load.
+    growth = 1.0 if growing is None else max(1.0, growing.yearly ** (file.load.horizon / YEAR_D))
     room = disk_room(file, growth, steps) if file.data is not None else None
     hardware = _Hardware(machines, _ratios(file, machines, steps), room)
     tiers = tuple(_tier((file, basis), name, stations, hardware, steps) for name, stations in names.items())
@@ -139,10 +141,10 @@ def _utilization(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]
 
 
 def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -> dict[str, Machine]:
-    """All machines that the file names."""
+    """Return all machines that the file names."""
     named: list[tuple[Path_, str]] = [(("machines", place), name) for place, name in enumerate(file.machines)]
-    for tier, one in file.tiers.items():
-        named += [(("tiers", tier, "machines", place), name) for place, name in enumerate(one.machines or ())]
+    for tier, tier_file in file.tiers.items():
+        named += [(("tiers", tier, "machines", place), name) for place, name in enumerate(tier_file.machines or ())]
     if named and file.measured_on is None:
         message = "must have the key 'measured_on' beside it: the machine that the demands of the model come from"
         faults.append(fault_at(tree, named[0][0], message))
@@ -151,7 +153,7 @@ def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -
     if not named:
         return {}
     try:
-        known = catalogue([folder / one for one in file.machine_files])
+        known = catalogue([folder / path for path in file.machine_files])
     except StudyError as error:
         faults += error.faults
         return {}
@@ -168,17 +170,17 @@ def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -
 
 
 def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> dict[str, tuple[str, ...]]:
-    """Stations of each tier; every queue alone where no tiers are given."""
+    """Return the stations of each tier; without tiers, every queue alone."""
     if not file.tiers:
         able = [name for name in basis.queues if servers_of(basis.stations[name]) is not None]
         if not able:
-            told = ", ".join(basis.queues) or "none but delays"
-            message = f"must have a station to size: 'rates' say nothing of other numbers of CPUs, got {told}"
+            got = ", ".join(basis.queues) or "none but delays"
+            message = f"must have a station to size: 'rates' say nothing of other numbers of CPUs, got {got}"
             faults.append(Fault(basis.source, 0, 0, "stations", message))
         return {name: (name,) for name in able}
     found: dict[str, tuple[str, ...]] = {}
     owner: dict[str, str] = {}
-    routed = {each for one in basis.document["routing"] for each in one["next"]}
+    routed = {each for route in basis.document["routing"] for each in route["next"]}
     for name, tier in file.tiers.items():
         found[name] = tuple(tier.stations or (name,))
         path = ("tiers", name, "stations") if tier.stations else ("tiers", name)
@@ -197,7 +199,7 @@ def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Faul
     return found
 
 
-def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> Growing | None:
+def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> GrowthModel | None:
     load = file.load
     if load.growth is not None:
         low, high = load.growth_interval or (load.growth, load.growth)
@@ -214,7 +216,7 @@ def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> Growing | N
     return HistoricGrowth(history, start, f"history of {len(history.days)} days")
 
 
-def _start(file: SizingFile, growing: Growing | None) -> tuple[date, str]:
+def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:
     """Return the day of the given load and a description of it, with the reason."""
     if file.load.start:
         return date.fromisoformat(file.load.start), file.load.start
@@ -231,7 +233,7 @@ def _start(file: SizingFile, growing: Growing | None) -> tuple[date, str]:
 
 @dataclass(frozen=True)
 class _Hardware:
-    """What tiers are made from: machines with their speeds, and the room that disks must have. [byte]"""
+    """Hardware for tiers: machines with their speeds, and the room that disks must have. [byte]"""
 
     machines: Mapping[str, Machine]
     ratios: Mapping[str, Ratio]
@@ -239,7 +241,7 @@ class _Hardware:
 
 
 def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> dict[str, Ratio]:
-    """Speed of each machine over the one that was measured; refused where nothing common is known."""
+    """Return the speed of each machine over the measured one; refuse machines without a common rating."""
     if file.measured_on is None:
         return {}
     base, found, reasons = machines[file.measured_on], {}, []
@@ -250,21 +252,21 @@ def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> 
             reasons.append(str(error).replace("\n\nhint: ", "; "))
             continue
         if name != file.measured_on:
-            one = found[name]
-            values = {"low": one.low, "high": one.high}
+            ratio = found[name]
+            values = {"low": ratio.low, "high": ratio.high}
             steps.add(
                 Step(
                     f"speed of a CPU of {name} over {file.measured_on}",
-                    one.basis or "rating per CPU",
+                    ratio.basis or "rating per CPU",
                     values,
-                    one.value,
+                    ratio.value,
                     "1",
                     f"machine catalogue, scale {file.scale}",
-                    Interval(one.low, one.high),
+                    Interval(ratio.low, ratio.high),
                 )
             )
     if reasons:
-        raise ModelError("\n".join(["machines cannot be compared:", *(f"  {one}" for one in reasons)]))
+        raise ModelError("\n".join(["machines cannot be compared:", *(f"  {reason}" for reason in reasons)]))
     return found
 
 
@@ -272,29 +274,29 @@ def _tier(
     question: tuple[SizingFile, Basis], name: str, stations: tuple[str, ...], of: _Hardware, steps: Steps
 ) -> Tier:
     file, basis = question
-    one = file.tiers.get(name, TierFile())
-    chosen = one.machines or (file.machines if one.kind == "cpu" else [])
+    tier_file = file.tiers.get(name, TierFile())
+    chosen = tier_file.machines or (file.machines if tier_file.kind == "cpu" else [])
     options: Sequence[Option]
     if chosen:
-        options = machine_options([of.machines[each] for each in chosen], of.ratios, one.nodes)
+        options = machine_options([of.machines[each] for each in chosen], of.ratios, tier_file.nodes)
     else:
         least = max(servers_of(basis.stations[each]) or 1 for each in stations)
-        cpus = one.cpus or sorted({*CPUS, least})
-        options = plain_options(cpus, one.nodes, one.price)
-    if one.disk_size is not None and of.room is not None:
-        needed = disks_needed(of.room, one.disk_size)
-        values = {"room": of.room, "size": one.disk_size}
+        cpus = tier_file.cpus or sorted({*CPUS, least})
+        options = plain_options(cpus, tier_file.nodes, tier_file.price)
+    if tier_file.disk_size is not None and of.room is not None:
+        needed = disks_needed(of.room, tier_file.disk_size)
+        values = {"room": of.room, "size": tier_file.disk_size}
         step = f"disks of {name} for the data"
         steps.add(Step(step, "ceil(room / size)", values, needed, "disks", "asked, tiers"))
         options = [each for each in options if each.nodes * each.cpus >= needed]
         if not options:
             raise ModelError(f"tiers.{name}.cpus: must allow {needed} disks, which the data need")
-    return Tier(name, stations, tuple(options), one.kind, one.disk_size)
+    return Tier(name, stations, tuple(options), tier_file.kind, tier_file.disk_size)
 
 
 def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:
-    """Unit of the prices; machines that are paid for in different ways cannot be compared."""
-    names = {one.machine for tier in tiers for one in tier.options if one.machine and one.price is not None}
+    """Return the unit of the prices; machines with different units of price cannot be compared."""
+    names = {option.machine for tier in tiers for option in tier.options if option.machine and option.price is not None}
     units = sorted(
         {f"{p.currency}{'' if p.per == 'once' else f' / {p.per}'}" for n in names if (p := machines[n].price)}
     )
@@ -304,10 +306,10 @@ def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:
 
 
 def _with_draws(question: Question) -> Question:
-    """Draws of demands, and of the speeds of machines; one of either calls for both."""
+    """Add draws of demands, and of the speeds of machines; either requires both."""
     draws: list[dict[str, float]] = question.basis.draws(question.file.uncertainty)
-    options = [one for tier in question.tiers for one in tier.options if one.machine is not None]
-    unsure = sorted({str(one.machine) for one in options if one.speed_high > one.speed_low})
+    options = [option for tier in question.tiers for option in tier.options if option.machine is not None]
+    unsure = sorted({str(option.machine) for option in options if option.speed_high > option.speed_low})
     corrections = _corrections(question)
     if (unsure or corrections) and not draws:
         draws = [{} for _ in range(DRAWS)]
@@ -320,7 +322,7 @@ def _with_draws(question: Question) -> Question:
 
 
 def _corrections(question: Question) -> dict[int, Factor]:
-    """Relative error of the percentiles that are corrected by measured ones, by the number of the check."""
+    """Return the relative error of the percentiles that are corrected by measured ones, by the number of the check."""
     fitted, found = question.basis.fitted, {}
     for number, check in enumerate(question.checks):
         known = None if fitted is None or check.name is None else fitted.percentiles.get(check.name)
@@ -330,7 +332,7 @@ def _corrections(question: Question) -> dict[int, Factor]:
     return found
 
 
-def _with_growth(question: Question, growing: Growing | None) -> Question:
+def _with_growth(question: Question, growing: GrowthModel | None) -> Question:
     """Draw the growth until the horizon: quantiles evenly spaced over its distribution, in random order."""
     horizon = question.file.load.horizon
     if growing is None or growing.certain or not horizon:
@@ -349,6 +351,6 @@ def _with_growth(question: Question, growing: Growing | None) -> Question:
 
 
 def as_it_is(question: Question) -> tuple[Option, ...]:
-    """The hardware of the model itself."""
+    """Return the hardware of the model itself."""
     stations = question.basis.stations
     return tuple(Option(1, max(servers_of(stations[name]) or 1 for name in tier.stations)) for tier in question.tiers)

@@ -1,4 +1,4 @@
-"""Percentiles and coarse means of a candidate by simulation, to hold against those that were worked out."""
+"""Percentiles and coarse means of a candidate by simulation, for comparison with the computed ones."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Simulated:
-    """One scenario of a candidate, simulated.
+    """Simulation of one scenario of a candidate.
 
     Attributes
     ----------
     values : dict of int to float
-        By the number of the check. [s]
+        Simulated values by the number of the check. [s]
     intervals : dict of int to (float, float)
         With 95 %. [s]
     scale : dict of int to Factor
         Ratio of the simulated to the computed values.
     doubts : tuple of str
-        What the simulator doubts, in its own words.
+        Doubts of the simulator.
     too_short : bool
         Whether it was measured for too short a time: then there are doubts, and no values.
     """
@@ -48,15 +48,15 @@ class Simulated:
 
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
-    """Simulate the scenario of an outcome; None where there is nothing to hold against it, or it is no steady state."""
+    """Simulate the scenario of an outcome; None without a check to compare, or without a steady state."""
     checks = {number: check for number, check in _open(question, outcome).items() if _has_figures(outcome, check)}
     if not checks or outcome.why_not:
         return None
     settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
-    told = simulate_models([model_of(question, outcome.job)], settings)
-    if "faults" in told or not told["answers"][0]["steady"]:
+    simulated = simulate_models([model_of(question, outcome.job)], settings)
+    if "faults" in simulated or not simulated["answers"][0]["steady"]:
         return None
-    answer = told["answers"][0]
+    answer = simulated["answers"][0]
     doubts = tuple(answer["warnings"])
     if _is_short(answer):
         return Simulated({}, {}, {}, doubts, too_short=True)
@@ -74,15 +74,15 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
 
 
 def _is_short(answer: dict[str, Any]) -> bool:
-    """Whether means may be off by more than their intervals: after few relaxation times, or without Little's law."""
-    little = (one.get("little") for one in answer["classes"].values())
+    """Return True if means may be off by more than their intervals: too few relaxation times, or Little's law fails."""
+    little = (job_class.get("little") for job_class in answer["classes"].values())
     measured = answer["simulation"]["measured_relaxations"]
     few = measured is not None and measured < RELAXATIONS * (1 - _ROUNDING)
     return few or any(law is not None and not law["holds"] for law in little)
 
 
 def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
-    """Checks whose values are rough, and were not measured, by their number."""
+    """Return the checks whose values are rough, and were not measured, by their number."""
     return {
         number: check
         for number, check in enumerate(question.checks)
@@ -93,18 +93,18 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
 
 
 def _has_figures(outcome: Outcome, check: Check) -> bool:
-    """Whether the simulator has the figures of a check: those of classes, and the throughput of all of them."""
+    """Return True if the simulator has the figures of a check: those of classes, and their total throughput."""
     return check.name in outcome.response_s or check.name is None
 
 
 def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, float | None, float | None]:
-    """Simulated value of a check with the ends of its interval; None if it has none. [s] or [1/s]"""
+    """Return the simulated value of a check with the ends of its interval; None if it has none. [s] or [1/s]"""
     metric = check.objective.metric
     if check.is_percentile:
-        one = classes[str(check.name)]
+        job_class = classes[str(check.name)]
         return (
-            one["response_time_percentiles_s"].get(metric),
-            *(one["confidence_interval"].get(metric) or (None, None)),
+            job_class["response_time_percentiles_s"].get(metric),
+            *(job_class["confidence_interval"].get(metric) or (None, None)),
         )
     key = "throughput_per_s" if check.upward else "response_time_s"
     chosen = list(classes.values()) if check.name is None else [classes[check.name]]
@@ -116,10 +116,10 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:
-    """Whether values of an outcome are rough, and were not measured."""
+    """Return True if values of an outcome are rough, and were not measured."""
     return bool(_open(question, outcome))
 
 
 def job_with(candidate: Candidate, question: Question, lost: str | None, found: Simulated | None) -> Job:
-    """The scenario again, values as simulated."""
+    """Return the job of the scenario, with simulated values."""
     return Job(candidate, question.load, lost, scale=found.scale if found else {})

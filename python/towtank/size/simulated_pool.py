@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from towtank.model import SimulationSettings, simulate_models, solve_models
 from towtank.size.drawn import Drawn
 from towtank.size.evaluate import COARSE, Job, Outcome
-from towtank.size.interval import between, duration_text
+from towtank.size.factors import Factor
+from towtank.size.interval import Interval, between, duration_text
 from towtank.size.question import Question
 from towtank.size.resources import PoolSize, longest_waits, with_pool
+from towtank.size.scores import scores
 from towtank.size.simulated import EVENTS, PRECISION, SEED
 from towtank.size.sizing_file import WantedPoolFile
 from towtank.size.steps import Step, Steps
 
 _ROUNDS = 12
 """Sizes that are simulated; each is an eighth larger than the last. [1]"""
+_FINER = 0.25
+"""Precision of means, over the usual one, if the limit lies in the interval of the wait: few jobs wait, and their wait
+is known far less precisely than the response time that the precision is asked for. [ratio]"""
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """Simulated mean wait for a unit of a pool of a size, with its interval; infinite if it is not known. [s]"""
+
+    size: int
+    value: float
+    interval: Interval
 
 
 def simulated_pool(
@@ -34,26 +48,32 @@ def simulated_pool(
 
     Notes
     -----
-    The ratio of the simulated to the computed wait is a factor in every draw, as that of a percentile is. A size that
-    is more than enough is not made smaller.
+    The ratio of the simulated to the computed wait, with the error of the simulation, is a factor in every draw, as
+    that of a percentile is. Without draws, the upper end of the interval of the simulation has to be allowed. A size
+    that is more than enough is not made smaller.
     """
     pool, jobs = (found.name, wanted), [outcome.job for outcome in outcomes]
     if found.size is None or not _is_coarse(question, pool, jobs, found.size):
         return found
-    groups = [] if drawn is None else [[outcome.job for outcome in group] for group in drawn.groups]
     size = found.size
     for _ in range(_ROUNDS):
-        wait = _simulated_wait(question, pool, jobs, size)
-        computed = longest_waits(question, pool, [jobs], size)[0]
-        ratio = wait / computed if computed else 1.0
-        waits = [ratio * each for each in longest_waits(question, pool, groups, size)]
-        share = sum(each <= found.limit_s for each in waits) / len(waits) if waits else None
-        if wait <= found.limit_s and (share is None or share >= question.file.probability - 1e-9):
-            values = {"wait": wait, "limit": found.limit_s}
+        wait = _simulated_wait(question, pool, jobs, size, found.limit_s)
+        waits = _drawn_waits(question, pool, drawn, jobs, wait)
+        judged = waits or [wait.interval.high]
+        share = sum(each <= found.limit_s for each in judged) / len(judged)
+        if wait.value <= found.limit_s and share >= (question.file.probability - 1e-9 if waits else 1.0):
+            known = between(waits).around(wait.value) if waits else wait.interval
+            values = {"wait": wait.value, "limit": found.limit_s}
             formula, source = "least size that was simulated with wait <= limit", "simulated with the pool"
             steps.add(Step(f"pool {found.name}: size by simulation", formula, values, size, "1", source))
-            known = between(waits).around(wait) if waits else None
-            return replace(found, size=size, wait_s=wait, wait_interval=known, probability=share, simulated=True)
+            return replace(
+                found,
+                size=size,
+                wait_s=wait.value,
+                wait_interval=known,
+                probability=share if waits else None,
+                simulated=True,
+            )
         size += max(1, size // 8)
     why = f"no size up to {size} keeps the simulated wait at {duration_text(found.limit_s)}"
     return replace(found, size=None, why_not=why, simulated=True)
@@ -64,13 +84,46 @@ def _is_coarse(question: Question, pool: tuple[str, WantedPoolFile], jobs: Seque
     return any((solved.get("answer", {}).get("approximate_within") or 0.0) > COARSE for solved in answers)
 
 
-def _simulated_wait(question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int) -> float:
-    """Mean wait of the class that waits longest, in the scenario with the longest; infinite if it is not known. [s]"""
-    return max(_wait(with_pool(question, pool, job, size), pool[0]) for job in jobs)
+def _drawn_waits(
+    question: Question, pool: tuple[str, WantedPoolFile], drawn: Drawn | None, jobs: Sequence[Job], found: _Wait
+) -> list[float]:
+    """Return the waits of the draws, scaled by the simulation with its error; none without draws. [s]"""
+    groups = [] if drawn is None else [[outcome.job for outcome in group] for group in drawn.groups]
+    if not found.value or math.isinf(found.value):
+        return [found.value] * len(groups)
+    computed, *waits = longest_waits(question, pool, [jobs, *groups], found.size)
+    if not computed:
+        return [found.value] * len(groups)
+    ratio = Factor(*(each / computed for each in (found.value, found.interval.low, found.interval.high)))
+    errors = scores(len(groups), f"simulation of pool {pool[0]}") if groups else ()
+    return [ratio.drawn(error) * wait for error, wait in zip(errors, waits, strict=True)]
 
 
-def _wait(model: dict[str, Any], name: str) -> float:
-    simulated = simulate_models([model], SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED))
+def _simulated_wait(
+    question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int, limit: float
+) -> _Wait:
+    """Return the longest mean wait over classes and scenarios; infinite if it is not known."""
+    models = [with_pool(question, pool, job, size) for job in jobs]
+    value, interval = max((_wait(model, pool[0], PRECISION) for model in models), key=lambda wait: wait[0])
+    if interval.low <= limit < interval.high < math.inf:
+        finer = PRECISION * _FINER
+        value, interval = max((_wait(model, pool[0], finer) for model in models), key=lambda wait: wait[0])
+    return _Wait(size, value, interval)
+
+
+def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
+    """Return the mean wait of the class that waits longest for a pool, with its interval. [s]"""
+    simulated = simulate_models([model], SimulationSettings(precision=precision, events=EVENTS, seed=SEED))
+    unknown = math.inf, Interval(math.inf, math.inf)
     if "faults" in simulated or not simulated["answers"][0]["steady"]:
-        return math.inf
-    return max(simulated["answers"][0]["pools"][name]["waiting_time_s"].values(), default=0.0)
+        return unknown
+    pool = simulated["answers"][0]["pools"][name]
+    waits: dict[str, float] = pool["waiting_time_s"]
+    if not waits:
+        return 0.0, Interval(0.0, 0.0)
+    longest = max(waits, key=lambda place: waits[place])
+    low, high = pool["confidence_interval"][f"waiting_time_s.{longest}"]
+    if high is None:
+        # A wait with an error as large as itself has no interval; the number of jobs that wait has one.
+        low, high = 0.0, waits[longest] * pool["confidence_interval"]["waiting"][1] / pool["waiting"]
+    return waits[longest], Interval(low, high)

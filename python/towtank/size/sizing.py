@@ -1,4 +1,4 @@
-"""The answer to a sizing: found, explained step by step, with what would be next and how far it may be trusted."""
+"""Answer to a sizing, with its steps, the next bottlenecks, and its trust."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.size.capacity import Bottleneck, bottlenecks, limits_of
 from towtank.size.dates import dates
 from towtank.size.documents import Estimate, answer_document, other_document, rejected_document
 from towtank.size.evaluate import Outcome
-from towtank.size.interval import Interval, between, interval_document
+from towtank.size.interval import Interval, between, interval_document, share_between
 from towtank.size.limit_search import Limits, missed_by_throughput
 from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Question
@@ -36,8 +36,8 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How to look for the answer.
+class SizingSettings:
+    """Settings of a sizing.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Manner:
     beyond: bool = False
 
 
-def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manner | None = None) -> Json:
+def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: SizingSettings | None = None) -> Json:
     """Size a model.
 
     Parameters
@@ -62,38 +62,38 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
     basis : Basis
         The model.
     checked : Checked of SizingFile
-        What is asked, as read.
+        The question, as read.
     folder : Path
         Files that the sizing file names are relative to it.
-    manner : Manner, optional
-        How to look.
+    settings : SizingSettings, optional
+        Settings of the search.
 
     Returns
     -------
     dict
-        As `docs/reference/size.md` describes; `answer` is null where nothing meets the objectives.
+        As `docs/reference/size.md` describes; `answer` is null if no candidate meets the objectives.
 
     Raises
     ------
     StudyError
-        With every fault of what is asked.
+        With every fault of the question.
     MeasurementError
         If the answer would be a guess.
     """
-    how = manner or Manner()
+    chosen = settings or SizingSettings()
     settled = settle(checked, basis, folder)
     asked = read_questions(settled.question, checked.tree)
-    refuse_a_guess(settled.question, beyond=how.beyond)
+    refuse_a_guess(settled.question, beyond=chosen.beyond)
     if no_probability(settled.question):
         settled = replace(settled, question=without_draws(settled.question))
-    found = search(settled.question, exhaustive=how.exhaustive, simulation=how.simulation)
+    found = search(settled.question, exhaustive=chosen.exhaustive, simulation=chosen.simulation)
     next_ones = bottlenecks(settled.question, found.answer) if found.answer else []
     limits = _limits(settled.question, found.answer, next_ones)
     # Dates narrow the limits of all draws, which then serve for the intervals of the answer.
     days = dates(settled, found.answer, limits, next_ones)
     document = _head(settled, found)
     if found.answer is not None and limits is not None:
-        document |= _answered(settled, found, limits, next_ones, simulation=how.simulation)
+        document |= _answered(settled, found, limits, next_ones, simulation=chosen.simulation)
     return document | {
         "what_if": rows(settled.question, found.answer, asked),
         "dates": days,
@@ -103,7 +103,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
 
 
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
-    """Limits of the answer: those of its first bottleneck, if it has one."""
+    """Return the limits of the answer: those of its first bottleneck, if it has one."""
     if answer is None:
         return None
     return next_ones[0].limits if next_ones else limits_of(question, answer)
@@ -147,7 +147,7 @@ def _head(settled: Settled, found: Search) -> Json:
 
 
 def _loads(question: Question, loads: Mapping[str, float]) -> Json:
-    """Intervals of the load by class, for the growth that is drawn."""
+    """Return the intervals of the load by class, from the growth of the draws."""
     grown = between(question.growth_draws) if question.growth_draws else None
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
@@ -155,14 +155,15 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 def _answered(
     settled: Settled, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
-    """What is said of the answer; its steps go after those of the load."""
+    """Return the part of the document about the answer; its steps follow those of the load."""
     question, answer = settled.question, found.answer
     assert answer is not None
     normal = answer.outcomes[0]
     answer_steps(settled, answer)
     memory = _memory(settled, answer)
     pools = {
-        name: _pool(settled, answer, name, one, simulation=simulation) for name, one in question.file.pools.items()
+        name: _pool(settled, answer, name, wanted, simulation=simulation)
+        for name, wanted in question.file.pools.items()
     }
     open_ones = connections(question, normal)
     drawn = answer.drawn
@@ -172,38 +173,47 @@ def _answered(
     formula = "users + sum X (R + keep_alive) of open classes"
     settled.steps.add(Step("connections", formula, values, open_ones, "1", "Little's law", known))
     document = answer_document(question, answer, memory, Estimate(limits.best, limits.interval()))
-    document["throughput_missed"] = missed_by_throughput(question, answer.drawn)
+    missed = missed_by_throughput(question, answer.drawn)
+    document["throughput_missed"] = missed
+    document["throughput_missed_interval"] = _chance_interval(question, missed)
     document["no_limit"] = limits.no_limit or None
     document["headroom_interval"] = interval_document(_spare(question, limits))
     document |= _one_queue(settled, answer)
-    ones = sorted([answer, *found.others], key=lambda one: question.cost.of(one.candidate))
+    ones = sorted([answer, *found.others], key=lambda found: question.cost.of(found.candidate))
     return {
         "answer": document,
-        "neighbours": [other_document(question, one) for one in neighbours(question, answer, found.rejected)],
-        "pareto": [other_document(question, one) for one in ones],
+        "neighbours": [other_document(question, other) for other in neighbours(question, answer, found.rejected)],
+        "pareto": [other_document(question, other) for other in ones],
         "bottlenecks": [
-            {"station": one.station, "utilization": one.utilization, "load_factor": one.limit,
-             "load": one.limit * users_or_rate, "lost": one.lost,
-             "utilization_interval": interval_document(one.utilization_interval),
-             "load_interval": _times(one.limits.interval(), users_or_rate)}
-            for one in next_ones
+            {"station": bottleneck.station, "utilization": bottleneck.utilization, "load_factor": bottleneck.limit,
+             "load": bottleneck.limit * users_or_rate, "lost": bottleneck.lost,
+             "utilization_interval": interval_document(bottleneck.utilization_interval),
+             "load_interval": _times(bottleneck.limits.interval(), users_or_rate)}
+            for bottleneck in next_ones
         ],
         "connections": open_ones,
         "connections_interval": interval_document(known),
         "pools": {
-            name: {"size": one.size, "held": one.work, "first_guess": one.first_guess,
-                   "wait_s": one.wait_s, "wait_at_most_s": one.limit_s, "why_not": one.why_not,
-                   "size_at_best": one.at_best, "probability": one.probability, "simulated": one.simulated,
-                   "lost": one.lost and {"tier": one.lost, "nodes": question.file.nodes_lost},
-                   "held_interval": interval_document(one.work_interval),
-                   "wait_interval": interval_document(one.wait_interval)}
-            for name, one in pools.items()
+            name: {"size": pool.size, "held": pool.work, "first_guess": pool.first_guess,
+                   "wait_s": pool.wait_s, "wait_at_most_s": pool.limit_s, "why_not": pool.why_not,
+                   "size_at_best": pool.at_best, "probability": pool.probability, "simulated": pool.simulated,
+                   "probability_interval": _chance_interval(question, pool.probability),
+                   "lost": pool.lost and {"tier": pool.lost, "nodes": question.file.nodes_lost},
+                   "held_interval": interval_document(pool.work_interval),
+                   "wait_interval": interval_document(pool.wait_interval)}
+            for name, pool in pools.items()
         },
     }  # fmt: skip
 
 
+def _chance_interval(question: Question, share: float | None) -> Json | None:
+    """Return the interval of a share of the draws, for their limited number."""
+    draws = len(question.draws)
+    return None if share is None else interval_document(share_between(round(share * draws), draws))
+
+
 def _pool(settled: Settled, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
-    """The size of a pool, by simulation if it is solved only coarsely and simulation is wanted."""
+    """Return the size of a pool, by simulation if its solution is coarse and simulation is wanted."""
     question, steps, drawn = settled.question, settled.steps, answer.drawn
     found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
     if not simulation:
@@ -216,7 +226,7 @@ def _times(interval: Interval | None, factor: float) -> Json | None:
 
 
 def _spare(question: Question, limits: Limits) -> Interval | None:
-    """Interval of what a load may still grow: the limit over the load of each draw; None without draws.
+    """Return the interval of what a load may still grow: the limit over the load of each draw; None without draws.
 
     Its low end is not below 0 if and only if times and utilizations hold in at least 97.5 % of the draws.
     """
@@ -227,15 +237,15 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 
 
 def _memory(settled: Settled, answer: Found) -> dict[str, Estimate]:
-    """Memory of a node of each tier, in the scenario that needs most; its steps are noted. [byte]"""
+    """Return the memory of a node of each tier, in the scenario that needs most; its steps are noted. [byte]"""
     question, found = settled.question, {}
-    for tier, one in zip(question.tiers, answer.candidate, strict=True):
+    for tier, option in zip(question.tiers, answer.candidate, strict=True):
         if tier.name not in question.file.memory:
             continue
-        needs = [(memory_of(question, tier, one, each).total, place) for place, each in enumerate(answer.outcomes)]
+        needs = [(memory_of(question, tier, option, each).total, place) for place, each in enumerate(answer.outcomes)]
         _, place = max(needs)
-        known = partial(_memory_interval, question, answer, (tier, one), place)
-        need = memory_of(question, tier, one, answer.outcomes[place], settled.steps, interval=known).total
+        known = partial(_memory_interval, question, answer, (tier, option), place)
+        need = memory_of(question, tier, option, answer.outcomes[place], settled.steps, interval=known).total
         found[tier.name] = Estimate(need, known(None))
     return found
 
@@ -243,7 +253,7 @@ def _memory(settled: Settled, answer: Found) -> dict[str, Estimate]:
 def _memory_interval(
     question: Question, answer: Found, of: tuple[Tier, Option], place: int, part: str | None
 ) -> Interval | None:
-    """Interval of a part of the memory of a node in one scenario, None for all; None without draws. [byte]"""
+    """Return interval of a part of the memory of a node in one scenario, None for all; None without draws. [byte]"""
     if answer.drawn is None:
         return None
 
@@ -255,14 +265,14 @@ def _memory_interval(
 
 
 def _one_queue(settled: Settled, answer: Found) -> Json:
-    """Mean response times if all nodes of a tier had one queue: the best that any balancer could do."""
+    """Return the mean response times if all nodes of a tier had one queue: the best that any balancer could do."""
     question = settled.question
     unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}
-    if all(one.nodes == 1 for one in answer.candidate):
+    if all(option.nodes == 1 for option in answer.candidate):
         return unknown
     layouts = {
-        name: Layout(1, one.nodes * one.cpus, one.speed)
-        for tier, one in zip(question.tiers, answer.candidate, strict=True)
+        name: Layout(1, option.nodes * option.cpus, option.speed)
+        for tier, option in zip(question.tiers, answer.candidate, strict=True)
         for name in tier.stations
     }
     numbers = [None, *range(len(question.draws))]
@@ -275,10 +285,10 @@ def _one_queue(settled: Settled, answer: Found) -> Json:
         )
         for draw in numbers
     ]
-    first, *drawn = (one.get("answer") for one in solve_models(models))
+    first, *drawn = (solved.get("answer") for solved in solve_models(models))
     if first is None:
         return unknown
-    times = {name: one["response_time_s"] for name, one in first["classes"].items()}
+    times = {name: job_class["response_time_s"] for name, job_class in first["classes"].items()}
     known = {
         name: interval_document(between(_response(each, name) for each in drawn) if drawn else None) for name in times
     }
@@ -286,5 +296,5 @@ def _one_queue(settled: Settled, answer: Found) -> Json:
 
 
 def _response(answer: Json | None, name: str) -> float:
-    """Response time of a class; infinite without a steady state. [s]"""
+    """Return the response time of a class; infinite without a steady state. [s]"""
     return math.inf if answer is None else float(answer["classes"][name]["response_time_s"])

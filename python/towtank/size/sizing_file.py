@@ -1,4 +1,4 @@
-"""What a sizing file says: the load to carry, what must hold, what the hardware may be, what else must fit."""
+"""Sizing files: the load to carry, the objectives, the hardware to choose from, and data, memory and pools to fit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sizing_objective(value: object) -> object:
 
 
 def _headroom(value: object) -> float:
-    """A share that may be above 100 %."""
+    """Read a share that may be above 100 %."""
     text = value.strip() if isinstance(value, str) else ""
     digits = text.removesuffix("%").strip()
     if not text.endswith("%") or not digits.replace(".", "", 1).isdecimal() or not 0 <= float(digits) <= 1000:
@@ -50,18 +50,18 @@ def _headroom(value: object) -> float:
 
 
 class HistoryFile(FileModel):
-    """What the load was until now."""
+    """History of the load."""
 
     csv: str = Field(min_length=1, description="CSV file whose first line names the columns, relative to this one.")
     date: str = Field("date", min_length=1, description="Column of the dates, as 2026-01-31.")
     load: str = Field("users", min_length=1, description="Column of the users, or of the rates.")
     season: Literal["none", "weekly", "yearly"] = Field(
-        "none", description="What comes again: a factor for each day of the week, or each month."
+        "none", description="Season: a factor for each day of the week, or for each month."
     )
 
 
 class LoadFile(FileModel):
-    """How much load, now and later. What is not given is that of the model."""
+    """Load, now and later. Values that are not given are those of the model."""
 
     users: Named[Count] | None = Field(None, description="Users of all closed classes together, or of each.")
     rate: Named[PositiveRate] | None = Field(None, description="Arrivals of all open classes together, or of each.")
@@ -70,12 +70,12 @@ class LoadFile(FileModel):
         None, min_length=1, description="Shares of the classes in the users or the rate; together 100 %."
     )
     peak: float = Field(1.0, ge=1, le=1000, description="Load in the busiest time over the load given.")
-    growth: Growth | None = Field(None, description="How the load grows.")
+    growth: Growth | None = Field(None, description="Growth of the load.")
     growth_interval: Annotated[list[Growth], Field(min_length=2, max_length=2)] | None = Field(
         None, description="95 % interval of the growth, which contains `growth`, as [10 % / year, 30 % / year]."
     )
-    horizon: Span = Field(0.0, description="Until when it must be enough.")
-    history: HistoryFile | None = Field(None, description="Growth from what was, in place of `growth`.")
+    horizon: Span = Field(0.0, description="Time for which the hardware must last.")
+    history: HistoryFile | None = Field(None, description="Past loads that give the growth, in place of `growth`.")
     start: Day | None = Field(
         None,
         description="Day of the given load. By default today; with a history its last day, with a weekly season "
@@ -84,28 +84,28 @@ class LoadFile(FileModel):
 
 
 class TierFile(FileModel):
-    """A station of the model, the machines it runs on, and how many of those there may be."""
+    """Station of the model, the machines that it may run on, and their possible numbers."""
 
     stations: Annotated[list[Name], Field(min_length=1)] | None = Field(
         None, description="The station of the model, one only; by default the station with the tier's name."
     )
-    kind: Literal["cpu", "disk"] = Field("cpu", description="What the servers of the stations are.")
+    kind: Literal["cpu", "disk"] = Field("cpu", description="Kind of the servers of the stations.")
     cpus: Numbers | None = Field(None, description="CPUs (disks) of one node; not with `machines`.")
     nodes: Numbers = Field([1], description="Nodes behind a balancer; a service that does not scale out has 1.")
     machines: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] | None = Field(
         None, description="Machines that a node may be, those of the whole file if none."
     )
-    price: Positive | None = Field(None, description="Price of one CPU (disk), where there are no machines.")
+    price: Positive | None = Field(None, description="Price of one CPU (disk), without `machines`.")
     disk_size: Size | None = Field(None, description="Room on one disk, with `kind: disk`.")
 
 
 class MemoryFile(FileModel):
-    """One thing that takes memory on every node of a tier."""
+    """Consumer of memory on every node of a tier."""
 
-    what: str = Field(min_length=1, description="What it is, as `sessions`.")
-    size: Size | None = Field(None, description="How much, for each of `per`.")
+    what: str = Field(min_length=1, description="Name of the consumer, as `sessions`.")
+    size: Size | None = Field(None, description="Memory for each of `per`.")
     per: Literal["node", "cpu", "user", "transaction", "connection"] = Field(
-        "node", description="What it is for; users, transactions in the system and connections are shared by the nodes."
+        "node", description="Unit of `size`; the nodes share users, transactions in the system and connections."
     )
     share: Share | None = Field(None, description="In place of `size`: share of the data, as of an index or a cache.")
 
@@ -119,14 +119,14 @@ class MemoryFile(FileModel):
 class DataFile(FileModel):
     """Data that must have room on disks."""
 
-    now: Size = Field(description="How much there is.")
-    growth: Growth | None = Field(None, description="How it grows until the horizon; as the load if none.")
+    now: Size = Field(description="Size today.")
+    growth: Growth | None = Field(None, description="Growth until the horizon; that of the load if none.")
     free: Share = Field(0.2, lt=1, description="Share of the disks that stays free.")
-    copies: int = Field(1, ge=1, le=100, description="How often it is kept.")
+    copies: int = Field(1, ge=1, le=100, description="Number of copies.")
 
 
 class WantedPoolFile(FileModel):
-    """A pool whose size is to be found."""
+    """Pool whose size is to be found."""
 
     holds: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         description="Stations that are used while a unit is held: their residence is the holding time."
@@ -137,13 +137,13 @@ class WantedPoolFile(FileModel):
 
 
 class DiskKindFile(FileModel):
-    """What a kind of disk does, for what-if questions."""
+    """Kind of disk, for what-if questions."""
 
     service_time: Duration = Field(gt=0, description="Mean time of one operation.")
 
 
 class HitRatioFile(FileModel):
-    """What a cache in memory keeps away from a station."""
+    """Hit ratio of a cache in memory in front of a station."""
 
     station: Name = Field(description="The station behind the cache.")
     memory: Annotated[list[Size], Field(min_length=2)] = Field(description="Sizes of the memory, ascending.")
@@ -152,39 +152,41 @@ class HitRatioFile(FileModel):
 
 
 class SizingFile(FileModel):
-    """What is to be sized, and for what."""
+    """Question for a sizing."""
 
     schema_: Literal["towtank/sizing/1"] = Field(SCHEMA, alias="schema", description="The format of the file.")
     title: str = Field("", description="One line about it.")
-    load: LoadFile = Field(LoadFile(), description="How much load, now and later.")
+    load: LoadFile = Field(LoadFile(), description="Load, now and later.")
     objectives: list[Annotated[str, BeforeValidator(sizing_objective)]] = Field(
-        [], description="What must hold at that load, as `p95 < 500 ms` or `mean of web < 200 ms`."
+        [], description="Objectives at that load, as `p95 < 500 ms` or `mean of web < 200 ms`."
     )
-    probability: Share = Field(0.9, gt=0, lt=1, description="With which the objectives must be met.")
+    probability: Share = Field(0.9, gt=0, lt=1, description="Probability with which the objectives must be met.")
     headroom: Annotated[float, BeforeValidator(_headroom)] = Field(
-        0.0, description="How much more than the load must be carried, as `20 %`.",
+        0.0, description="Additional load that must be carried, as `20 %`.",
         json_schema_extra={"type": "string", "examples": ["20 %"]},
     )  # fmt: skip
     utilization_at_most: Named[Share] | None = Field(
-        None, description="Of every station, or of those named, with all nodes up; 100 % if none."
+        None, description="Highest utilization of every station, or of those named, with all nodes up; 100 % if none."
     )
     nodes_lost: int = Field(
         0, ge=0, le=100, description="Nodes that any one tier of several may lose while the objectives still hold."
     )
-    tiers: dict[Name, TierFile] = Field({}, description="What may be chosen; every station alone if none.")
+    tiers: dict[Name, TierFile] = Field(
+        {}, description="Tiers with the hardware that may be chosen; every station alone if none."
+    )
     measured_on: Name | None = Field(None, description="Machine that the demands of the model come from.")
     machines: list[Name] = Field([], description="Machines that a node may be.")
     machine_files: list[str] = Field([], description="Files with machines of your own, relative to this one.")
     scale: str = Field("towtank", min_length=1, description="Scale of the ratings that compares machines.")
-    memory: dict[Name, list[MemoryFile]] = Field({}, description="What takes memory, by tier.")
+    memory: dict[Name, list[MemoryFile]] = Field({}, description="Consumers of memory, by tier.")
     memory_free: Share = Field(0.2, lt=1, description="Share of the memory that stays free.")
     data: DataFile | None = Field(None, description="Data on disks.")
     pools: dict[Name, WantedPoolFile] = Field({}, description="Pools whose sizes are to be found.")
     keep_alive: Duration | None = Field(
-        None, description="How long a connection of an open class stays after its answer; users keep theirs."
+        None, description="Time that a connection of an open class stays open after its answer; users keep theirs."
     )
     uncertainty: Share | None = Field(
-        None, description="Relative standard deviation of every demand, where the model says nothing of its own."
+        None, description="Relative standard deviation of every demand, if the model has none of its own."
     )
     disk_kinds: dict[Name, DiskKindFile] = Field({}, description="Kinds of disks for what-if questions.")
     hit_ratios: dict[Name, HitRatioFile] = Field({}, description="Caches for what-if questions about memory.")

@@ -1,4 +1,4 @@
-"""The arithmetic of an answer, one step at a time, so that anyone can do it again by hand."""
+"""Arithmetic of an answer, one step at a time, so that it can be repeated by hand."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from towtank.size.interval import Interval, estimate_text, interval_document
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
+    """One step of a calculation.
 
     Attributes
     ----------
     step : str
-        What is found.
+        Name of the result.
     formula : str
-        As text, with the names of `values`.
+        Formula as text, with the names of `values`.
     values : dict
-        What went in, by the names in the formula.
+        Inputs by the names in the formula.
     value : number
-        What came out.
+        Result.
     unit : str
-        Of the value.
+        Unit of the result.
     source : str
-        Where the formula or the number comes from.
+        Origin of the formula or the number.
     interval : Interval or None
-        Of the value; None if it is not known, or the value is exact.
+        Interval of the result; None if it is not known, or the result is exact.
     """
 
     step: str
@@ -39,7 +39,7 @@ class Step:
     interval: Interval | None = None
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the step for JSON."""
         return {
             "step": self.step,
             "formula": self.formula,
@@ -59,10 +59,10 @@ class Steps:
     made: list[Step] = field(default_factory=list)
 
     def add(self, step: Step) -> float:
-        """Note a step and give its value back."""
+        """Add a step and return its value."""
         self.made.append(step)
         return step.value
 
     def documents(self) -> list[dict[str, Any]]:
-        """As JSON has them."""
-        return [one.document() for one in self.made]
+        """Return the steps for JSON."""
+        return [step.document() for step in self.made]

@@ -1,4 +1,4 @@
-"""What each tier may stand on: numbers of nodes and CPUs, or machines of the catalogue."""
+"""Hardware options of each tier: numbers of nodes and CPUs, or machines of the catalogue."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from towtank.units import format_size
 
 @dataclass(frozen=True)
 class Option:
-    """One thing that a tier may stand on.
+    """Hardware option of a tier.
 
     Attributes
     ----------
     nodes : int
-        [1]
+        Number of nodes. [1]
     cpus : int
-        Of each node; disks, of a tier of disks. [1]
+        CPUs of each node; disks, of a tier of disks. [1]
     speed : float
-        Of one CPU over that of the model. [ratio]
+        Speed of one CPU over that of the model. [ratio]
     speed_low, speed_high : float
-        Between what it lies. [ratio]
+        Ends of the interval of the speed. [ratio]
     machine : str or None
-        What a node is; None where only CPUs are counted.
+        Machine of a node; None if only CPUs are counted.
     price : float or None
-        Of all nodes; None where none is known.
+        Price of all nodes; None if none is known.
     memory_bytes : int or None
-        Of a node; None where it is not known, or free to choose. [byte]
+        Memory of a node; None if it is not known, or free to choose. [byte]
     """
 
     nodes: int
@@ -48,20 +48,20 @@ class Option:
 
     @property
     def strength(self) -> tuple[float, float, float]:
-        """What makes it stronger than another: one that is not less in any of them answers no later."""
+        """Measures of strength: an option that is not less in any of them answers no later."""
         return (float(self.nodes), float(self.cpus), self.speed)
 
     @property
     def chain(self) -> tuple[int, float, str | None]:
-        """Options that differ in the number of CPUs only have the same chain."""
+        """Key that options share if they differ in the number of CPUs only."""
         return (self.nodes, self.speed, self.machine)
 
     def layout(self, lost: int = 0, speed: float | None = None) -> Layout:
-        """For its stations, with some nodes lost."""
+        """Return the layout of its stations, with some nodes lost."""
         return Layout(self.nodes - lost, self.cpus, self.speed if speed is None else speed)
 
     def named(self, unit: str = "CPU") -> str:
-        """In words, as `3 x 8 CPUs`."""
+        """Render the option, as `3 x 8 CPUs`."""
         count = f"{self.cpus} {unit}{'s' if self.cpus != 1 else ''}"
         what = f"{self.machine} ({count})" if self.machine else count
         return f"{self.nodes} x {what}" if self.nodes != 1 or self.machine else what
@@ -69,7 +69,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Tier:
-    """Stations on the same machines, and what these may be.
+    """Stations on the same machines, with the options for these.
 
     Attributes
     ----------
@@ -91,19 +91,19 @@ class Tier:
 
     @property
     def unit(self) -> str:
-        """What its servers are, in words."""
+        """Name of its servers: `CPU` or `disk`."""
         return "CPU" if self.kind == "cpu" else "disk"
 
     @property
     def strongest(self) -> Option:
-        """At least as strong as every option, and perhaps stronger than all: for bounds."""
-        nodes, cpus, speeds = zip(*(one.strength for one in self.options), strict=True)
+        """Option that is at least as strong as every option, and perhaps stronger than all: for bounds."""
+        nodes, cpus, speeds = zip(*(option.strength for option in self.options), strict=True)
         return Option(int(max(nodes)), int(max(cpus)), max(speeds))
 
     @property
     def scales(self) -> bool:
-        """Whether there may be more than one node."""
-        return any(one.nodes > 1 for one in self.options)
+        """True if the tier may have more than one node."""
+        return any(option.nodes > 1 for option in self.options)
 
 
 Candidate = tuple[Option, ...]
@@ -113,7 +113,7 @@ Candidate = tuple[Option, ...]
 def machine_options(
     machines: Sequence[Machine], ratios: Mapping[str, Ratio], nodes: Sequence[int]
 ) -> tuple[Option, ...]:
-    """Options of a tier whose nodes are machines."""
+    """Return the options of a tier whose nodes are machines."""
     return tuple(
         Option(
             count,
@@ -131,7 +131,7 @@ def machine_options(
 
 
 def plain_options(cpus: Sequence[int], nodes: Sequence[int], price: float | None) -> tuple[Option, ...]:
-    """Options of a tier whose nodes are so many CPUs of the speed of the model."""
+    """Return the options of a tier whose nodes are so many CPUs of the speed of the model."""
     return tuple(
         Option(count, each, price=None if price is None else price * each * count) for count in nodes for each in cpus
     )
@@ -139,46 +139,46 @@ def plain_options(cpus: Sequence[int], nodes: Sequence[int], price: float | None
 
 @dataclass(frozen=True)
 class Cost:
-    """How candidates are put in order, the cheapest first.
+    """Order of candidates, the cheapest first.
 
     Attributes
     ----------
     by : str
         `price`, `capacity` or `CPUs`.
     unit : str
-        Of the cost.
+        Unit of the cost.
     """
 
     by: str
     unit: str
 
     def of(self, candidate: Candidate) -> float:
-        """Cost of a candidate."""
-        return sum(self.of_option(one) for one in candidate)
+        """Return the cost of a candidate."""
+        return sum(self.of_option(option) for option in candidate)
 
-    def of_option(self, one: Option) -> float:
-        """Cost of one tier."""
+    def of_option(self, option: Option) -> float:
+        """Return the cost of one tier."""
         if self.by == "price":
-            assert one.price is not None
-            return one.price
-        return one.capacity if self.by == "capacity" else float(one.nodes * one.cpus)
+            assert option.price is not None
+            return option.price
+        return option.capacity if self.by == "capacity" else float(option.nodes * option.cpus)
 
 
 def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
-    """Price where every option has one, else capacity where machines differ in speed, else CPUs."""
-    options = [one for tier in tiers for one in tier.options]
-    if all(one.price is not None for one in options):
+    """Return the order: by price if every option has one, else by capacity if speeds differ, else by CPUs."""
+    options = [option for tier in tiers for option in tier.options]
+    if all(option.price is not None for option in options):
         return Cost("price", unit)
-    if any(one.speed != 1 for one in options):
+    if any(option.speed != 1 for option in options):
         return Cost("capacity", "CPUs of the machine measured")
     return Cost("CPUs", "CPUs")
 
 
 def in_words(tiers: Sequence[Tier], candidate: Candidate) -> str:
-    """A candidate in one line."""
-    return ", ".join(f"{tier.name} {one.named(tier.unit)}" for tier, one in zip(tiers, candidate, strict=True))
+    """Return a candidate in one line."""
+    return ", ".join(f"{tier.name} {option.named(tier.unit)}" for tier, option in zip(tiers, candidate, strict=True))
 
 
-def room(one: Option) -> str:
-    """Memory of a node in words."""
-    return "free to choose" if one.memory_bytes is None else format_size(one.memory_bytes)
+def room(option: Option) -> str:
+    """Return the memory of a node in words."""
+    return "free to choose" if option.memory_bytes is None else format_size(option.memory_bytes)

@@ -1,4 +1,4 @@
-"""How far an answer may be trusted, and when there is none because it would be a guess."""
+"""Trust in an answer, and refusal of an answer that would be a guess."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from towtank.errors import MeasurementError
-from towtank.estimates import number_estimate
+from towtank.estimates import number_estimate, relative_error
 from towtank.model.fitting.goodness import MISS_LIMIT
 from towtank.model.percentiles import EXACT
 from towtank.model.stations import servers_of
 from towtank.size.evaluate import COARSE, CORRECTED, Job, outcomes
-from towtank.size.growth import Growing, HistoricGrowth
+from towtank.size.growth import GrowthModel, HistoricGrowth
 from towtank.size.limit_search import Limits
 from towtank.size.question import Question
 from towtank.size.rests import rests_on
@@ -23,7 +23,7 @@ FARTHEST_THROUGHPUT = 10.0
 """Times the highest throughput measured beyond which nothing is sized: a rule of ours, not a law. What a system does
 at ten times the work anyone saw (locks, garbage collection, network) is not in its demands. [ratio]"""
 FARTHEST_CPUS = 4.0
-"""Times the CPUs measured beyond which contention between them is a doubt that is told. [ratio]"""
+"""CPUs over those measured beyond which contention between them is reported as a doubt. [ratio]"""
 
 FARTHEST_HORIZON = 3.0
 """Times the length of a history beyond which a forecast is doubted: a rule of ours, since a short history does not
@@ -45,25 +45,25 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
         raise MeasurementError(
             f"{question.basis.source}: {question.basis.guess}",
             hint="observe the tiers of the system, give --servers N if you know that N CPUs are the limit, or --beyond "
-            "to get the guess all the same",
+            "to get the guess nevertheless",
         )
     asked = _asked(question)
     if asked > FARTHEST_THROUGHPUT * fitted.throughput:
         raise MeasurementError(
             f"the load asks for {asked:.4g} /s, {asked / fitted.throughput:.3g} times the highest throughput measured "
             f"({fitted.throughput:.4g} /s); beyond {FARTHEST_THROUGHPUT:g} times it would be a guess",
-            hint="measure at a higher load, or give --beyond to have the guess all the same",
+            hint="measure at a higher load, or give --beyond to get the guess nevertheless",
         )
 
 
 def _asked(question: Question) -> float:
-    """Throughput that the load asks for, on the strongest hardware. [1/s]"""
+    """Return the throughput that the load asks for, on the strongest hardware. [1/s]"""
     strongest = tuple(tier.strongest for tier in question.tiers)
     return sum(outcomes(question, [Job(strongest, question.load)])[0].throughput.values())
 
 
 def no_probability(question: Question) -> str:
-    """Reason why no probability can be given, for any draws; empty if it can."""
+    """Return the reason why no probability can be given, for any draws; empty if it can."""
     basis, fitted = question.basis, question.basis.fitted
     if basis.guess or fitted is None:
         return basis.guess
@@ -73,7 +73,7 @@ def no_probability(question: Question) -> str:
     if missed:
         return (
             f"the load is above the highest throughput measured, which the model missed by "
-            f"{100 * abs(fitted.held_out_error or 0.0):.2g} %"
+            f"{relative_error(fitted.held_out_error or 0.0, fitted.held_out_interval)}"
         )
     return "the load is above the highest throughput measured, at which no limit was reached"
 
@@ -84,12 +84,19 @@ def without_draws(question: Question) -> Question:
 
 
 def trust(settled: Settled, search: Search, limits: Limits | None) -> Json:
-    """What the answer rests on; `limits` are those of the answer."""
+    """Return the basis of the answer; `limits` are those of the answer."""
     question, growing = settled.question, settled.growing
     fitted = question.basis.fitted
     doubts = _doubts(question, search.answer, growing)
-    found: Json = {"measured": None, "range": "unknown", "held_out_error": None, "assumptions": _assumptions(question),
-                   "model": question.basis.kind, "model_why": question.basis.why or None}  # fmt: skip
+    found: Json = {
+        "measured": None,
+        "range": "unknown",
+        "held_out_error": None,
+        "held_out_interval": None,
+        "assumptions": _assumptions(question),
+        "model": question.basis.kind,
+        "model_why": question.basis.why or None,
+    }
     if fitted is not None:
         asked = sum(search.answer.outcomes[0].throughput.values()) if search.answer else None
         inside = asked is not None and asked <= fitted.throughput
@@ -99,6 +106,7 @@ def trust(settled: Settled, search: Search, limits: Limits | None) -> Json:
             "times_measured": None if asked is None else asked / fitted.throughput,
             "times_measured_interval": None if search.answer is None else _times(search.answer, fitted.throughput),
             "held_out_error": fitted.held_out_error,
+            "held_out_interval": fitted.held_out_interval,
             "verdict": fitted.verdict,
         }
     else:
@@ -113,42 +121,44 @@ def trust(settled: Settled, search: Search, limits: Limits | None) -> Json:
 
 
 def _no_interval(question: Question, answer: Found | None) -> str | None:
-    """Reason why no value has an interval; None if values have one."""
+    """Return the reason why no value has an interval; None if values have one."""
     if question.draws:
         return None
     reason = no_probability(question) or "the model's demands are given without error"
-    simulated = answer is not None and any(one is not None and one.values for one in answer.simulated)
+    simulated = answer is not None and any(
+        simulation is not None and simulation.values for simulation in answer.simulated
+    )
     return f"{reason}; brackets hold the error of the simulation only" if simulated else reason
 
 
 def _times(answer: Found, highest: float) -> Json | None:
-    """Interval of the throughput over the highest one measured."""
+    """Return the interval of the throughput over the highest one measured."""
     if answer.drawn is None:
         return None
     return answer.drawn.interval(lambda group: sum(group[0].throughput.values())).times(1 / highest).document()
 
 
-def _doubts(question: Question, answer: Found | None, growing: Growing | None) -> list[str]:
-    told: list[str] = []
+def _doubts(question: Question, answer: Found | None, growing: GrowthModel | None) -> list[str]:
+    doubts: list[str] = []
     fitted = question.basis.fitted
     if fitted is not None and fitted.verdict != "supported":
-        told += question.basis.doubts or ["the points support the model only with doubts: see `towtank model fit`"]
+        doubts += question.basis.doubts or ["the points support the model only with doubts: see `towtank model fit`"]
     unknown = no_probability(question)
     if unknown:
-        told.append(f"the probability is not known: {unknown}")
+        doubts.append(f"the probability is not known: {unknown}")
     elif "demands" not in question.counted:
         left = f"the probability counts {' and '.join(question.counted)} only" if question.draws else "no probability"
-        told.append(f"the uncertainty of the demands is not known, so {left}: give `uncertainty`")
+        doubts.append(f"the uncertainty of the demands is not known, so {left}: give `uncertainty`")
     if question.file.data is not None and question.file.load.horizon:
-        told.append(
+        doubts.append(
             "the growth of the data is taken as given: disks, memory and the probability do not count its error"
         )
     if answer is not None:
-        told += _doubts_of(question, answer)
-    return told + (_growth_doubts(question, growing) if growing is not None else [])
+        doubts += _doubts_of(question, answer)
+    return doubts + (_growth_doubts(question, growing) if growing is not None else [])
 
 
-def _growth_doubts(question: Question, growing: Growing) -> list[str]:
+def _growth_doubts(question: Question, growing: GrowthModel) -> list[str]:
     doubts = list(growing.notes)
     horizon = question.file.load.horizon
     if growing.certain and horizon:
@@ -171,31 +181,31 @@ def _growth_doubts(question: Question, growing: Growing) -> list[str]:
 
 
 def _doubts_of(question: Question, answer: Found) -> list[str]:
-    told = []
+    doubts = []
     stations = question.basis.stations
-    for tier, one in zip(question.tiers, answer.candidate, strict=True):
+    for tier, option in zip(question.tiers, answer.candidate, strict=True):
         measured = max(servers_of(stations[name]) or 1 for name in tier.stations)
-        if one.cpus > FARTHEST_CPUS * measured:
-            told.append(
-                f"{tier.name}: {one.cpus} {tier.unit}s in a node are {one.cpus / measured:.3g} times the {measured} "
-                f"of the model: contention between them is not in its demands"
+        if option.cpus > FARTHEST_CPUS * measured:
+            doubts.append(
+                f"{tier.name}: {option.cpus} {tier.unit}s in a node are {option.cpus / measured:.3g} times "
+                f"the {measured} of the model: contention between them is not in its demands"
             )
         if question.file.nodes_lost and not tier.scales:
-            told.append(f"{tier.name} has one node: what holds with nodes lost does not cover the loss of this one")
+            doubts.append(f"{tier.name} has one node: the check with nodes lost does not cover the loss of this one")
     first = answer.outcomes[0]
     if not first.exact:
-        told.append(f"the network has no exact solution: the answer rests on an approximation{_stated(answer)}")
+        doubts.append(f"the network has no exact solution: the answer rests on an approximation{_stated(answer)}")
     if not question.draws:
-        told += dict.fromkeys(text for one in answer.outcomes for text in one.near_limits(question))
-    told += _doubts_of_simulations(question, answer)
-    simulated = any(one is not None for one in answer.simulated)
+        doubts += dict.fromkeys(text for outcome in answer.outcomes for text in outcome.near_limits(question))
+    doubts += _doubts_of_simulations(question, answer)
+    simulated = any(simulation is not None for simulation in answer.simulated)
     if first.method and first.method not in (EXACT, CORRECTED) and not simulated:
-        told.append(f"percentiles are approximate ({first.method}) and were not simulated")
-    return told
+        doubts.append(f"percentiles are approximate ({first.method}) and were not simulated")
+    return doubts
 
 
 def _stated(answer: Found) -> str:
-    """The error that an approximation states, and what of it counts."""
+    """Describe the error that an approximation states, and the part of it that counts."""
     within = max(outcome.within for outcome in answer.outcomes)
     if not within:
         return ""
@@ -206,22 +216,22 @@ def _stated(answer: Found) -> str:
         stated = ", whose mean response times may be many times too small or too large"
     if within <= COARSE:
         return stated
-    simulated = any(one is not None and one.values for one in answer.simulated)
+    simulated = any(simulation is not None and simulation.values for simulation in answer.simulated)
     left = "; only what was simulated does not have that error" if simulated else "; no value counts that error"
     return f"{stated}{left}"
 
 
 def _doubts_of_simulations(question: Question, answer: Found) -> list[str]:
-    """What the simulator doubts, in its own words."""
-    told: list[str] = []
+    """Return the doubts of the simulator."""
+    doubts: list[str] = []
     for outcome, found in zip(answer.outcomes, answer.simulated, strict=False):
         if found is None or not found.doubts:
             continue
         lost = outcome.job.lost
         where = f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
         kept = f"; percentiles stay approximate ({outcome.method})" if found.too_short else ""
-        told.append(f"simulation{where}: {'; '.join(found.doubts)}{kept}")
-    return told
+        doubts.append(f"simulation{where}: {'; '.join(found.doubts)}{kept}")
+    return doubts
 
 
 def _assumptions(question: Question) -> list[Json]:
@@ -233,25 +243,23 @@ def _assumptions(question: Question) -> list[Json]:
         known.append(
             {
                 "assumes": "the balancer sends every visit to each node with the same probability",
-                "tested": "no: one that looks at the queues does better",
+                "tested": "no: a balancer that considers the queues does better",
             }
         )
     percentiles = [check for check in question.checks if check.is_percentile]
     corrected = [check for check in percentiles if question.correction(check) is not None]
     if corrected:
-        told = ", ".join(
+        corrections = ", ".join(
             f"{check.name} {check.objective.metric} {number_estimate(*ratios)}"
             for check in corrected
             if (ratios := question.correction(check)) is not None
         )
         known.append(
             {
-                "assumes": f"percentiles are those worked out, times measured over worked-out ones: {told}",
+                "assumes": f"percentiles are computed, times the ratio of measured to computed ones: {corrections}",
                 "tested": "at the levels measured",
             }
         )
     if len(corrected) < len(percentiles):
-        known.append(
-            {"assumes": "service times vary as the model says: exponentially, where it says nothing", "tested": "no"}
-        )
+        known.append({"assumes": "service times vary as the model states: exponentially by default", "tested": "no"})
     return known

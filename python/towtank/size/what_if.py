@@ -55,7 +55,7 @@ class Variant:
     demand : dict of (str, str or None) to float
         Factors of demands by station and class. [ratio]
     memory_bytes : dict of str to int
-        Memory of each node by tier, where it is changed. [byte]
+        Memory of each node by tier, if it is changed. [byte]
     grows : bool
         Whether the load varies with the growth of the draws; False if the question gives it as a number.
     hardware : str
@@ -72,7 +72,7 @@ class Variant:
     notes: tuple[str, ...] = ()
 
     def slower(self, station: str, name: str | None, factor: float) -> Variant:
-        """With a demand that is so many times as large."""
+        """Return the variant with a demand multiplied by a factor."""
         key = (station, name)
         return replace(self, demand={**self.demand, key: self.demand.get(key, 1.0) * factor})
 
@@ -86,7 +86,7 @@ def read_what_if(text: str, question: Question) -> Change:
     Raises
     ------
     ValueError
-        With what is wrong, and at which character of the text.
+        With the fault, and its character in the text.
     """
     changes, at = [], 0
     for part in text.split(","):
@@ -121,7 +121,7 @@ def _clause(text: str, question: Question) -> Change:
         return _speed(word, rest, question)
     match = _SET.fullmatch(rest)
     if match is None:
-        raise ValueError(f"must say what {word} is then, as '{_example(word)}', got nothing")
+        raise ValueError(f"must give the new value of {word}, as '{_example(word)}', got nothing")
     name, value = match["name"], match["value"]
     if word in ("cpus", "nodes", "memory", "disk"):
         return _hardware(word, _tier(word, name, question), value, question)
@@ -144,7 +144,7 @@ def _example(word: str) -> str:
 def _one_of(what: str, name: str, known: list[str]) -> str:
     if name not in known:
         near = did_you_mean(name, known)
-        raise ValueError(f"must name a {what} ({', '.join(known) or 'there is none'}), got {name!r} instead{near}")
+        raise ValueError(f"must name a {what} ({', '.join(known) or 'it has none'}), got {name!r} instead{near}")
     return name
 
 
@@ -178,10 +178,15 @@ def _speed(word: str, rest: str, question: Question) -> Change:
 
     def change(variant: Variant) -> Variant:
         options = [
-            replace(one, speed=one.speed * factor, speed_low=one.speed_low * factor, speed_high=one.speed_high * factor)
+            replace(
+                option,
+                speed=option.speed * factor,
+                speed_low=option.speed_low * factor,
+                speed_high=option.speed_high * factor,
+            )
             if tier.name in meant
-            else one
-            for tier, one in zip(question.tiers, variant.candidate, strict=True)
+            else option
+            for tier, option in zip(question.tiers, variant.candidate, strict=True)
         ]
         return replace(variant, candidate=tuple(options))
 
@@ -199,8 +204,8 @@ def _hardware(word: str, place: int, value: str, question: Question) -> Change:
     if number > 100_000:
         raise ValueError(f"must be at most 100000 {word}, got {value} instead")
 
-    def set_(one: Option) -> Option:
-        return replace(one, cpus=number, machine=None) if word == "cpus" else replace(one, nodes=number)
+    def set_(option: Option) -> Option:
+        return replace(option, cpus=number, machine=None) if word == "cpus" else replace(option, nodes=number)
 
     def change(variant: Variant) -> Variant:
         found = variant.candidate
@@ -237,11 +242,11 @@ def _with_memory(variant: Variant, tier: str, size: int, question: Question) -> 
 
 
 def _misses_factor(cache: HitRatioFile, size: int) -> tuple[float, str]:
-    """Misses with another memory over those now; between the sizes given the hit ratio lies on a line."""
+    """Return misses with another memory over those now; the hit ratio lies on lines between the sizes given."""
     if not cache.memory[0] <= size <= cache.memory[-1]:
         ends = f"{format_size(cache.memory[0])} to {format_size(cache.memory[-1])}"
         raise ModelError(
-            f"memory: must be from {ends}, where the hit ratio of {cache.station} is known, got {format_size(size)}"
+            f"memory: must be from {ends}, for which the hit ratio of {cache.station} is known, got {format_size(size)}"
         )
     now, then = _hit_ratio(cache, cache.now), _hit_ratio(cache, size)
     if now >= 1:
@@ -264,9 +269,8 @@ def _load(word: str, name: str | None, value: str, question: Question) -> Change
     if word == "think":
         names = list(dict.fromkeys([*names, *question.basis.transactions]))
     if not names:
-        raise ValueError(
-            f"must be about what the model has, got {word} but it has no {'open' if word == 'rate' else 'closed'} class"
-        )
+        kind = "open" if word == "rate" else "closed"
+        raise ValueError(f"must be about a class of the model, got {word} but it has no {kind} class")
     if name is not None:
         _one_of(f"{'open' if word == 'rate' else 'closed'} class", name, names)
     amount: float = (
@@ -284,14 +288,14 @@ def _load(word: str, name: str | None, value: str, question: Question) -> Change
             )
         old = load.users if word == "users" else load.rate
         scale = amount / sum(old.values())
-        new = {**old, name: float(amount)} if name else {each: one * scale for each, one in old.items()}
+        new = {**old, name: float(amount)} if name else {each: before * scale for each, before in old.items()}
         return replace(variant, load=_with(load, word, new), grows=False)
 
     return change
 
 
 def _with(load: Load, key: str, new: Mapping[str, float]) -> Load:
-    """A load with other users, or another rate."""
+    """Return a load with other users, or another rate."""
     return replace(load, users=new) if key == "users" else replace(load, rate=new)
 
 
@@ -322,6 +326,6 @@ def _demand(rest: str, question: Question) -> Change:
     station, _, each = str(name).partition(".")
     _one_of("station", station, list(question.basis.stations))
     if each:
-        known = [one["class"] for one in question.basis.stations[station]["services"]]
+        known = [service["class"] for service in question.basis.stations[station]["services"]]
         _one_of(f"class that comes to {station}", each, known)
     return lambda variant: variant.slower(station, each or None, factor)

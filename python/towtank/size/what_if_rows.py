@@ -1,4 +1,4 @@
-"""What-if questions answered: the answer before and after each change, with bands."""
+"""Answers to what-if questions: the answer before and after each change, with bands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.model.percentiles import EXACT
 from towtank.size.documents import busiest_document, class_document, finite, objectives_document
 from towtank.size.drawn import Drawn, Intervals
 from towtank.size.evaluate import CORRECTED, Job, Outcome, grouped, under_load, worst
-from towtank.size.interval import Interval, interval_document, size_text
+from towtank.size.interval import Interval, interval_document, interval_of, size_text
 from towtank.size.limit_search import Limits, missed_by_throughput
 from towtank.size.question import Question
 from towtank.size.resources import most_memory
@@ -79,19 +79,19 @@ def rows(question: Question, answer: Found | None, asked: Sequence[Asked]) -> li
     base, scales = runs, answer.scales if answer is not None else {}
     if answer is not None and answer.candidate != runs.candidate:
         base = Variant(answer.candidate, question.load, hardware=ANSWER)
-    told = _Simulation(base, scales)
-    return [_row(question, "as it is", runs, told), *(_changed(question, change, told) for change in asked)]
+    simulation = _Simulation(base, scales)
+    return [_row(question, "as it is", runs, simulation), *(_changed(question, change, simulation) for change in asked)]
 
 
-def _changed(question: Question, one: Asked, told: _Simulation) -> Json:
+def _changed(question: Question, asked: Asked, simulation: _Simulation) -> Json:
     try:
-        return _row(question, one.text, one.change(told.base), told)
+        return _row(question, asked.text, asked.change(simulation.base), simulation)
     except ModelError as error:
-        return {"what_if": one.text, "refused": str(error)}
+        return {"what_if": asked.text, "refused": str(error)}
 
 
-def _row(question: Question, text: str, variant: Variant, told: _Simulation) -> Json:
-    scales = told.of(variant)
+def _row(question: Question, text: str, variant: Variant, simulation: _Simulation) -> Json:
+    scales = simulation.of(variant)
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
         # The hardware that runs may have no node to spare; its figures with all nodes are still useful.
@@ -116,9 +116,11 @@ def _row(question: Question, text: str, variant: Variant, told: _Simulation) -> 
         "configuration": in_words(asked.tiers, variant.candidate),
         "scenario": hardest.job.lost,
         "classes": {name: _class(name, first[0], intervals) for name in first[0].throughput},
-        "objectives": _objectives(asked, hardest, at_hardest, lambda number: told.by(asked, variant, hardest, number)),
+        "objectives": _objectives(
+            asked, hardest, at_hardest, lambda number: simulation.by(asked, variant, hardest, number)
+        ),
         "busiest": busiest_document(first[0], intervals),
-        "met": all(one.met(asked) for one in first),
+        "met": all(outcome.met(asked) for outcome in first),
         "probability": None if summary is None else summary.probability,
         "probability_interval": interval_document(None if summary is None else summary.probability_interval),
         "why_not": hardest.misses(asked, at_hardest),
@@ -129,7 +131,7 @@ def _row(question: Question, text: str, variant: Variant, told: _Simulation) -> 
         "unit": unit,
         "notes": [
             *variant.notes,
-            *told.notes(asked, variant, hardest),
+            *simulation.notes(asked, variant, hardest),
             *_memory_notes(asked, variant, first, in_draws),
             *([] if drawn else hardest.near_limits(asked)),
             *([limits.why_no_interval] if limits.why_no_interval else []),
@@ -137,54 +139,56 @@ def _row(question: Question, text: str, variant: Variant, told: _Simulation) -> 
     }
 
 
-def _objectives(question: Question, one: Outcome, intervals: Intervals | None, by: Callable[[int], str]) -> list[Json]:
-    """Objectives in one scenario, with bands from the draws, and how each was worked out."""
+def _objectives(
+    question: Question, outcome: Outcome, intervals: Intervals | None, by: Callable[[int], str]
+) -> list[Json]:
+    """Return the objectives in one scenario, with bands from the draws, and how each was worked out."""
     return [
         {
             **document,
-            "band_95": _band(None if intervals is None else intervals.values[number]),
-            "met": check.ratio(one.values[number]) <= 1,
+            "band_95": _band(interval_of(document["interval"])),
+            "met": check.ratio(outcome.values[number]) <= 1,
             "by": by(number),
         }
         for number, (check, document) in enumerate(
-            zip(question.checks, objectives_document(question, one, intervals), strict=True)
+            zip(question.checks, objectives_document(question, outcome, intervals), strict=True)
         )
     ]
 
 
 def _short(how: str) -> str:
-    """How a percentile was worked out, in few words; `by` names the method."""
+    """Describe briefly how a percentile was computed; `by` names the method."""
     return "approximate, times the ratio of the simulation of the answer" if how.endswith(SCALED) else "approximate"
 
 
 @dataclass(frozen=True)
 class _Simulation:
-    """What was simulated: the values of one variant, the answer; none if `scales` are empty."""
+    """Simulated values, those of one variant, the answer; none if `scales` are empty."""
 
     base: Variant
     scales: Scales
 
     def of(self, variant: Variant) -> Scales:
-        """Ratios of simulated to computed values; they hold for the hardware of the answer only."""
+        """Return the ratios of simulated to computed values; they hold for the hardware of the answer only."""
         return self.scales if variant.hardware == self.base.hardware else {}
 
-    def by(self, question: Question, variant: Variant, one: Outcome, number: int) -> str:
-        """How the value of an objective was worked out."""
+    def by(self, question: Question, variant: Variant, outcome: Outcome, number: int) -> str:
+        """Return the method by which the value of an objective was computed."""
         percentile = question.checks[number].is_percentile
-        how = one.method if percentile else "solved" if one.exact else "approximate"
-        if number not in one.job.scale:
+        how = outcome.method if percentile else "solved" if outcome.exact else "approximate"
+        if number not in outcome.job.scale:
             return how
         return SIMULATED if replace(variant, notes=()) == replace(self.base, notes=()) else f"{how}, {SCALED}"
 
-    def notes(self, question: Question, variant: Variant, one: Outcome) -> list[str]:
-        """Values that are approximate although those of the answer were simulated, in words."""
+    def notes(self, question: Question, variant: Variant, outcome: Outcome) -> list[str]:
+        """Return the values that are approximate although those of the answer were simulated, in words."""
         if not any(self.scales.values()):
             return []
-        told = {check.text: self.by(question, variant, one, place) for place, check in enumerate(question.checks)
-                if one.is_rough(check)}  # fmt: skip
+        methods = {check.text: self.by(question, variant, outcome, place) for place, check in enumerate(question.checks)
+                if outcome.is_rough(check)}  # fmt: skip
         return [
-            f"{text}: not simulated, {_short(how)}; the interval does not count the error of this"
-            for text, how in told.items()
+            f"{text}: not simulated, {_short(how)}; the interval does not contain this error"
+            for text, how in methods.items()
             if how and how not in (SIMULATED, EXACT, CORRECTED)
         ]
 
@@ -194,30 +198,28 @@ def _jobs(question: Question, variant: Variant, draw: int | None, scales: Scales
     return under_load(question, variant.candidate, load, scales, draw, demand=variant.demand)
 
 
-def _class(name: str, one: Outcome, intervals: Intervals | None) -> Json:
-    found = class_document(one, name, intervals)
-    throughput, response = (
-        (None, None) if intervals is None else (intervals.throughput.get(name), intervals.response_s.get(name))
-    )
-    return found | {"throughput_band_95": _band(throughput), "response_time_band_95": _band(response)}
+def _class(name: str, outcome: Outcome, intervals: Intervals | None) -> Json:
+    found = class_document(outcome, name, intervals)
+    bands = {f"{key}_band_95": _band(interval_of(found[f"{key}_interval"])) for key in ("throughput", "response_time")}
+    return found | bands
 
 
 def _band(interval: Interval | None) -> list[float] | None:
-    """The ends of an interval as a list; None without draws, or if so many have no steady state that one is missing."""
+    """Return the ends of an interval as a list; None without draws, or if an end is not known."""
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [interval.low, interval.high]
 
 
 def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome], drawn: Drawn | None) -> list[str]:
-    told = []
-    for tier, one in zip(question.tiers, variant.candidate, strict=True):
+    notes = []
+    for tier, option in zip(question.tiers, variant.candidate, strict=True):
         given = variant.memory_bytes.get(tier.name)
         if given is None or tier.name not in question.file.memory:
             continue
         able = [each for each in first if not each.why_not]
-        need, known = most_memory(question, tier, one, able, drawn)
+        need, known = most_memory(question, tier, option, able, drawn)
         sure = known is None or known.high <= given
         enough = "too little" if need > given else "enough" if sure else "enough at the best estimate"
-        told.append(f"{size_text(given)} for a node of {tier.name} is {enough}: it needs {size_text(need, known)}")
-    return told
+        notes.append(f"{size_text(given)} for a node of {tier.name} is {enough}: it needs {size_text(need, known)}")
+    return notes

@@ -7,7 +7,8 @@ makes the runs.
 from __future__ import annotations
 
 from towtank.study.design import RunSpec
-from towtank.study.loading import find_shipped, load_study, shipped, study_path
+from towtank.study.loading import load_study, study_path
+from towtank.study.shipping import find_shipped, shipped
 from towtank.study.study import Study
 
 __all__ = ["RunSpec", "Study", "find_shipped", "load_study", "shipped", "study_path"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
-    """What is wrong with the prediction of a study: factors, levels, the service."""
+    """Yield the faults of a study's prediction: factors, levels, the service."""
     given = study.study.predict
     if given is None:
         return
@@ -74,7 +74,7 @@ def _servers(study: Study, place: dict[str, str]) -> int:
 
 
 def _cpus(study: Study, place: dict[str, str]) -> float | None:
-    """CPUs of each host of the service; None where they have none of their own, or differ."""
+    """Return the CPUs of each host of the service; None if the hosts have none of their own, or different numbers."""
     assert study.study.predict is not None
     system = study.system_with(place)
     sizes = _sizes(system)
@@ -83,24 +83,24 @@ def _cpus(study: Study, place: dict[str, str]) -> float | None:
 
 
 def _sizes(system: SystemFile) -> dict[str, float]:
-    """CPUs of the hosts that have some of their own."""
+    """Return the CPUs of the hosts that have some of their own."""
     sized = {name: host for name, host in system.hosts.items() if isinstance(host, NamespacesHost)}
     return {name: host.cpus for name, host in sized.items() if host.cpus is not None}
 
 
 def _periods(system: SystemFile) -> dict[str, float]:
-    """How often the CPU time of the hosts with some of their own is given anew. [s]"""
+    """Return the period of the CPU quota of each host that has one. [s]"""
     return {name: system.hosts[name].cpu_period for name in _sizes(system)}  # type: ignore[union-attr]
 
 
 def is_source(study: Study, factors: dict[str, str]) -> bool:
-    """Whether a run of these levels is one that the prediction rests on."""
+    """Return True if the prediction is fitted to runs of these levels."""
     given = study.study.predict
     return given is not None and all(factors.get(name) == level for name, level in given.from_.items())
 
 
 def describe_across(study: Study) -> dict[str, Any] | None:
-    """The prediction that is asked for, for the manifest of the results."""
+    """Return the prediction that the study asks for, for the manifest of the results."""
     given = study.study.predict
     if given is None:
         return None

@@ -1,4 +1,4 @@
-"""What a study file says of a configuration that is predicted from another one."""
+"""Prediction of one configuration from another, as declared in a study file."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class Predict(FileModel):
         min_length=1, description="Levels that differ from it: the configuration that is predicted, at all its loads."
     )
     service: Name = Field(
-        description="The service that there are more servers of, or whose hosts have more CPUs; all others are shared."
+        description="The service with more servers, or with hosts of more CPUs; both configurations share all others."
     )

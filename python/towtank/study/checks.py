@@ -1,4 +1,4 @@
-"""What a study file must mean: levels of load, paths of overrides, transactions of objectives."""
+"""Checks of the meaning of a study file: levels of load, paths of overrides, transactions of objectives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.study.objective_levels import Levels
 from towtank.study.objectives import STORED, read_objective
 from towtank.study.overrides import apply_to_events, apply_to_system, check_override, overrides_of, parameters_of
 from towtank.study.precise import SteadyUntil
-from towtank.study.schedulechecks import check_schedule
+from towtank.study.schedule_checks import check_schedule
 from towtank.study.shares import share_of, wrong_shares
 from towtank.system.copies import names_in
 from towtank.system.model import check_tree
@@ -33,13 +33,13 @@ class StudyCheck:
     Parameters
     ----------
     study : StudyFile
-        What is right in form.
+        The study, as far as its form is right.
     tree : Node
-        Where it stands, without what is wrong in form.
+        Its tree with the places, without the parts that are wrong in form.
     written : Node
-        The same, with everything.
+        Its whole tree, with the parts that are wrong in form.
     system, workload : Document or None
-        The files it names; None where they could not be read.
+        The files it names; None if they could not be read.
     system_is_right, workload_is_right : bool
         Whether they are without faults of their own; only then values of overrides can be judged.
     levels : mapping of str to sequence of str
@@ -72,7 +72,7 @@ class StudyCheck:
         self.loads = loads
 
     def faults(self) -> list[Fault]:
-        """All faults, sorted by place."""
+        """Return all faults, sorted by place."""
         parts = (self._factors, self._load, self._size, self._overrides, self._objectives, self._claims)
         return sorted({fault for part in parts for fault in part()})
 
@@ -85,7 +85,7 @@ class StudyCheck:
                 yield from self._load_factor(name, levels)
             elif isinstance(levels, list):
                 message = (
-                    "must be a mapping of levels to what each sets (only users and rate are lists), got a list instead"
+                    "must be a mapping of levels to their overrides (only users and rate are lists), got a list instead"
                 )
                 yield self._at(("factors", name), message)
 
@@ -110,7 +110,7 @@ class StudyCheck:
                 yield self._at((*path, index), f"must be a level not given before, got {units.shown(level)} again")
 
     def _load(self) -> Iterator[Fault]:
-        """The amount of load comes from one place, and fits the kind."""
+        """Check that the amount of load comes from one place, and fits the kind."""
         load = self.study.load
         if isinstance(load, FindLimit):
             if isinstance(load.stages.steady, SteadyUntil):
@@ -142,7 +142,7 @@ class StudyCheck:
         yield from self._stages(load)
 
     def _stages(self, load: Load) -> Iterator[Fault]:
-        """Stages come from one place too."""
+        """Check that the stages come from one place."""
         if load.trace is not None and load.kind == "closed":
             yield self._at(("load", "trace"), "must not be given with closed load", key=True)
         whole = next((name for name in ("schedule", "trace") if self._is_written(name)), None)
@@ -156,13 +156,13 @@ class StudyCheck:
             yield from check_schedule(load, load.schedule, self._group_names(), self._at)
 
     def _is_written(self, name: str) -> bool:
-        """Whether the load has a key, be it right or wrong."""
+        """Return True if the load has a key, be its value right or wrong."""
         load = self.written.child("load")
         value = load.child(name) if load is not None else None
         return value is not None and value.value is not None
 
     def _group_names(self) -> list[str] | None:
-        """Names of the groups of the workload; None where they are not known."""
+        """Return the names of the groups of the workload; None if they are not known."""
         return _keys_of(self.workload, "groups")
 
     def _ramps(self, load: Load, stages: Stages) -> Iterator[Fault]:
@@ -180,7 +180,7 @@ class StudyCheck:
             yield self._at(("factors",), f"must make at most {RUNS_AT_MOST} runs, got {runs} instead", key=True)
 
     def _overrides(self) -> Iterator[Fault]:
-        """Paths must lead somewhere, and values must fit there."""
+        """Check that paths exist, and that values fit there."""
         yield from self._overrides_in(self.tree.child("overrides"))
         factors = self.tree.child("factors")
         for name in self.study.factors:
@@ -251,20 +251,20 @@ class StudyCheck:
 
 
 def _stands(node: Node | None, path: Path_) -> bool:
-    """Whether a value stands at a path below a node."""
+    """Return True if a path below a node has a value."""
     for part in path:
         node = node.child(part) if node is not None else None
     return node is not None
 
 
 def _keys_of(document: Document | None, section: str) -> list[str] | None:
-    """Names in a section of a file; None where they are not known."""
+    """Return the names in a section of a file; None if they are not known."""
     node = document.root.child(section) if document is not None else None
     return list(node.value) if node is not None and isinstance(node.value, dict) else None
 
 
 def _wrong_level(name: str, level: object) -> str | None:
-    """Say what is wrong with a level of load, or nothing."""
+    """Describe the fault of a level of load; None for a right level."""
     if name == "users":
         if isinstance(level, bool) or not isinstance(level, int) or not 1 <= level <= 10_000_000:
             return f"must be a whole number of users from 1, got {units.shown(level)} instead"

@@ -1,4 +1,4 @@
-"""What the claims of a study must mean: factors, levels and quantities that are there, and a form that fits."""
+"""Checks of the claims of a study: factors, levels and quantities that exist, and a form that fits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ClaimsCheck:
     Parameters
     ----------
     claims : sequence of Claim
-        What is right in form.
+        Claims that are right in form.
     levels : mapping of str to sequence of str
         Levels of each factor, those of all presets together: a claim may be about one that this preset leaves out.
     names : Names
@@ -43,7 +43,7 @@ class ClaimsCheck:
         self.is_written = is_written
 
     def wrongs(self) -> Iterator[Wrong]:
-        """Where something is wrong, what, and whether the key is meant."""
+        """Yield the place and text of each fault, and whether it is about the key."""
         for index, claim in enumerate(self.claims):
             at: Path_ = ("claims", index)
             yield from self._form(claim, at)
@@ -52,7 +52,7 @@ class ClaimsCheck:
                 yield from self._holds(claim, (*at, "holds"))
 
     def _form(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
-        """Either a measure with what it must be, or why there is none."""
+        """Yield a fault unless a claim has either a measure and its bounds, or the reason why it is not testable."""
         if claim.not_testable is not None:
             for key in ("measure", "holds"):
                 if getattr(claim, key) is not None:
@@ -116,10 +116,10 @@ class ClaimsCheck:
             yield (*at, "over"), self._no_factor(given.over), False
         for key, place in (("at", given.at), ("to", given.to or {})):
             if given.over in place:
-                yield (*at, key, given.over), "must not be named here: all its levels are gone through", True
+                yield (*at, key, given.over), "must not be named here: all its levels are compared", True
 
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
-        """Factors of several levels that nothing is said of: it is left open which runs are meant."""
+        """Yield factors of several levels that a claim does not mention: its runs are not determined."""
         over = given.over if isinstance(given, CourseMeasure) else None
         open_ = [
             name for name, levels in self.levels.items() if len(levels) > 1 and name not in given.at and name != over
@@ -135,7 +135,7 @@ class ClaimsCheck:
         try:
             unit = "" if kind == RATIO or given.per else unit_of(read_metric(given.of))
         except ValueError:
-            return  # told already, and the unit is not known
+            return  # reported already, and the unit is not known
         try:
             holds = read_holds(kind, claim.holds, unit)
         except ValueError as error:
@@ -147,7 +147,7 @@ class ClaimsCheck:
                     yield at, self._no_level(given.over, level), False
 
     def _is_several(self, factor: str, written: str | list[str] | None) -> bool:
-        """Whether more than one level is meant; `all` may be the name of one."""
+        """Return True if more than one level is given; `all` may be the name of a level."""
         return isinstance(written, list) or (written == ALL and ALL not in self.levels.get(factor, ()))
 
     def _is_level(self, factor: str, level: str) -> bool:
@@ -155,7 +155,7 @@ class ClaimsCheck:
 
     def _no_factor(self, name: str) -> str:
         known = list(self.levels)
-        return f"must be a factor of the study ({', '.join(known) or 'there is none'}), got {name!r} instead" + (
+        return f"must be a factor of the study ({', '.join(known) or 'it has none'}), got {name!r} instead" + (
             did_you_mean(name, known)
         )
 

@@ -1,4 +1,4 @@
-"""What the measure of a claim must be: bounds of a number, a direction, or levels of a factor."""
+"""Conditions on the measure of a claim: bounds of a number, a direction, or levels of a factor."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _READERS = {"s": units.duration, "/s": units.rate, "B": units.size, "B/s": units
 
 @dataclass(frozen=True)
 class Bounds:
-    """A number must lie between these; infinite where one side is free."""
+    """Bounds of a number; a bound that is left open is infinite."""
 
     low: float
     high: float
 
     def verdict(self, low: float | None, high: float | None) -> bool | None:
-        """Whether an interval lies wholly within (true) or wholly outside (false); None where it crosses or is none."""
+        """Return True for an interval wholly within, False for one wholly outside; None if it crosses or is missing."""
         if low is None or high is None:
             return None
         if self.low <= low and high <= self.high:
@@ -43,7 +43,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class AtLevels:
-    """The place must be one of these levels, or none of the outermost where none are named."""
+    """Levels of which the place must be one; without levels, any level but the outermost."""
 
     levels: tuple[str, ...]
 
@@ -52,16 +52,16 @@ Holds = Bounds | Direction | AtLevels
 
 
 def read_holds(kind: str, text: str, unit: str = "") -> Holds:
-    """Read what a measure must be.
+    """Read the condition on a measure.
 
     Parameters
     ----------
     kind : str
         Kind of the measure.
     text : str
-        As written.
+        Text as written.
     unit : str
-        Of the bounds, as `claim_metrics.unit_of` gives it.
+        Unit of the bounds, as `claim_metrics.unit_of` gives it.
 
     Raises
     ------
@@ -99,15 +99,15 @@ def _bounds(text: str, unit: str) -> Bounds:
         if low >= high:
             raise ValueError(f"must be between a smaller and a larger number, got {text!r} instead")
         return Bounds(low, high)
-    one = _ONE.fullmatch(text)
-    if one is None:
+    match = _ONE.fullmatch(text)
+    if match is None:
         raise ValueError(f"must be '> NUMBER', '< NUMBER' or 'between NUMBER and NUMBER', got {text!r} instead")
-    bound = _number(one["bound"], unit)
-    return Bounds(bound, math.inf) if one["sign"].startswith(">") else Bounds(-math.inf, bound)
+    bound = _number(match["bound"], unit)
+    return Bounds(bound, math.inf) if match["sign"].startswith(">") else Bounds(-math.inf, bound)
 
 
 def _number(text: str, unit: str) -> float:
-    """A bound in the base unit; a share may be written as 70 %, and 0 needs no unit."""
+    """Read a bound in the base unit; a share may be written as 70 %, and 0 needs no unit."""
     sign, digits = (-1.0, text[1:].lstrip()) if text.startswith("-") else (1.0, text)
     if unit and digits.strip() != "0":
         return sign * float(_READERS[unit](digits))

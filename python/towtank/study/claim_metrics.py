@@ -25,10 +25,10 @@ _DISK = (
     *("utilization", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
 _STORED = ("told", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
-_TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits")
+_TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits", "timeouts", "probe_recoveries")
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 
-# What a path may be: `<transaction>` and so on stand for names; the last part is a number or an estimate.
+# Forms of paths: `<transaction>` and so on stand for names; the last part is a number or an estimate.
 _FORMS: tuple[str, ...] = (
     *("throughput_per_s", "request_throughput_per_s", "users.mean", "errors.share", "limit"),
     *(f"{kind}.{time}" for kind in ("response_time_s", "exchange_time_s") for time in TIMES),
@@ -85,7 +85,7 @@ _FORMS: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Names:
-    """What the parts of a path may be called; None where that is not known and any name will do."""
+    """Names that the parts of a path may have; None if they are not known and any name is allowed."""
 
     transactions: Sequence[str] | None = None
     services: Sequence[str] | None = None
@@ -94,7 +94,7 @@ class Names:
     kinds: Sequence[str] | None = None
 
     def of(self, place: str) -> Sequence[str] | None:
-        """Names that may stand at a place of a form."""
+        """Return the names allowed at a place of a form."""
         known: dict[str, Sequence[str] | None] = {
             "transaction": self.transactions,
             "service": self.services,
@@ -107,7 +107,7 @@ class Names:
 
 
 def read_metric(text: str) -> tuple[str, ...]:
-    """Path of a quantity in the summary of a run.
+    """Read the path of a quantity in the summary of a run.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def read_metric(text: str) -> tuple[str, ...]:
 
 
 def _near(path: tuple[str, ...]) -> str:
-    """A form of the same beginning, or a word, that looks like what was written."""
+    """Suggest a form with the same beginning, or a word, that resembles the text."""
     forms = [
         ".".join(mine if part.startswith("<") else part for mine, part in zip(path, form, strict=True))
         for form in _SPLIT_FORMS
@@ -143,20 +143,20 @@ def _near(path: tuple[str, ...]) -> str:
 
 
 def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
-    """What is wrong with the names in a path; empty where they are known, or nothing is known about them."""
+    """Return the faults of the names in a path; none for known names, or if the names of their kind are not known."""
     found = []
     form = next(form for form in _SPLIT_FORMS if _fits(path, form))
     for part, place in zip(path, form, strict=True):
         known = names.of(place.strip("<>")) if place.startswith("<") else None
         if known is not None and part != EACH and part not in known:
             kind = place.strip("<>")
-            allowed = f"{'an' if kind == 'event' else 'a'} {kind} of the study ({', '.join(known) or 'there is none'})"
+            allowed = f"{'an' if kind == 'event' else 'a'} {kind} of the study ({', '.join(known) or 'it has none'})"
             found.append(f"must be about {allowed}, got {part!r} instead{did_you_mean(part, list(known))}")
     return found
 
 
 def unit_of(path: tuple[str, ...]) -> str:
-    """Unit of a quantity: `s`, `/s`, `B`, `B/s`, or nothing for numbers and shares."""
+    """Return the unit of a quantity: `s`, `/s`, `B`, `B/s`, or nothing for numbers and shares."""
     if path[0] == "services":
         return ""  # what its own metrics count is known by their names only
     last = path[-1] if path[-1] not in TIMES else "response_time_s"
@@ -167,7 +167,7 @@ def unit_of(path: tuple[str, ...]) -> str:
 
 
 def _path_of_words(text: str, metric: str, transaction: str | None, phase: str | None) -> tuple[str, ...]:
-    """The path that words stand for."""
+    """Return the path that words stand for."""
     about = ("transactions", transaction) if transaction else ()
     if phase is None:
         if metric == "throughput":
@@ -190,7 +190,7 @@ def _path_of_words(text: str, metric: str, transaction: str | None, phase: str |
 
 
 def _split(text: str) -> tuple[str, ...]:
-    """A path, taken apart at its points; names of metrics of services have points and braces of their own."""
+    """Split a path at its points; names of metrics of services have points and braces of their own."""
     parts = text.split(".")
     if parts[0] == "services" and len(parts) > 3:
         return (parts[0], parts[1], ".".join(parts[2:-1]), parts[-1])
@@ -200,7 +200,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _fits(path: tuple[str, ...], form: tuple[str, ...]) -> bool:
-    """Whether a path has a form."""
+    """Return True if a path has a form."""
     return len(path) == len(form) and all(
         bool(part) if place.startswith("<") else part == place for part, place in zip(path, form, strict=True)
     )

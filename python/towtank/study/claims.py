@@ -32,8 +32,8 @@ LevelsAt = Annotated[
 ]
 Place = dict[Name, LevelsAt]
 _AT = "Levels by factor: one, a list or `all` (then averaged over them), or `first`, `last`, `lowest`, `highest`."
-_OF = "What is looked at: as in objectives (`p95 of search`), or a path of the summary of a run."
-_PER = "What it is divided by in each run: a quantity too, or `load`, the users or the rate asked for."
+_OF = "Quantity: as in objectives (`p95 of search`), or a path in the summary of a run."
+_PER = "Divisor in each run: another quantity, or `load`, the users or the rate asked for."
 
 
 class ValueMeasure(FileModel):
@@ -50,7 +50,7 @@ class PairMeasure(FileModel):
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
     at: Place = Field(default_factory=dict, description=_AT)
-    to: Place = Field(min_length=1, description="What it is compared with: the levels that differ from `at`.")
+    to: Place = Field(min_length=1, description="Place to compare with: the levels that differ from `at`.")
 
 
 class CourseMeasure(FileModel):
@@ -58,9 +58,11 @@ class CourseMeasure(FileModel):
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
-    over: Name = Field(description="The factor whose levels are gone through, in the order of the file.")
+    over: Name = Field(description="Factor whose levels are compared, in the order of the file.")
     at: Place = Field(default_factory=dict, description="One level of each other factor.")
-    to: Place | None = Field(None, min_length=1, description="The ratio to this place is looked at, level by level.")
+    to: Place | None = Field(
+        None, min_length=1, description="If given, the ratio to this place is taken, level by level."
+    )
     allow: Share = Field(
         0.05, description="Share by which one step of a trend may go the other way, or a level differ."
     )
@@ -70,18 +72,18 @@ AnyMeasure = ValueMeasure | PairMeasure | CourseMeasure
 
 
 class Measure(FileModel):
-    """What is computed from the runs: one of these."""
+    """Measure that is computed from the runs: exactly one of its kinds."""
 
     value: ValueMeasure | None = Field(None, description="A quantity at one place.")
     ratio: PairMeasure | None = Field(None, description="The quantity at `at` divided by that at `to`.")
     difference: PairMeasure | None = Field(None, description="The quantity at `at` less that at `to`.")
-    trend: CourseMeasure | None = Field(None, description="How it moves over the levels of a factor.")
+    trend: CourseMeasure | None = Field(None, description="Direction over the levels of a factor.")
     highest: CourseMeasure | None = Field(None, description="The level of a factor at which it is highest.")
     lowest: CourseMeasure | None = Field(None, description="The level of a factor at which it is lowest.")
 
     @property
     def kinds(self) -> list[str]:
-        """Which of the measures are given."""
+        """Names of the kinds that are given."""
         return [name for name in MEASURES if getattr(self, name) is not None]
 
     @property
@@ -91,7 +93,7 @@ class Measure(FileModel):
 
     @property
     def given(self) -> AnyMeasure:
-        """What it consists of."""
+        """The measure of the given kind."""
         found: AnyMeasure = getattr(self, self.kind)
         return found
 
@@ -101,13 +103,13 @@ class Claim(FileModel):
 
     says: str = Field(min_length=1, description="The claim, in one sentence.")
     source: str = Field("", description="Document, table or figure that has it.")
-    measure: Measure | None = Field(None, description="What is computed from the runs.")
+    measure: Measure | None = Field(None, description="Measure that is computed from the runs.")
     holds: Text | None = Field(
         None,
-        description="What it must be: `> 1.1`, `between 0.9 and 1.1`; `rises`, `falls`, `stays`; `at LEVEL`, `inside`.",
+        description="Condition on it: `> 1.1`, `between 0.9 and 1.1`; `rises`, `falls`, `stays`; `at LEVEL`, `inside`.",
     )
     not_testable: str | None = Field(None, min_length=1, description="Why it cannot be tested here, in place of both.")
 
     def document(self) -> dict[str, Any]:
-        """For the manifest; read back by `Claim.model_validate`."""
+        """Return the entry of the manifest; `Claim.model_validate` reads it back."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe(study: Study) -> dict[str, Any]:
-    """Everything the analysis and the report need to know; quantities in SI units."""
+    """Return everything that the analysis and the report need to know; quantities in SI units."""
     file = study.study
     workload = _workload_in_force(study)
     pinning = file.pinning
@@ -40,7 +40,7 @@ def describe(study: Study) -> dict[str, Any]:
         "objectives": [objective.document() for objective in study.objectives],
         "claims": [claim.document() for claim in file.claims],
         "load": _load(study),
-        "pilot": None if study.carried is None else study.carried.document(),
+        "pilot": None if study.pilot_result is None else study.pilot_result.document(),
         "stages": stages(study),
         "predict": describe_across(study),
         "events": [{**event.document(name), "happens": event.happens} for name, event in file.events.items()],
@@ -53,7 +53,7 @@ def describe(study: Study) -> dict[str, Any]:
 
 
 def _workload_in_force(study: Study) -> WorkloadFile:
-    """The workload with the parameters that hold for all runs."""
+    """Return the workload with the parameters that hold for all runs."""
     parameters = study.parameters_with({})
     return (study.workload.with_parameters(parameters) if parameters else study.workload).file
 
@@ -86,7 +86,7 @@ def _whole(value: float) -> float:
 
 
 def stages(study: Study) -> list[dict[str, Any]]:
-    """The stages of a run; a ramp with a time for each user has `each_s` in place of `duration_s`."""
+    """Return the stages of a run; a ramp with a time for each user has `each_s` in place of `duration_s`."""
     written = study.study.load.stages
     if written is None:
         kept = ("name", "phase", "duration_s")
@@ -108,7 +108,7 @@ def stages(study: Study) -> list[dict[str, Any]]:
 
 
 def mix(workload: WorkloadFile) -> list[dict[str, Any]]:
-    """The mix of every group, one row for each transaction."""
+    """Return the mix of every group, one row for each transaction."""
     return [
         {"group": name, "share": group.share, "transaction": transaction, "weight": weight}
         for name, group in workload.groups.items()
@@ -117,7 +117,7 @@ def mix(workload: WorkloadFile) -> list[dict[str, Any]]:
 
 
 def think_words(workload: WorkloadFile, group: Group) -> str:
-    """Think time or pacing of a group, in words."""
+    """Return the think time or pacing of a group, in words."""
     if group.loop.pacing is not None:
         return f"from start to start: {group.loop.pacing.words()}"
     think = group.loop.think or workload.defaults.think
@@ -137,7 +137,7 @@ def _workload(study: Study, workload: WorkloadFile) -> dict[str, Any]:
 
 
 def _system(study: Study) -> dict[str, Any]:
-    """Hosts, services and targets; sizes and durations of settings with their units, as people read them.
+    """Return the hosts, services and targets; sizes and durations of settings with their units, as people read them.
 
     Copies of hosts stand one by one, with all that is on them; `copies` has the names that they are copies of.
     """

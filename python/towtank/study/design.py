@@ -35,7 +35,7 @@ _SEED_BITS = 53
 
 @dataclass(frozen=True)
 class Factor:
-    """What is varied.
+    """Factor of the design.
 
     Attributes
     ----------
@@ -44,9 +44,9 @@ class Factor:
     levels : tuple of str
         Names of its levels.
     overrides : tuple of dict
-        What each level sets, by path.
+        Values that each level sets, by path.
     numeric : tuple of float or None
-        The levels as numbers, where they are numbers.
+        The levels as numbers; None if any of them is no number.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Factor:
     numeric: tuple[float, ...] | None = None
 
     def document(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Return the entry of the manifest."""
         numeric = None if self.numeric is None else [int(n) if n == int(n) else n for n in self.numeric]
         return {"name": self.name, "levels": list(self.levels), "numeric": numeric}
 
@@ -71,17 +71,17 @@ class RunSpec:
     index : int
         Its place in the order of runs, from 1.
     repetition : int
-        Which repetition it belongs to, from 1.
+        Number of its repetition, from 1.
     factors : dict of str to str
         Names of the levels.
     overrides : dict
-        What the study and the levels set, by path.
+        Values that the study and the levels set, by path.
     users : int or None
         Users at the highest level of the run; None for open load.
     rate : float or None
         Arrival rate at the highest level of the run; None for closed load. [1/s]
     seed : int
-        Of everything random in the run.
+        Seed of the random generators in the run.
     """
 
     run: str
@@ -117,23 +117,23 @@ class RunSpec:
 
     @property
     def events(self) -> dict[str, Event]:
-        """What happens to the system in this run, by name."""
+        """Events of the system in this run, by name."""
         return self.study.events_with(self.factors)
 
     @property
     def stages(self) -> list[dict[str, Any]]:
-        """What the run goes through, as in the plan."""
+        """Stages of the run, as in the plan."""
         stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
         return stages
 
     @property
     def search(self) -> dict[str, Any] | None:
-        """The search for the limit that the run is; None where its levels are given."""
+        """Search for the limit that the run makes; None if its levels are given."""
         load = self.study.study.load
         return load.document() if isinstance(load, FindLimit) else None
 
     def document(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Return the entry of the manifest."""
         return {
             "run": self.run,
             "index": self.index,
@@ -191,7 +191,7 @@ class RunSpec:
         *,
         cpus: list[int],
     ) -> dict[str, Any]:
-        """Make the engine's plan to read back what users were told is stored.
+        """Make the engine's plan to read back everything that was confirmed to users as stored.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class RunSpec:
         keys : Path
             CSV file with the column `key`.
         out, targets, exports, cpus
-            As of `plan`.
+            As in `plan`.
         """
         workload, asked = self.study.workload, self.study.study.read_back
         if self.parameters:
@@ -233,7 +233,7 @@ class RunSpec:
         exports: Mapping[str, Mapping[str, Path | str]],
         parameters: dict[str, Any],
     ) -> dict[str, Any]:
-        """The workload part of a plan."""
+        """Return the workload part of a plan."""
         named = self.system.all_targets
         placed = {name: _placed(target, targets) for name, target in named.items() if target.all_services[0] in targets}
         return compile_workload(
@@ -248,7 +248,7 @@ class RunSpec:
 
 
 def _placed(target: Target, addresses: Mapping[str, list[str]]) -> list[tuple[str, str]]:
-    """Each address of a target with the service it is of."""
+    """Return each address of a target with the service it is of."""
     return [(service, address) for service in target.all_services for address in addresses.get(service, ())]
 
 
@@ -268,7 +268,7 @@ def design(study: Study) -> list[RunSpec]:
 
 
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    """All cells; where one configuration is predicted from another, those of the other first."""
+    """Return all cells in blocks; if one configuration is predicted from another, the runs of the other come first."""
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:
         return [cells]
@@ -289,7 +289,7 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
     levels = study.load_levels(names)
     closed = study.study.is_closed
     load = study.study.load
-    # A search may come to its highest level; which it comes to is found only while it runs.
+    # A search may reach its highest level; the levels that it uses are known only while it runs.
     highest = amount(load.at_most) if isinstance(load, FindLimit) else max(levels)
     return RunSpec(
         run=f"r{index:03d}",

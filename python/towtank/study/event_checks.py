@@ -1,4 +1,4 @@
-"""What events of a study must mean: a stage that is there and long enough, a service, a host and a disk to fail."""
+"""Checks of the events of a study: a stage that exists and is long enough, a service, a host and a disk to fail."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from towtank.yamlfile import did_you_mean, fault_at
 
 
 def event_faults(study: Study) -> list[Fault]:
-    """Faults of the events, in whatever combination of levels they happen."""
+    """Return the faults of the events, over all combinations of levels in which they happen."""
     if not study.study.events:
         return []
     faults: set[Fault] = set()
     for factors in _combinations(study):
-        happening = study.events_with(factors)
-        if happening:
+        events = study.events_with(factors)
+        if events:
             system, stages = study.system_with(factors), study.load_part(study.load_levels(factors))["stages"]
-            for name, event in happening.items():
+            for name, event in events.items():
                 faults.update(_faults(study, name, event, system, stages))
     return sorted(faults)
 
 
 def _combinations(study: Study) -> Iterator[dict[str, str]]:
-    """Every combination of levels that may differ in what happens: all levels of load, where ramps depend on it."""
-    telling = [one for one in study.factors if one.name in LOAD_FACTORS or any(map(_matters, one.overrides))]
-    for cell in itertools.product(*(factor.levels for factor in telling)):
-        yield {factor.name: level for factor, level in zip(telling, cell, strict=True)}
+    """Yield every combination of levels that may change the events, with all levels of load: ramps depend on them."""
+    varied = [factor for factor in study.factors if factor.name in LOAD_FACTORS or any(map(_matters, factor.overrides))]
+    for cell in itertools.product(*(factor.levels for factor in varied)):
+        yield {factor.name: level for factor, level in zip(varied, cell, strict=True)}
 
 
 def _matters(overrides: dict[str, Any]) -> bool:
@@ -62,7 +62,9 @@ def _wrong_moment(moment: Moment, stages: list[dict[str, Any]]) -> str | None:
         return None
     stage = find_stage(moment.stage, stages)
     if stage is None:
-        names = list(dict.fromkeys([*(one["name"] for one in stages), *(one["phase"] for one in stages)]))
+        names = list(
+            dict.fromkeys([*(planned["name"] for planned in stages), *(planned["phase"] for planned in stages)])
+        )
         near = did_you_mean(moment.stage, names)
         return f"must be in a stage of the load ({', '.join(names)}), got {moment.stage!r} instead{near}"
     if "until" not in stage and moment.after_s >= stage["duration_s"]:
@@ -72,7 +74,7 @@ def _wrong_moment(moment: Moment, stages: list[dict[str, Any]]) -> str | None:
 
 
 def find_stage(wanted: str, stages: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The first stage of a name, else the first of a phase."""
+    """Return the first stage of a name, else the first of a phase."""
     named = [stage for stage in stages if stage["name"] == wanted]
     return next(iter(named or [stage for stage in stages if stage["phase"] == wanted]), None)
 
@@ -82,7 +84,7 @@ def _wrong_service(service: str | None, system: SystemFile) -> str | None:
         return None
     known = {name: part.processes(name) for name, part in system.services.items()}
     named = [name for name, processes in known.items() if processes]
-    meant = list(dict.fromkeys([*named, *(one for processes in known.values() for one in processes)]))
+    meant = list(dict.fromkeys([*named, *(process for processes in known.values() for process in processes)]))
     if service in meant:
         return None
     allowed = f"a service that is started, or one of its processes ({', '.join(meant)})"
@@ -96,7 +98,7 @@ def _wrong_host(host: str | None, system: SystemFile) -> str | None:
     known = [name for name, part in system.hosts.items() if isinstance(part, NamespacesHost) and name in used]
     if host in known:
         return None
-    allowed = f"a host of provider namespaces with a service ({', '.join(known) or 'there is none'})"
+    allowed = f"a host of provider namespaces with a service ({', '.join(known) or 'it has none'})"
     return f"must be {allowed}, got {host!r} instead{did_you_mean(host, known)}"
 
 

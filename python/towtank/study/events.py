@@ -1,4 +1,4 @@
-"""What happens to a system while it is loaded: servers end, disks fill up, cables are pulled, at times of the load."""
+"""Events of a system under load: servers end, disks fill up, networks are cut, at given times of the load."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank import units
 from towtank.fields import Duration, FileModel, Name, Size
 
 _MOMENT = re.compile(r"(?:(?P<stage>[A-Za-z][\w-]*)\s*(?:\+\s*(?P<after>.+))?|(?P<alone>[\d.].*))")
-# What an event is done to.
+# Events of services, and events of hosts.
 OF_SERVICES = ("kill", "restart", "stop", "start", "pause")
 OF_HOSTS = ("cut", "fill")
 _LASTING = ("pause", "cut")
@@ -34,7 +34,7 @@ class Moment:
     after_s: float
 
     def words(self) -> str:
-        """As it stands in a file."""
+        """Return the text as in a file."""
         after = units.format_duration(self.after_s)
         if self.stage is None:
             return after
@@ -74,10 +74,10 @@ WhenAsked = Annotated[
 
 
 class Event(FileModel):
-    """One thing that happens while the load goes on."""
+    """One event during the load."""
 
     at: WhenAsked = Field(
-        description="When: `STAGE + TIME`, from the start of the first stage of that name or phase; `TIME` of the load."
+        description="Time: `STAGE + TIME`, from the start of the first stage of that name or phase; `TIME` of the load."
     )
     do: Literal["kill", "restart", "stop", "start", "pause", "cut", "fill"] = Field(
         description=(
@@ -95,17 +95,17 @@ class Event(FileModel):
         None,
         alias="for",
         description=(
-            "How long: of `pause` and `cut`; of `restart`, until it is started again (at once by default); of `fill`, "
+            "Length of `pause` and `cut`; of `restart`, until it is started again (at once by default); of `fill`, "
             "until the end of the load by default."
         ),
     )
-    leave: Size | None = Field(None, description="Bytes that `fill` leaves; 0 where neither key is given.")
+    leave: Size | None = Field(None, description="Bytes that `fill` leaves; 0 if neither key is given.")
     leave_files: int | None = Field(None, ge=0, description="Files that `fill` leaves.")
     happens: bool = Field(True, description="Whether it happens; a level of a factor may set it.")
 
     @model_validator(mode="after")
     def _whole(self) -> Event:
-        """Each kind has the keys it needs, and none that would do nothing."""
+        """Check that an event has the keys it needs, and none without effect."""
         of_service = self.do in OF_SERVICES
         needed = {"service"} if of_service else {"host", "disk"} if self.do == "fill" else {"host"}
         allowed = needed | {"for"} if self.do in (*_LASTING, "restart", "fill") else set(needed)
@@ -124,12 +124,12 @@ class Event(FileModel):
 
     @property
     def on(self) -> str:
-        """What it is done to."""
+        """Name of the service or host that the event acts on."""
         return str(self.service or self.host)
 
     def document(self, name: str) -> dict[str, Any]:
-        """For manifests and events of a run, in SI units."""
-        told = {
+        """Return the entry of manifests and of events of a run, in SI units."""
+        document = {
             "name": name,
             "do": self.do,
             "service": self.service,
@@ -140,11 +140,11 @@ class Event(FileModel):
             "leave_bytes": self.leave_bytes,
             "leave_files": self.leave_files,
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in document.items() if value is not None}
 
     @property
     def leave_bytes(self) -> int | None:
-        """Bytes that a full disk has left; None where its bytes are not used up."""
+        """Bytes that a full disk has left; None if its bytes are not used up."""
         return 0 if self.do == "fill" and self.leave is None and self.leave_files is None else self.leave
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from towtank.study.model import StudyFile
 from towtank.study.objective_levels import Levels, at_a_load
 from towtank.study.objectives import read_objective
 from towtank.study.overrides import FIRST_PARTS, apply_to_system, overrides_of
+from towtank.study.shipping import STUDY_FILE, find_shipped, shipped
 from towtank.study.study import Study
 from towtank.study.traces import Curve, read_trace
 from towtank.system.model import SystemFile, check_system, check_tree
@@ -25,7 +24,6 @@ from towtank.workload.loading import Workload, check_workload
 from towtank.workload.target_choice import target_faults
 from towtank.yamlfile import Document, Node, did_you_mean, fault_at
 
-STUDY_FILE = "study.yaml"
 COMMAND_LINE = "<command line>"
 
 
@@ -136,16 +134,16 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
     made = _make((document, checked.tree, study), system.document, workload.workload, faults)
     if made is not None:
         whole = made if curve is None else replace(made, curve=curve)
-        happening = [*event_faults(whole), *across_faults(whole)]
-        faults += happening
-        made = None if happening else made
+        found = [*event_faults(whole), *across_faults(whole)]
+        faults += found
+        made = None if found else made
     if made is not None and sizing is not None:
         made = replace(made, files={**made.files, str(sizing.path): sizing.text})
     return made if made is None or curve is None else _with_curve(made, curve)
 
 
 def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
-    """Levels of each factor, of this variant and of all presets: a claim may be about one that another preset has."""
+    """Return the levels of each factor, of this variant and of all presets, as a claim may be about any of them."""
     presets = document.root.child("presets")
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
     found: dict[str, list[str]] = {}
@@ -160,7 +158,7 @@ def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
 
 
 def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
-    """Loads of the runs, of this variant, of the file as it stands and of all presets."""
+    """Return the loads of the runs, of this variant, of the file as it stands and of all presets."""
     found = Levels()
     found.add(study)
     if any(at_a_load(read_objective(text)) for text in study.objectives):
@@ -172,19 +170,19 @@ def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
 
 
 def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document | None, list[Fault]]:
-    """The sizing file as read; what it asks is checked where it is answered, and by `towtank validate`."""
+    """Read the sizing file; the report and `towtank validate` check its content."""
     if study.size is None:
         return None, []
     path = document.path.parent / study.size
     try:
         return yamlfile.load(path), []
     except StudyError as error:
-        told = [one for one in error.faults if one.line]
-        return None, told or [fault_at(tree, ("size",), f"{error.faults[0].message} ({path})")]
+        placed = [fault for fault in error.faults if fault.line]
+        return None, placed or [fault_at(tree, ("size",), f"{error.faults[0].message} ({path})")]
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
-    """What the trace says, where the load follows one; a file that cannot be read is a fault of the study."""
+    """Read the trace that the load follows, if any; a file that cannot be read is a fault of the study."""
     trace = study.trace
     if trace is None:
         return None, []
@@ -194,10 +192,10 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | No
 
 
 def _with_curve(study: Study, curve: Curve) -> Study:
-    """The study with its trace, whose text is kept with those of the other files."""
+    """Return the study with its trace, whose text is kept with those of the other files."""
     path = study.trace_path
     assert path is not None
-    # As it stands, line ends included: its hash tells later whether it is still the same.
+    # Unchanged, line ends included: its hash shows later whether the file has changed.
     files = {**study.files, str(path): path.read_bytes().decode("utf-8")}
     return replace(study, curve=curve, files=files)
 
@@ -208,7 +206,7 @@ def _make(
     workload: Workload,
     faults: list[Fault],
 ) -> Study | None:
-    """Put a study together, where nothing is wrong."""
+    """Make a study of its parts; None if there are faults."""
     document, tree, study = variant
     if faults:
         return None
@@ -240,7 +238,7 @@ def _named(document: Document, tree: Node, key: str, name: str) -> _Named:
 
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
-    """Targets and services that the workload names and the system must have."""
+    """Return the targets and services that the workload names and the system must have."""
     faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():
@@ -252,28 +250,6 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
                 )
                 faults.append(workload.fault(path, message))
     return faults
-
-
-def shipped_folders() -> list[Path]:
-    """Folders that may hold the studies that ship, the first that exists first."""
-    named = os.environ.get("TOWTANK_STUDIES")
-    checkout = Path(__file__).resolve().parents[3] / "studies"
-    installed = Path(sys.prefix) / "share" / "towtank" / "studies"
-    return [folder for folder in ([Path(named)] if named else [checkout, installed]) if folder.is_dir()]
-
-
-def shipped() -> dict[str, Path]:
-    """The studies that ship: their files by name."""
-    found: dict[str, Path] = {}
-    for folder in shipped_folders():
-        for file in sorted(folder.glob(f"*/{STUDY_FILE}")):
-            found.setdefault(file.parent.name, file)
-    return found
-
-
-def find_shipped(name: str) -> Path | None:
-    """The file of a study that ships, by name."""
-    return shipped().get(name)
 
 
 def study_path(text: str) -> Path:

@@ -48,7 +48,7 @@ Ramp = Annotated[
 
 
 class Stages(FileModel):
-    """What a run goes through at each level of load; only `steady` counts, everything is recorded."""
+    """Stages of a run at each level of load; only `steady` counts, everything is recorded."""
 
     ramp_up: Ramp = Field(0.0, description="Users start one by one over this time, or `{each: 20 ms}` after another.")
     settle: Settle = Field(
@@ -61,7 +61,7 @@ class Stages(FileModel):
 
 
 def _level(value: object) -> object:
-    """A number of users, or a rate as text."""
+    """Read a number of users, or a rate as text."""
     if isinstance(value, str):
         if units.rate(value) <= 0:
             raise ValueError(f"must be a rate above 0, got {value!r} instead")
@@ -75,13 +75,13 @@ Level = Annotated[int | str, BeforeValidator(_level)]
 
 
 class ScheduleStage(FileModel):
-    """One stage of a load whose stages are written out."""
+    """One stage of a load whose stages are listed one by one."""
 
-    name: str | None = Field(None, min_length=1, description="Its name; the phase where left out.")
+    name: str | None = Field(None, min_length=1, description="Its name; the phase if left out.")
     phase: Literal["ramp_up", "settle", "steady", "ramp_down"] = Field(
-        description="What it is for; only `steady` counts, everything is recorded."
+        description="Its phase; only `steady` counts, everything is recorded."
     )
-    duration: Duration = Field(alias="for", description="How long it takes.")
+    duration: Duration = Field(alias="for", description="Its length.")
     users: UsersAsked | None = Field(None, description="Users at its end, of all groups or of each by name.")
     rate: RateAsked | None = Field(
         None, description="Arrivals, of all groups or of each by name; a ramp ends there, other stages hold it."
@@ -89,14 +89,14 @@ class ScheduleStage(FileModel):
 
     @property
     def amount(self) -> float | dict[str, float]:
-        """Users, or rate, as far as given. [1, 1/s]"""
+        """Users, or rate; 0 if neither is given. [1, 1/s]"""
         if self.users is not None:
             return self.users if isinstance(self.users, int) else {name: float(n) for name, n in self.users.items()}
         return 0.0 if self.rate is None else self.rate
 
 
 class Trace(FileModel):
-    """Arrivals whose rate follows a file."""
+    """Arrivals whose rate follows a CSV file."""
 
     csv: str = Field(
         min_length=1,
@@ -114,21 +114,21 @@ class Trace(FileModel):
 
 
 class Load(FileModel):
-    """How much load, and how it comes."""
+    """Amount and form of the load."""
 
     # A load of kind `find-limit` is read as `FindLimit`; the kind is here for the form in messages and tables.
     kind: Literal["closed", "open", "find-limit"] = Field(
         "closed",
         description="`closed`: users who wait for answers; `open`: arrivals that do not wait; `find-limit`: see below.",
     )
-    users: int | None = Field(None, ge=1, le=10_000_000, description="Users, where they are not a factor.")
-    rate: Rate | None = Field(None, description="Arrivals, where they are not a factor.")
+    users: int | None = Field(None, ge=1, le=10_000_000, description="Users, if they are not a factor.")
+    rate: Rate | None = Field(None, description="Arrivals, if they are not a factor.")
     levels: list[Level] | None = Field(
         None,
         min_length=1,
         description="Levels of load that every run goes through one after the other, in place of a factor.",
     )
-    arrivals: Literal["constant", "poisson"] = Field("poisson", description="How arrivals of open load come.")
+    arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process of open load.")
     users_at_most: int = Field(
         10_000, ge=1, le=10_000_000, description="Users that open load may have: transactions in hand at once."
     )
@@ -137,7 +137,7 @@ class Load(FileModel):
         ge=0,
         description="Arrivals that may wait for a user; further ones are not started and count as `overflow`.",
     )
-    stages: Stages | None = Field(None, description="What a run goes through at each level of load.")
+    stages: Stages | None = Field(None, description="Stages of a run at each level of load.")
     pilot: Pilot | None = Field(
         None, description="The pilot run of a study whose levels of `users` are shares of the limit, as `20 %`."
     )
@@ -150,14 +150,14 @@ class Load(FileModel):
 
 
 class FindLimit(SearchLoad):
-    """A load that is raised by stages until the system fails, then brought back to its limit."""
+    """Load that is raised in steps until the system fails, then lowered to its limit."""
 
-    arrivals: Literal["constant", "poisson"] = Field("poisson", description="How arrivals come, where `of` is `rate`.")
+    arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process, if `of` is `rate`.")
     users_at_most: int = Field(10_000, ge=1, le=10_000_000, description="Users that open load may have.")
     backlog_at_most: int = Field(
         1_000_000, ge=0, description="Arrivals that may wait for a user; further ones are not started."
     )
-    stages: Stages = Field(description="What every plateau goes through; `ramp_down` once, at the end.")
+    stages: Stages = Field(description="Stages of every plateau; `ramp_down` once, at the end.")
 
 
 def _kind_of_load(value: Any) -> str:
@@ -187,19 +187,27 @@ Pinning = Annotated[
 
 
 class Limits(FileModel):
-    """What a run must keep to for its result to count."""
+    """Limits of a run; beyond them its result does not count."""
 
     errors: Share = Field(0.01, description="Share of transactions that may fail.")
     start_lag_p99: Duration = Field(0.01, description="99th percentile of how late requests may leave.")
+    start_lag_share: Share = Field(
+        0.05, description="Share of the response time, of its mean and its p99, that may be start lag."
+    )
     interference: Share = Field(0.10, description="Share of the system's CPUs that other programs may use.")
     not_attributed: Share = Field(
         0.05,
         description="Share of a machine's CPUs that neither a tier nor the generator nor an observer may use.",
     )
+    storage_free: Share = Field(
+        0.001,
+        description="Share of the room and of the inodes of each disk of a host that must be left; `0 %` if the study "
+        "looks at a full disk.",
+    )
     generator_busy: Share = Field(
         0.85,
-        description="Share of the time that the generator's threads may be busy; `100 %` where its end of the "
-        "connection is part of what is measured. A search for the limit ends at 85 % all the same.",
+        description="Share of the time that the generator's threads may be busy; `100 %` if its end of the "
+        "connection is part of the measurement. A search for the limit ends at 85 % nevertheless.",
     )
 
 
@@ -212,7 +220,7 @@ Levels = Annotated[
 
 
 def _objective(value: object) -> object:
-    """Check the text of an objective; it is read again where it is used."""
+    """Check the text of an objective, and return it as text."""
     if not isinstance(value, str):
         raise ValueError(f"must be an objective as 'p95 of search < 1 s', got {units.shown(value)} instead")
     read_objective(value)
@@ -220,11 +228,11 @@ def _objective(value: object) -> object:
 
 
 class ReadBack(FileModel):
-    """Users who read back, how long, and how much of it."""
+    """Read-back after a run: users, longest time and sample."""
 
     users: int = Field(4, ge=1, le=1000, description="Users who read at once.")
     at_most: PositiveDuration = Field(
-        600.0, description="The longest time that it may take; what is left then is told."
+        600.0, description="Longest time of the read-back; the rest is then reported as unread."
     )
     sample: int | None = Field(
         None, ge=1, description="Read so many of each kind, drawn at random, in place of all of them."
@@ -237,16 +245,16 @@ class StudyFile(FileModel):
     schema_: Literal["towtank/study/1"] = Field(alias="schema", description="The format of the file.")
     name: Name = Field(description="Name of the study; results folders are named after it.")
     title: str = Field("", description="One line about it.")
-    question: str = Field("", description="What it is to answer.")
-    expect: str = Field("", description="What is expected, and why.")
+    question: str = Field("", description="Question that the study answers.")
+    expect: str = Field("", description="Expected answer, and the reason.")
     system: str = Field(min_length=1, description="The system file, relative to this one.")
     workload: str = Field(min_length=1, description="The workload file, relative to this one.")
-    seed: int = Field(1, ge=0, lt=2**63, description="Of the order of runs and of everything random in them.")
+    seed: int = Field(1, ge=0, lt=2**63, description="Seed of the order of runs and of the random generators in them.")
     repetitions: int = Field(1, ge=1, le=1000, description="Runs of every combination of levels.")
     run_to_run: Share = Field(
         0.10,
-        description="Standard deviation from run to run, relative to the value, that is assumed where a place of the "
-        "design has one run only. Runs that are repeated tell it themselves.",
+        description="Standard deviation of the system's speed from run to run that is assumed if a cell of the "
+        "design has one run only. Repeated runs give it themselves.",
     )
     order: Literal["random", "given"] = Field(
         "random",
@@ -254,7 +262,7 @@ class StudyFile(FileModel):
     )
     factors: dict[Name, Levels] = Field(
         default_factory=dict,
-        description="What is varied: `users` or `rate` as lists, users also as shares of the limit that a pilot run "
+        description="Factors: `users` or `rate` as lists, users also as shares of the limit that a pilot run "
         "finds (`[20 %, 70 %]`); others as levels, each a mapping of paths to values.",
     )
     overrides: Overrides = Field(
@@ -266,17 +274,18 @@ class StudyFile(FileModel):
     )
     load: AnyLoad = Field(description="Amount of load, its form, and the stages of a run.")
     events: dict[Name, Event] = Field(
-        default_factory=dict, description="What happens to the system in every run while it is loaded, by name."
+        default_factory=dict, description="Events of the system during the load of every run, by name."
     )
     pinning: Pinning = Field(
-        "auto", description="`auto` keeps system and generator on different CPUs where there are two."
+        "auto", description="`auto` keeps system and generator on different CPUs if the machine has at least two."
     )
-    limits: Limits = Field(default_factory=Limits, description="What a run must keep to.")
+    limits: Limits = Field(default_factory=Limits, description="Limits beyond which a run does not count.")
     objectives: list[Annotated[str, BeforeValidator(_objective)]] = Field(
-        default_factory=list, description="What the system should reach, as `p95 of search < 1 s`."
+        default_factory=list, description="Objectives of the system, as `p95 of search < 1 s`."
     )
     read_back: ReadBack = Field(
-        default_factory=ReadBack, description="How what users were told is stored is read back after each run."
+        default_factory=ReadBack,
+        description="Read-back, after each run, of everything that was confirmed to users as stored.",
     )
     predict: Predict | None = Field(
         None, description="A configuration that is predicted from the runs of another before it is run."
@@ -285,7 +294,7 @@ class StudyFile(FileModel):
         None, min_length=1, description="A sizing file, relative to this one, that the report answers from the results."
     )
     claims: list[Claim] = Field(
-        default_factory=list, description="What a reference says of such systems, tested again in kind."
+        default_factory=list, description="Claims of a reference about such systems, tested on this one."
     )
     presets: dict[Name, dict[str, Any]] = Field(
         default_factory=dict, description="Variants by name: each has any keys of this file, laid over it."
@@ -293,21 +302,21 @@ class StudyFile(FileModel):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the load is users who wait for answers."""
+        """True if the load is users who wait for answers."""
         load = self.load
         return load.of == "users" if isinstance(load, FindLimit) else load.kind == "closed"
 
     @property
     def trace(self) -> Trace | None:
-        """The trace that the load follows; None where it follows none."""
+        """Trace that the load follows; None if it follows none."""
         return None if isinstance(self.load, FindLimit) else self.load.trace
 
     @property
     def settle(self) -> SettleUntil | float:
-        """How settle stages last; 0 where the stages are written out."""
+        """Length of settle stages; 0 if the stages are listed one by one."""
         return 0.0 if self.load.stages is None else self.load.stages.settle
 
     @property
     def steady(self) -> SteadyUntil | float:
-        """Length of steady stages; 0 if the stages are written out."""
+        """Length of steady stages; 0 if the stages are listed one by one."""
         return 0.0 if self.load.stages is None else self.load.stages.steady

@@ -24,7 +24,7 @@ class Levels:
     rates : set of float
         [1/s]
     shares : set of float
-        Of the limit that a pilot run finds. [1]
+        Shares of the limit that a pilot run finds. [1]
     unknown : bool
         Whether some loads are known only from runs: of a search, or of a trace.
     """
@@ -42,12 +42,12 @@ class Levels:
             return
         written: list[object] = [*study.factors.get("users", ()), *study.factors.get("rate", ()), *(load.levels or ())]
         written += [amount for amount in (load.users, load.rate) if amount is not None]
-        numbers = list(levels_of(load, None)) + [one for one in map(_number, written) if one is not None]
+        numbers = list(levels_of(load, None)) + [number for number in map(_number, written) if number is not None]
         (self.users if study.is_closed else self.rates).update(numbers)
         self.shares.update(share for share in map(share_of, written) if share is not None)
 
     def wrong(self, objective: Objective) -> str | None:
-        """Describe the loads at which an objective may hold if it is at another one; None if it may be right."""
+        """Describe the loads of the study if the load of an objective is none of them; None if it may be one."""
         if self.unknown:
             return None
         if objective.of_limit is not None:
@@ -73,12 +73,12 @@ class Levels:
 
 
 def at_a_load(objective: Objective) -> bool:
-    """Whether an objective must hold at one load only."""
+    """Return True if an objective must hold at one load only."""
     return any(load is not None for load in (objective.users, objective.rate, objective.of_limit))
 
 
 def _number(level: object) -> float | None:
-    """A level as a number; None if it is a share, or wrong."""
+    """Return a level as a number; None if it is a share, or wrong."""
     if isinstance(level, bool):
         return None
     if isinstance(level, int | float):

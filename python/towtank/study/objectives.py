@@ -21,11 +21,11 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""What became of things that users were told are stored, after the run."""
+"""Counts of things that were confirmed to users as stored, by their fate after the run."""
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 PHASES = ("ramp_up", "settle", "steady", "ramp_down")
 """Phases that an objective may be about."""
-# What is recorded is one interval per second.
+# The engine records one interval per second.
 _LEAST_WINDOW_S = 1.0
 _FORM = re.compile(
     r"\s*(?P<metric>[\w.]+)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?\s*(?P<comparison><=|>=|<|>)\s*(?P<value>.+?)"
@@ -46,15 +46,15 @@ class Objective:
     Attributes
     ----------
     text : str
-        As written.
+        Text as written.
     metric : str
         One of `METRICS`.
     transaction : str or None
-        What it is about; None for all transactions.
+        Name of the transaction; None for all transactions.
     comparison : str
         `<`, `<=`, `>` or `>=`.
     value : float
-        In the base unit of the metric: seconds, one per second, or a ratio.
+        Limit in the base unit of the metric: seconds, one per second, or a ratio.
     users : int or None
         Level at which it must hold; None for every level.
     rate : float or None
@@ -89,7 +89,7 @@ class Objective:
         return self if self.of_limit is None else replace(self, users=users_at(self.of_limit))
 
     def document(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Return the entry of the manifest."""
         return asdict(self)
 
 
@@ -118,7 +118,7 @@ def read_objective(text: str) -> Objective:
     value = _reader(metric)(match["value"].strip())
     scopes = _scopes(text, match["scopes"])
     if metric in STORED and (match["transaction"] or {"phase", "every"} & set(scopes)):
-        raise ValueError(f"must be about a whole run where it is about {metric}, got {text!r} instead")
+        raise ValueError(f"must be about a whole run if it is about {metric}, got {text!r} instead")
     return Objective(
         text.strip(),
         metric,
@@ -134,7 +134,7 @@ def read_objective(text: str) -> Objective:
 
 
 def _reader(metric: str) -> Callable[[str], float]:
-    """What reads the value of a metric."""
+    """Return the function that reads the value of a metric."""
     if metric in STORED:
         return _count
     return {"throughput": units.rate, "errors": units.share}.get(metric, units.duration)
@@ -147,7 +147,7 @@ def _count(text: str) -> float:
 
 
 def _scopes(text: str, scopes: str) -> dict[str, str]:
-    """What stands behind the value, each at most once and in any order."""
+    """Read the scopes after the value: each at most once, in any order."""
     found: dict[str, str] = {}
     at, end = 0, len(scopes.rstrip())
     while at < end:
@@ -173,7 +173,7 @@ def _phase(name: str | None) -> str | None:
 
 
 def _window(text: str | None) -> float | None:
-    """Length of windows; whole seconds, because the engine records one interval a second."""
+    """Read the length of windows; whole seconds, because the engine records one interval a second."""
     if text is None:
         return None
     length = units.duration(text)

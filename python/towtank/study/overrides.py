@@ -16,25 +16,25 @@ _FORMS = (
     "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY, generator.KEY, "
     "parameters.NAME or events.NAME.KEY"
 )
-# Sections of a system file with parts by name, and what one of them is called.
+# Sections of a system file with parts by name, and the word for a part.
 _SECTIONS = {"services": "service", "hosts": "host"}
 # Sections that are one part of their own.
 _SINGLE = ("network", "generator")
 EVENTS = "events"
 FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
-"""What a path begins with."""
+"""First parts of paths."""
 
 
 @dataclass(frozen=True)
 class Override:
-    """One value to be set.
+    """Value that a study sets.
 
     Attributes
     ----------
     path : tuple of str
-        Where, inside the system file or the workload file.
+        Path inside the system file or the workload file.
     value : Node
-        What, with its place in the study.
+        Value, with its place in the study.
     place : (int, int)
         Line and column of the path in the study.
     """
@@ -45,12 +45,12 @@ class Override:
 
     @property
     def is_parameter(self) -> bool:
-        """Whether it goes to the workload."""
+        """True if it sets a parameter of the workload."""
         return self.path[0] == "parameters"
 
     @property
     def is_event(self) -> bool:
-        """Whether it is about what happens to the system."""
+        """True if it changes an event."""
         return self.path[0] == EVENTS
 
     def fault(self, message: str) -> Fault:
@@ -59,7 +59,7 @@ class Override:
 
 
 def overrides_of(node: Node | None) -> list[Override]:
-    """The overrides written in a mapping of paths to values; nothing where it is no mapping."""
+    """Return the overrides in a mapping of paths to values; none if the node is no mapping."""
     if node is None or not isinstance(node.value, dict):
         return []
     return [Override(tuple(path.split(".")), value, node.keys[path]) for path, value in node.value.items()]
@@ -68,14 +68,14 @@ def overrides_of(node: Node | None) -> list[Override]:
 def check_override(
     override: Override, system: Node | None, parameters: list[str] | None, events: list[str]
 ) -> Fault | None:
-    """Check that a path leads somewhere; whether the value fits is seen when it is in place.
+    """Check that the target of a path exists; the value is checked once it has been set.
 
     Parameters
     ----------
     system : Node or None
-        The system file; None where it could not be read, and nothing can be said.
+        The system file; None if it could not be read, and its paths cannot be checked.
     parameters : list of str or None
-        Names of the parameters of the workload; None where it could not be read.
+        Names of the parameters of the workload; None if it could not be read.
     events : list of str
         Names of the events of the study.
     """
@@ -121,7 +121,7 @@ def _unknown_event(override: Override, events: list[str]) -> Fault | None:
 
 
 def apply_to_system(system: Node, overrides: list[Override]) -> Node:
-    """Lay overrides over a system file; the tree given is not changed."""
+    """Return a system file with overrides; the tree given is not changed."""
     tree = system.copy()
     for override in overrides:
         if not override.is_parameter and not override.is_event:
@@ -130,7 +130,7 @@ def apply_to_system(system: Node, overrides: list[Override]) -> Node:
 
 
 def apply_to_events(study: Node, overrides: list[Override]) -> Node:
-    """Lay overrides over the events of a study file; the tree given is not changed."""
+    """Return a study file with overrides of its events; the tree given is not changed."""
     tree = study.copy()
     for override in overrides:
         if override.is_event:
@@ -139,5 +139,5 @@ def apply_to_events(study: Node, overrides: list[Override]) -> Node:
 
 
 def parameters_of(overrides: list[Override]) -> dict[str, Any]:
-    """Values of parameters that overrides set."""
+    """Return the values of parameters that overrides set."""
     return {override.path[1]: override.value.plain() for override in overrides if override.is_parameter}

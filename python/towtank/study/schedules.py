@@ -1,4 +1,4 @@
-"""Loads whose stages are written out, or follow a trace: stages of the plan, and the amounts they stand for."""
+"""Loads with listed stages, or that follow a trace: stages of the plan, and their amounts of load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Groups:
     Attributes
     ----------
     names : tuple of str
-        In the order of the file.
+        Names in the order of the file.
     shares : tuple of float
         Their shares of all users, in (0, 1].
     """
@@ -29,7 +29,7 @@ class Groups:
 
 
 def split_users(total: int, shares: tuple[float, ...]) -> list[int]:
-    """Split users by shares: whole numbers that add to the total, by the largest remainder.
+    """Split users by shares into whole numbers that add up to the total, by the largest remainder.
 
     Examples
     --------
@@ -45,25 +45,25 @@ def split_users(total: int, shares: tuple[float, ...]) -> list[int]:
 
 
 def total_of(stage: ScheduleStage) -> float:
-    """Users, or rate, of all groups. [1, 1/s]"""
+    """Return the users, or the rate, of all groups. [1, 1/s]"""
     amount = stage.amount
     return math.fsum(amount.values()) if isinstance(amount, dict) else float(amount)
 
 
 def levels_of(load: Load, curve: Curve | None) -> tuple[float, ...]:
-    """What the steady stages stand for: users, or rates; of a trace its mean rate. [1, 1/s]"""
+    """Return the load of each steady stage, users or rates; of a trace its mean rate. [1, 1/s]"""
     if curve is not None:
         return (curve.mean_rate,)
     return tuple(total_of(stage) for stage in load.schedule or () if stage.phase == STEADY)
 
 
 def by_group(load: Load) -> bool:
-    """Whether groups have schedules of their own: once one stage says so, all have."""
+    """Return True if groups have amounts of their own: if any stage gives them by group, all stages do."""
     return any(isinstance(stage.amount, dict) for stage in load.schedule or ())
 
 
 def schedule_stages(load: Load, groups: Groups) -> list[dict[str, Any]]:
-    """Stages of the plan for `load.schedule`."""
+    """Return the stages of the plan for `load.schedule`."""
     own = by_group(load)
     stages, level = [], 0
     for stage in load.schedule or ():
@@ -80,7 +80,7 @@ def _amount(load: Load, stage: ScheduleStage) -> dict[str, Any]:
 
 
 def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]:
-    """Amounts by group; a plain one is split by the shares of the groups."""
+    """Return the amounts by group; a single number is split by the shares of the groups."""
     amount = stage.amount
     if load.kind == "closed":
         if isinstance(amount, dict):
@@ -93,7 +93,7 @@ def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]
 
 
 def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
-    """Stages of the plan for `load.trace`: the first rate held, if asked for, then one steady stage."""
+    """Return the stages of the plan for `load.trace`: the first rate held, if asked for, then one steady stage."""
     assert load.trace is not None
     stages: list[dict[str, Any]] = []
     if load.trace.settle > 0:
@@ -104,7 +104,7 @@ def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
 
 
 def users_needed(stages: list[dict[str, Any]]) -> int:
-    """Users that closed stages need at most: each group as many as its largest stage."""
+    """Return the users that closed stages need at most: of each group as many as in its largest stage."""
     if any("users_by_group" in stage for stage in stages):
         columns = zip(*(stage["users_by_group"] for stage in stages), strict=True)
         return sum(max(column) for column in columns)

@@ -1,4 +1,4 @@
-"""`kind: find-limit`: a load that is raised until the system fails, and brought back to where it just does not."""
+"""`kind: find-limit`: a load that is raised until the system fails, and lowered to the highest level that passes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank import units
 from towtank.fields import FileModel, Share
 
 _SHARE = r"(?P<value>[\d.]+\s*%?)"
-# What a search may stop on, and how it is written.
+# Conditions that may end a search, with their forms as text.
 _STOPS = {
     "objective_missed": re.compile(r"\s*objective\s+missed\s*"),
     "errors": re.compile(rf"\s*errors\s*>\s*{_SHARE}\s*"),
@@ -19,7 +19,7 @@ _STOPS = {
     "throughput_grows": re.compile(rf"\s*throughput\s+grows\s*<\s*{_SHARE}\s+of\s+the\s+ideal\s*"),
 }
 STOP_WHEN = ("objective missed", "errors > 1 %", "achieved < 95 %", "throughput grows < 5 % of the ideal")
-"""What a search stops on by default."""
+"""Conditions that end a search by default."""
 _SHAPES = "objective missed, errors > SHARE, achieved < SHARE, or throughput grows < SHARE of the ideal"
 
 
@@ -51,7 +51,7 @@ def _stop(value: object) -> object:
 
 
 def _amount(value: object) -> object:
-    """A number of users, or a rate as text."""
+    """Read a number of users, or a rate as text."""
     if isinstance(value, str):
         if units.rate(value) <= 0:
             raise ValueError(f"must be above 0, got {value!r} instead")
@@ -71,7 +71,7 @@ Amount = Annotated[int | str, BeforeValidator(_amount)]
 
 
 class StepUp(FileModel):
-    """How the load is raised: `by` an amount or `times` a factor, up to a level."""
+    """Step of the load: `by` an amount or `times` a factor, up to a level."""
 
     by: Amount | None = Field(None, description="Users or rate added each time.")
     times: float | None = Field(None, gt=1, le=100, description="Factor each time.", strict=False)
@@ -79,7 +79,7 @@ class StepUp(FileModel):
 
 
 class Refine(FileModel):
-    """How closely the limit is looked for once a level has failed."""
+    """Precision of the limit, which is searched for once a level has failed."""
 
     to: Annotated[Share, AfterValidator(_refine_to)] = Field(
         0.05, description="Width of the bracket asked for, relative to its lower end."
@@ -88,17 +88,21 @@ class Refine(FileModel):
 
 
 class SearchLoad(FileModel):
-    """What a search for the limit has beside its stages and its arrivals."""
+    """Search for the limit, without its stages and its arrivals."""
 
     kind: Literal["find-limit"] = Field(description="Raises the load until the system fails.")
-    of: Literal["users", "rate"] = Field("users", description="What is raised: `users` (closed) or `rate` (open load).")
-    start: Amount = Field(description="First level.")
-    steps: list[StepUp] = Field(min_length=1, description="How it is raised, one after the other.")
-    at_most: Amount = Field(description="Highest level; where it passes there is no limit, only a lower bound.")
-    stop_when: list[Annotated[str, BeforeValidator(_stop)]] = Field(
-        default_factory=lambda: list(STOP_WHEN), min_length=1, description="What counts as failed."
+    of: Literal["users", "rate"] = Field(
+        "users", description="Quantity to raise: `users` (closed) or `rate` (open load)."
     )
-    refine: Refine | None = Field(None, description="Brings the limit in; without it the first failure is the end.")
+    start: Amount = Field(description="First level.")
+    steps: list[StepUp] = Field(min_length=1, description="Steps by which the load is raised, one after the other.")
+    at_most: Amount = Field(description="Highest level; if it passes, the answer is a lower bound of the limit.")
+    stop_when: list[Annotated[str, BeforeValidator(_stop)]] = Field(
+        default_factory=lambda: list(STOP_WHEN), min_length=1, description="Conditions under which a level fails."
+    )
+    refine: Refine | None = Field(
+        None, description="Narrows the bracket of the limit; without it the search ends at the first failure."
+    )
 
     @property
     def stops(self) -> dict[str, float | None]:
@@ -106,7 +110,7 @@ class SearchLoad(FileModel):
         return dict(read_stop(text) for text in self.stop_when)
 
     def document(self) -> dict[str, Any]:
-        """For the manifest of a run, in SI units."""
+        """Return the entry of the manifest of a run, in SI units."""
         return {
             "of": self.of,
             "start": amount(self.start),
@@ -125,5 +129,5 @@ class SearchLoad(FileModel):
 
 
 def amount(level: int | str) -> float:
-    """A level as a number: users, or arrivals. [1, 1/s]"""
+    """Return a level as a number: users, or arrivals. [1, 1/s]"""
     return float(level) if isinstance(level, int) else units.rate(level)

@@ -1,4 +1,4 @@
-"""What a search for the limit must mean: levels that rise, failures that it can see."""
+"""Checks of a search for the limit: levels that rise, failures that it can detect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVELS_AT_MOST = 1_000
 
 
 def wrongs(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
-    """Every fault of a search: path within the study, and message."""
+    """Yield every fault of a search: path within the study, and message."""
     levels_wrong = list(_levels(load))
     yield from levels_wrong
     if not levels_wrong:
@@ -32,7 +32,7 @@ def _wanted(load: FindLimit) -> str:
 
 
 def _levels(load: FindLimit) -> Iterator[Wrong]:
-    """Amounts of the kind that `of` says."""
+    """Yield a fault for each amount that is not of the kind of `of`."""
     given: list[tuple[tuple[str | int, ...], int | str | None]] = [
         (("start",), load.start),
         (("at_most",), load.at_most),
@@ -69,7 +69,7 @@ def _steps(load: FindLimit) -> Iterator[Wrong]:
 
 
 def _number(step: StepUp, start: float, end: float) -> float:
-    """About how many levels a step makes."""
+    """Return the approximate number of levels of a step. [1]"""
     if step.by is not None:
         return (end - start) / amount(step.by)
     number, level = 0, start
@@ -85,7 +85,7 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
         if name in asked[:index]:
             yield ("load", "stop_when", index), f"must be a condition not given before, got {load.stop_when[index]!r}"
         if name == "achieved" and load.of == "users" and tuple(load.stop_when) != STOP_WHEN:
-            message = "must not be asked of users, who wait for answers; only a rate can be achieved in part"
+            message = "must not be used with users, who wait for answers; only a rate can be achieved in part"
             yield ("load", "stop_when", index), f"{message}, got {load.stop_when[index]!r}"
         if name == "objective_missed" and not usable and tuple(load.stop_when) != STOP_WHEN:
             message = "must come with an objective that holds at every load, in the steady stage"
@@ -97,7 +97,7 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
 
 
 def is_searched(text: str) -> bool:
-    """Whether an objective tells passed from failed plateaus: about the steady stage, at whatever load."""
+    """Return True if an objective can decide whether a plateau passes: it is about the steady stage, at any load."""
     objective = read_objective(text)
     return objective.users is None and objective.rate is None and objective.phase in (None, "steady")
 

@@ -16,8 +16,8 @@ RELIEVE = "relieve"
 # Judging a plateau takes a second or two; a machine that is busy with its own load takes longer. After this time the
 # load ends, as it does when the conductor is gone.
 DECIDE_AT_MOST_S = 60.0
-# What waits is worked off by what the system can do beyond the load it is given meanwhile: half of what passed leaves
-# it half.
+# The system works off a backlog with the capacity that the load during relief leaves free: a load of half the highest
+# level that passed leaves it half.
 RELIEVE_SHARE = 0.5
 RELIEVE_AT_MOST_S = 300.0
 
@@ -39,19 +39,19 @@ def plan_search(load: FindLimit) -> dict[str, Any]:
 def plateau_stages(
     load: FindLimit, number: int, before: float, level: float, *, again: int = 0, relieve_at: float | None = None
 ) -> list[dict[str, Any]]:
-    """Stages of one plateau, in the form of the plan.
+    """Return the stages of one plateau, in the form of the plan.
 
     Parameters
     ----------
     load : FindLimit
     number : int
-        How many plateaus were before it. [1]
+        Number of plateaus before it. [1]
     before, level : float
-        Load before it and of it. [1, 1/s]
+        Load before the plateau, and its own load. [1, 1/s]
     again : int, default 0
-        How often the level was measured before. [1]
+        Number of earlier plateaus at this level. [1]
     relieve_at : float, optional
-        Load at which a backlog is worked off first; by default there is none. [1, 1/s]
+        Load at which a backlog is worked off first; without it no relief precedes the plateau. [1, 1/s]
     """
     stages: list[dict[str, Any]] = []
     key = "users" if load.of == "users" else "rate"
@@ -63,7 +63,7 @@ def plateau_stages(
         stages.append({**stage, key: shown, **more})
 
     if relieve_at is not None:
-        # A ramp of no time, so that what comes falls at once.
+        # A ramp of no time, so that the load falls at once.
         add("ramp_down", "ramp_down", relieve_at, 0.0)
         add(RELIEVE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="told")
         before = relieve_at
@@ -78,7 +78,7 @@ def plateau_stages(
 
 
 def last_stages(load: FindLimit, number: int, before: float) -> list[dict[str, Any]]:
-    """Stages after the last plateau: the ramp down, where there is one."""
+    """Return the stages after the last plateau: the ramp down, if the study has one."""
     length = ramp_duration(load.stages.ramp_down, before)
     if length <= 0:
         return []

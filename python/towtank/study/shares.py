@@ -29,7 +29,7 @@ class Pilot(FileModel):
 
 
 @dataclass(frozen=True)
-class Carried:
+class PilotResult:
     """Result of a pilot run.
 
     Attributes
@@ -51,7 +51,7 @@ class Carried:
         return {**asdict(self), "plateaus": list(self.plateaus)}
 
     @classmethod
-    def from_document(cls, document: dict[str, Any]) -> Carried:
+    def from_document(cls, document: dict[str, Any]) -> PilotResult:
         """Read the entry of a manifest."""
         return cls(float(document["users"]), bool(document["is_lower_bound"]), tuple(document["plateaus"]))
 
@@ -68,9 +68,9 @@ def share_of(level: object) -> float | None:
     return None if match is None else float(match["percent"]) / 100
 
 
-def users_at(share: float, carried: Carried | None) -> int:
+def users_at(share: float, pilot_result: PilotResult | None) -> int:
     """Return the users at a share of the limit, at least 1. [1]"""
-    return max(1, round(share * (UNKNOWN_LIMIT if carried is None else carried.users)))
+    return max(1, round(share * (UNKNOWN_LIMIT if pilot_result is None else pilot_result.users)))
 
 
 def wrong_shares(levels: list[Any]) -> list[tuple[int, str]]:

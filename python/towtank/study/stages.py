@@ -1,4 +1,4 @@
-"""The load part of a plan: levels and stages with their durations worked out."""
+"""The load part of a plan: levels and stages with their durations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from towtank.study.until import longest_s
 
 
 def ramp_duration(ramp: EachRamp | float, users: float) -> float:
-    """How long a ramp over so many users takes. [s]"""
+    """Return the length of a ramp over a number of users. [s]"""
     return ramp.each * users if isinstance(ramp, EachRamp) else ramp
 
 
 def settle_stage(stages: Stages) -> dict[str, Any] | None:
-    """Length of a settle stage, and `until` if it ends on evidence; None without a settle stage."""
+    """Return the length of a settle stage, and `until` if it ends on evidence; None without a settle stage."""
     length = longest_s(stages.settle)
     if length <= 0:
         return None
@@ -31,13 +31,13 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curv
     Parameters
     ----------
     load : Load
-        As in the study.
+        Load of the study.
     levels : tuple of float
         Users, or arrival rates [1/s], that the run goes through in this order.
     groups : Groups
         User groups of the workload.
     curve : Curve, optional
-        What the trace says, where the load follows one.
+        Rates of the trace that the load follows, if any.
     """
     if curve is not None:
         stages = trace_stages(load, curve)
@@ -57,7 +57,7 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curv
 
 
 def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Stages of the plan for amounts of load that run through `load.stages` one after the other."""
+    """Return the stages of the plan for amounts of load that run through `load.stages` one after the other."""
     assert load.stages is not None  # the checks saw to it
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []
@@ -69,7 +69,7 @@ def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
 
     before = 0.0
     for index, level in enumerate(levels):
-        # A ramp of no time stays: without it the users would come over the stage that follows.
+        # A ramp of no time stays: without it the users would start during the next stage.
         add("ramp_up", index, ramp_duration(load.stages.ramp_up, abs(level - before)), level)
         settle = settle_stage(load.stages)
         if settle is not None:

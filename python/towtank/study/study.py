@@ -1,4 +1,4 @@
-"""A study as loaded: its file, its workload, its system, and the runs that come of it."""
+"""A study as loaded: its file, its workload, its system, and its runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from towtank.study import describing
 from towtank.study.design import LOAD_FACTORS, Factor, RunSpec, design
 from towtank.study.events import Event
 from towtank.study.model import FindLimit, StudyFile
+from towtank.study.named_files import NamedFile, files_of_study
 from towtank.study.objectives import Objective, read_objective
 from towtank.study.overrides import Override, apply_to_events, apply_to_system, overrides_of, parameters_of
 from towtank.study.schedules import Groups, levels_of
 from towtank.study.search import amount
 from towtank.study.search_stages import plan_search
-from towtank.study.shares import Carried, Pilot, share_of, users_at
+from towtank.study.shares import Pilot, PilotResult, share_of, users_at
+from towtank.study.shipping import shipped_folders
 from towtank.study.stages import plan_load
 from towtank.study.traces import Curve
 from towtank.system.model import SystemFile, check_tree
@@ -35,11 +37,11 @@ class Study:
     Attributes
     ----------
     study : StudyFile
-        What its file says, preset and changes laid over it.
+        Content of its file, with preset and changes.
     workload : Workload
-        What users do.
+        Work of the users.
     system : SystemFile
-        What they do it to, with the overrides that hold for all runs.
+        System under test, with the overrides that hold for all runs.
     path : Path
         The study file.
     preset : str or None
@@ -47,11 +49,11 @@ class Study:
     files : dict of str to str
         Texts of the three files by path, and those of a trace and a sizing, for the results folder.
     curve : Curve or None
-        What the trace says, where the load follows one.
-    carried : Carried or None
-        The limit that levels are shares of, once the pilot run found it.
+        Rates of the trace that the load follows, if any.
+    pilot_result : PilotResult or None
+        The limit that levels are shares of, once the pilot run has found it.
     numbers : mapping of str to list of str
-        Numbers of the hosts that its systems name, as they were checked before the first run.
+        IP addresses of the hosts that its systems name, as they were checked before the first run.
     """
 
     study: StudyFile
@@ -63,7 +65,7 @@ class Study:
     tree: Node = field(repr=False)
     system_document: Document = field(repr=False)
     curve: Curve | None = field(default=None, repr=False)
-    carried: Carried | None = None
+    pilot_result: PilotResult | None = None
     numbers: Mapping[str, list[str]] = field(default_factory=dict, repr=False)
 
     @property
@@ -82,14 +84,24 @@ class Study:
         return self.system_document.path.parent
 
     @property
+    def is_shipped(self) -> bool:
+        """True if the study ships with Towtank."""
+        return any(self.path.resolve().is_relative_to(folder.resolve()) for folder in shipped_folders())
+
+    def named_files(self) -> list[NamedFile]:
+        """Files that its workload and the systems of its runs name."""
+        systems = {run.system.model_dump_json(): run.system for run in self.design()}
+        return files_of_study(self.workload, systems.values(), self.system_document.path)
+
+    @property
     def trace_path(self) -> Path | None:
-        """The file that the load follows, if it follows one."""
+        """File of the trace that the load follows, if any."""
         trace = self.study.trace
         return None if trace is None else self.path.parent / trace.csv
 
     @property
     def sizing_path(self) -> Path | None:
-        """The sizing file that the report answers, if there is one."""
+        """Sizing file that the report answers, if any."""
         return None if self.study.size is None else self.path.parent / self.study.size
 
     @property
@@ -99,21 +111,22 @@ class Study:
 
     @property
     def objectives(self) -> list[Objective]:
-        """Objectives, read."""
+        """Objectives of the study."""
         return [
-            read_objective(text).resolved(lambda share: users_at(share, self.carried)) for text in self.study.objectives
+            read_objective(text).resolved(lambda share: users_at(share, self.pilot_result))
+            for text in self.study.objectives
         ]
 
     @cached_property
     def factors(self) -> list[Factor]:
         """Factors in the order of the file."""
-        return [make_factor(name, levels, self.carried) for name, levels in self.study.factors.items()]
+        return [make_factor(name, levels, self.pilot_result) for name, levels in self.study.factors.items()]
 
     @property
     def needs_pilot(self) -> bool:
-        """Whether levels of the load are shares of a limit that no pilot run has found yet."""
+        """True if levels of the load are shares of a limit that no pilot run has found yet."""
         shares = [share_of(level) for name in LOAD_FACTORS for level in self.study.factors.get(name, ())]
-        return self.carried is None and any(share is not None for share in shares)
+        return self.pilot_result is None and any(share is not None for share in shares)
 
     @property
     def pilot(self) -> Pilot:
@@ -123,15 +136,15 @@ class Study:
 
     @property
     def load_factor(self) -> str:
-        """What the load is measured in: `users` or `rate`."""
+        """Factor of the load: `users` or `rate`."""
         return "users" if self.study.is_closed else "rate"
 
     def design(self) -> list[RunSpec]:
-        """The runs in their order."""
+        """Return the runs in their order."""
         return design(self)
 
     def load_levels(self, factors: dict[str, str]) -> tuple[float, ...]:
-        """Levels of load that a run with these levels of factors goes through: users, or rates [1/s]."""
+        """Return the levels of load of a run with these levels of factors: users, or rates [1/s]."""
         load = self.study.load
         if isinstance(load, FindLimit):
             return (amount(load.start),)
@@ -139,7 +152,7 @@ class Study:
             return levels_of(load, self.curve)
         named = [factors[name] for name in LOAD_FACTORS if name in factors]
         if named:
-            return tuple(load_of_level(text, self.carried) for text in named)
+            return tuple(load_of_level(text, self.pilot_result) for text in named)
         if load.levels is not None:
             return tuple(level_value(level) for level in load.levels)
         only = load.users if load.kind == "closed" else load.rate
@@ -148,19 +161,19 @@ class Study:
 
     @property
     def groups(self) -> Groups:
-        """User groups of the workload."""
+        """Return the user groups of the workload."""
         groups = self.workload.file.groups
         return Groups(tuple(groups), tuple(group.share for group in groups.values()))
 
     def load_part(self, levels: tuple[float, ...]) -> dict[str, Any]:
-        """`load` of the plan of a run that goes through these levels."""
+        """Return `load` of the plan of a run with these levels of load."""
         load = self.study.load
         if isinstance(load, FindLimit):
             return plan_search(load)
         return plan_load(load, levels, self.groups, self.curve)
 
     def overrides_with(self, factors: dict[str, str]) -> list[Override]:
-        """What the study and these levels set, later ones over earlier ones."""
+        """Return the overrides of the study and of these levels; later ones take precedence."""
         overrides = overrides_of(self.tree.child("overrides"))
         written = self.tree.child("factors")
         for name, level in factors.items():
@@ -169,7 +182,7 @@ class Study:
         return overrides
 
     def system_with(self, factors: dict[str, str]) -> SystemFile:
-        """The system with the settings of these levels.
+        """Return the system with the settings of these levels.
 
         Raises
         ------
@@ -182,48 +195,50 @@ class Study:
         return system
 
     def events_with(self, factors: dict[str, str]) -> dict[str, Event]:
-        """What happens in a run of these levels, by name; what does not happen there is left out."""
+        """Return the events of a run of these levels, by name, without those that are switched off."""
         overrides = self.overrides_with(factors)
         if not any(override.is_event for override in overrides):
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            assert checked.model is not None  # loading has seen to it that it fits
+            assert checked.model is not None  # loading has checked that it fits
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
 
     def parameters_with(self, factors: dict[str, str]) -> dict[str, Any]:
-        """Values of parameters that these levels set."""
+        """Return the values of parameters that these levels set."""
         return parameters_of(self.overrides_with(factors))
 
     def describe(self) -> dict[str, Any]:
-        """The study as the manifest of the results keeps it: everything the analysis and the report need."""
+        """Return the entry of the manifest of the results: everything that the analysis and the report need."""
         return describing.describe(self)
 
 
 def level_value(level: int | str) -> float:
-    """A level of load as a number: users, or arrivals. [1, 1/s]"""
+    """Return a level of load as a number: users, or arrivals. [1, 1/s]"""
     if isinstance(level, int):
         return float(level)
     return units.rate(level) if "/" in level else float(level)
 
 
-def load_of_level(level: int | str, carried: Carried | None) -> float:
+def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
     """Return a level of load as a number; a share becomes users at that share of the limit. [1] or [1/s]"""
     share = share_of(level)
-    return level_value(level) if share is None else float(users_at(share, carried))
+    return level_value(level) if share is None else float(users_at(share, pilot_result))
 
 
-def make_factor(name: str, levels: list[Any] | dict[str, dict[str, Any]], carried: Carried | None = None) -> Factor:
-    """Make a factor of what the file says."""
+def make_factor(
+    name: str, levels: list[Any] | dict[str, dict[str, Any]], pilot_result: PilotResult | None = None
+) -> Factor:
+    """Make a factor of its levels in the file."""
     if isinstance(levels, list):
-        values = tuple(load_of_level(level, carried) for level in levels)
+        values = tuple(load_of_level(level, pilot_result) for level in levels)
         return Factor(name, tuple(str(level) for level in levels), tuple({} for _ in levels), values)
     return Factor(name, tuple(levels), tuple(levels.values()), _numbers(list(levels)))
 
 
 def _numbers(names: list[str]) -> tuple[float, ...] | None:
-    """Names of levels as numbers, where all of them are."""
+    """Return the names of levels as numbers; None if any is no number."""
     try:
         return tuple(float(name) for name in names)
     except ValueError:

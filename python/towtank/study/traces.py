@@ -15,7 +15,7 @@ from towtank.yamlfile import did_you_mean
 
 ROWS_AT_MOST = 1_000_000
 """A rate for every second of eleven days; the engine keeps them all in memory."""
-# Faults of one file that are told; more say nothing new.
+# Most faults of one file that are reported; more would add nothing new.
 _FAULTS_AT_MOST = 20
 _RATE_AT_MOST = 1e8
 _SECONDS_AT_MOST = 1e7
@@ -52,18 +52,18 @@ class Curve:
 
 
 class _Rows:
-    """Reads the rows of one file and gathers what is wrong with them."""
+    """Reads the rows of one file and collects their faults."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.faults: list[Fault] = []
 
     def fault(self, line: int, where: str, message: str) -> None:
-        """Gather one fault."""
+        """Collect one fault."""
         self.faults.append(Fault(self.name, line, 1, where, message))
 
     def number(self, line: int, column: str, text: str, most: float) -> float | None:
-        """A number of a row; None where it is none, which is a fault."""
+        """Read a number of a row; anything else is a fault, and None."""
         try:
             value = float(text)
         except ValueError:
@@ -83,12 +83,12 @@ def read_trace(path: Path, trace: Trace) -> tuple[Curve | None, list[Fault]]:
     path : Path
         The file.
     trace : Trace
-        What the study says about it.
+        Declaration of the trace in the study.
 
     Returns
     -------
     Curve or None
-        None where anything is wrong.
+        None if anything is wrong.
     list of Fault
         At lines of the file.
     """
@@ -113,7 +113,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[Curve | None, list[Fault]]:
 
 
 def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[tuple[float, float]]:
-    """Instants and rates in SI units, as far as they are right."""
+    """Yield instants and rates in SI units, as far as they are right."""
     places = _columns(rows, next(reader, []), trace)
     if places is None:
         return
@@ -141,7 +141,7 @@ def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[t
 
 
 def _columns(rows: _Rows, names: list[str], trace: Trace) -> list[int] | None:
-    """Places of the two columns; None where one is missing."""
+    """Return the places of the two columns; None if one is missing."""
     names = [name.strip() for name in names]
     places = []
     for key, wanted in (("time", trace.time), ("rate", trace.rate)):

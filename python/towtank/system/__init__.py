@@ -1,5 +1,5 @@
-"""Systems under test: how their services come up, are watched, and go down.
+"""Systems under test: start their services, observe them, and stop them.
 
-`service` says what a service is and knows the kinds, `services/` holds one file per kind, `system` brings a whole
-system up and down, `process` runs one process under a guard, `keeper` keeps a system up without a study.
+`service` defines a service, `build` registers the kinds, `services/` holds one file per kind, `system` starts and stops
+a whole system, `process` runs one process under a guard, `keeper` keeps a system up without a study.
 """

@@ -1,4 +1,4 @@
-"""From a system file to a system that can be brought up: the registry of the kinds of services.
+"""Build a system from its file; registry of the kinds of services.
 
 To add a kind: its settings as a class in `system/model.py`, one file under `system/services/` with a class of the form
 of `Service`, one entry in `KINDS`.
@@ -18,7 +18,7 @@ from towtank.system.service_model import Service as Part
 from towtank.system.state import data_folder
 from towtank.system.system import System
 
-# Kind of a service to `module:class`; a module is imported when a system asks for it. Each class is made from the
+# Kind of a service to `module:class`; a module is imported when a system needs it. Each class is made from the
 # service's name, its part of the system file, and the folder of that file.
 KINDS: dict[str, str] = {
     "cmis_repository": "towtank.system.services.cmis_repository:CmisRepository",
@@ -94,7 +94,7 @@ def build_system(
 
 
 def population(file: model.SystemFile) -> dict[str, Any]:
-    """What decides what the services hold before the first run: systems with the same share it."""
+    """Return the settings that determine the contents of services before the first run; equal ones share data."""
     return {
         name: [part.kind, held.model_dump(mode="json")]
         for name, part in file.services.items()

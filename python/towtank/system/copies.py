@@ -1,4 +1,4 @@
-"""Hosts with copies: what one entry of a system file says, several times over, each with a number behind its name."""
+"""Hosts with copies: one entry of a system file stands for several hosts, each with a number after its name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def copied_names(name: str, copies: int | None) -> list[str]:
-    """Names of the copies of a host, or of a service on it; its own where it has none.
+    """Return the names of the copies of a host, or of a service on it; its own name without copies.
 
     Examples
     --------
@@ -29,9 +29,9 @@ def copied_names(name: str, copies: int | None) -> list[str]:
 
 
 def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
-    """Names of the hosts or services of a system file, those that copies may have included; None without the section.
+    """Return the names of the hosts or services of a system file, including possible copies; None without the section.
 
-    How many copies there are is for a level of a factor to say, so that any number is a name.
+    A level of a factor may set the number of copies, so that any number is a valid name.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
         `hosts` or `services`.
     """
     parts = {
-        one: node.plain() if node is not None else None for one in ("hosts", section) for node in [root.child(one)]
+        key: node.plain() if node is not None else None for key in ("hosts", section) for node in [root.child(key)]
     }
     written, hosts = parts[section], parts["hosts"]
     if not isinstance(written, dict):
@@ -56,7 +56,7 @@ def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
 
 
 def copies_in(root: yamlfile.Node) -> dict[str, int]:
-    """How many copies each host has by a system file that is right; hosts without are left out.
+    """Return the number of copies of each host of a valid system file; hosts without copies are left out.
 
     Parameters
     ----------
@@ -70,29 +70,29 @@ def copies_in(root: yamlfile.Node) -> dict[str, int]:
 
 
 def copies_of(system: SystemFile, host: str | None) -> int | None:
-    """How many copies a host has; None where it has none, or is no host that may have them."""
+    """Return the number of copies of a host; None without copies, or if the host cannot have any."""
     return getattr(system.hosts.get(str(host)), "copies", None)
 
 
 def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
-    """Copies whose names are taken, and names that a copied host or service no longer has.
+    """Report copies whose names are taken, and references to names that only copies have.
 
     Parameters
     ----------
     tree : Node
         The system file without what is wrong in form.
     system : SystemFile
-        As written, nothing copied.
+        The system as written, without copies.
     """
     faults = []
     for name in system.hosts:
         made = copied_names(name, copies_of(system, name))
-        if taken := [one for one in made if one != name and one in system.hosts]:
+        if taken := [copy for copy in made if copy != name and copy in system.hosts]:
             message = f"must not be the name of a copy of host {name!r}, got {taken[0]!r}"
             faults.append(yamlfile.fault_at(tree, ("hosts", taken[0]), message, key=True))
     for name, service in system.services.items():
         made = copied_names(name, copies_of(system, service.host))
-        if taken := [one for one in made if one != name and one in system.services]:
+        if taken := [copy for copy in made if copy != name and copy in system.services]:
             message = f"must not be the name of a copy of service {name!r}, got {taken[0]!r}"
             faults.append(yamlfile.fault_at(tree, ("services", taken[0]), message, key=True))
         faults += _wrong_references(tree, system, name, service)
@@ -100,7 +100,7 @@ def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
 
 
 def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, service: Service) -> list[Fault]:
-    """What a service names that is there several times over, so that nobody knows which one is meant."""
+    """Report references of a service to a host or service with copies, which are ambiguous."""
     nodes = list(getattr(service, "hosts", []))
     servers = list(service.servers) if isinstance(service, Mount) else []
     faults = []
@@ -120,12 +120,12 @@ def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, servic
 
 
 def with_copies(system: SystemFile) -> SystemFile:
-    """The system with every copy under a name of its own; targets go to all copies of their services.
+    """Return the system with every copy under its own name; targets go to all copies of their services.
 
     Parameters
     ----------
     system : SystemFile
-        As written.
+        The system as written.
 
     Returns
     -------
@@ -135,22 +135,22 @@ def with_copies(system: SystemFile) -> SystemFile:
     if all(copies_of(system, name) is None for name in system.hosts):
         return system
     hosts = {
-        one: host if copies_of(system, name) is None else host.model_copy(update={"copies": None})
+        copy: host if copies_of(system, name) is None else host.model_copy(update={"copies": None})
         for name, host in system.hosts.items()
-        for one in copied_names(name, copies_of(system, name))
+        for copy in copied_names(name, copies_of(system, name))
     }
-    made = {name: copied_names(name, copies_of(system, one.host)) for name, one in system.services.items()}
-    services = {one: copy for name in system.services for one, copy in _copied(system, name, made)}
+    made = {name: copied_names(name, copies_of(system, service.host)) for name, service in system.services.items()}
+    services = {copied: copy for name in system.services for copied, copy in _copied(system, name, made)}
     targets = {}
     for name, target in system.all_targets.items():
-        spread = [one for service in target.all_services for one in made[service]]
+        spread = [member for service in target.all_services for member in made[service]]
         is_as_written = spread == target.all_services
         targets[name] = target if is_as_written else target.model_copy(update={"service": None, "services": spread})
     return system.model_copy(update={"hosts": hosts, "services": services, "targets": targets})
 
 
 def _copied(system: SystemFile, name: str, made: Mapping[str, list[str]]) -> Iterator[tuple[str, Service]]:
-    """Name and service of each copy of a service, with the mount of its own host as its storage."""
+    """Yield name and service of each copy of a service, with the mount of its own host as its storage."""
     service = system.services[name]
     copies = copies_of(system, service.host)
     if copies is None:

@@ -16,8 +16,9 @@ _POLICY = Path("/usr/sbin/policy-rc.d")
 _MARK = "# Made by an installation of Towtank, and removed at its end."
 # By invoke-rc.d(8), status 101 means that policy forbids the action.
 _FORBID = f"#!/bin/sh\n{_MARK}\nexit 101\n"
-# The input of this shell ends with the last process of the installation, even if that is killed.
-_WATCH = 'while read -r _; do :; done; if grep -qsxF "$2" "$1"; then rm -f "$1"; fi'
+# The input of this shell ends with the last process of the installation, even if that is killed. Where that was in the
+# middle of writing, the policy is empty and says nothing; it is removed as well.
+_WATCH = 'while read -r _; do :; done; if [ ! -s "$1" ] || grep -qsxF "$2" "$1"; then rm -f "$1"; fi'
 _UNITS = Path("/etc/systemd/system")
 _RUN_LEVELS = Path("/etc")
 _INSTALL_WITHIN_S = 1800.0
@@ -115,8 +116,9 @@ def _nothing_started() -> Iterator[None]:
 
 
 def _is_ours() -> bool:
-    """Whether an installation of Towtank wrote the policy; compares bytes, since its encoding is unknown."""
-    return _MARK.encode() in _POLICY.read_bytes().splitlines()
+    """Return True if an installation of Towtank wrote the policy, or began to; bytes, as its encoding is not known."""
+    written = _POLICY.read_bytes()
+    return not written or _MARK.encode() in written.splitlines()
 
 
 @contextmanager

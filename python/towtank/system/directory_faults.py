@@ -1,4 +1,4 @@
-"""What a system file must mean where a server takes its users from a directory of the same file."""
+"""Checks of servers that take their users from a directory of the same system file."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from towtank.errors import Fault
 
 
 def directory_faults(tree: yamlfile.Node, services: Mapping[str, Any]) -> list[Fault]:
-    """Directories that are named and are none."""
+    """Report names of directories that are not directories."""
     faults = []
     known = [name for name, service in services.items() if service.kind == "openldap"]
     for name, service in services.items():
         named = getattr(getattr(service, "settings", None), "ldap", None)
         if named is not None and "://" not in named and named not in known:
-            allowed = f"ldap://host:port, or a service of kind openldap ({', '.join(known) or 'there is none'})"
+            allowed = f"ldap://host:port, or a service of kind openldap ({', '.join(known) or 'none exists'})"
             message = f"must be {allowed}, got {named!r} instead{yamlfile.did_you_mean(named, known)}"
             faults.append(yamlfile.fault_at(tree, ("services", name, "settings", "ldap"), message))
     return faults

@@ -1,7 +1,7 @@
-"""Files that servers are made of and that no package of the operating system has: fetched once, known by checksum.
+"""Files of servers that no package of the operating system has: fetched once, verified by their checksums.
 
-A file is named by its coordinates in a Maven repository and pinned by its SHA-256: whoever serves it, only these bytes
-are taken. It is kept in the cache folder of the user; an interrupted fetch goes on where it stopped.
+A file is named by its coordinates in a Maven repository and pinned by its SHA-256: only these bytes are accepted, from
+any server. It is kept in the cache folder of the user; an interrupted fetch resumes at its end.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from towtank.errors import TargetError
 from towtank.system.process import Note, no_note
 
 ADDRESS_VARIABLE = "TOWTANK_MAVEN_REPOSITORY"
-# Where Debian and others keep the jar of Maven whose super POM names the default repository.
+# Places of the jar of Maven whose super POM names the default repository, in Debian and others.
 _MAVEN_JARS = ("/usr/share/java/maven3-model-builder.jar", "/usr/share/maven/lib/maven-model-builder.jar")
 _SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
-# Names of the default repository that the `mirrorOf` of Maven's settings may give.
+# Names of the default repository in the `mirrorOf` of Maven's settings.
 _MIRRORED = {"*", "central", "external:*"}
 _TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 20
@@ -67,23 +67,23 @@ class Artefact:
 
     @property
     def title(self) -> str:
-        """What the configuration sheet calls it."""
+        """Name of the file on the configuration sheet."""
         return f"{self.group}:{self.name}"
 
     @property
     def facts(self) -> str:
-        """What the configuration sheet says of it."""
+        """Description of the file on the configuration sheet."""
         return f"{self.version}, SHA-256 {self.sha256}"
 
 
 def cache_folder() -> Path:
-    """`towtank` below `$XDG_CACHE_HOME`, else below `~/.cache` (XDG base directories).
+    """Return `towtank` below `$XDG_CACHE_HOME`, else below `~/.cache` (XDG base directories).
 
-    Towtank runs the programs that it keeps there. Where the folder is another user's, as under `sudo` with the home of
-    who called it, it is the one in the home that the database of users names.
+    Towtank runs the programs that it keeps there. If the folder belongs to another user, as under `sudo` with the home
+    of the caller, the folder is in the home directory of this user in the user database.
     """
     named = os.environ.get("XDG_CACHE_HOME", "")
-    # A relative path is to be ignored, says the specification.
+    # The specification requires to ignore a relative path.
     base = Path(named) if named.startswith("/") else Path.home() / ".cache"
     if _is_of_another_user(base):
         with suppress(KeyError):
@@ -92,7 +92,7 @@ def cache_folder() -> Path:
 
 
 def _is_of_another_user(folder: Path) -> bool:
-    """Whether a folder, or the one that it would be made in, is neither root's nor that of this user."""
+    """Return True if a folder, or its nearest existing parent, belongs to neither root nor this user."""
     try:
         return folder.stat().st_uid not in (0, os.geteuid())
     except OSError:
@@ -100,24 +100,24 @@ def _is_of_another_user(folder: Path) -> bool:
 
 
 def place_of(artefact: Artefact) -> Path:
-    """Where it is kept once it is fetched; the digest in the path makes one that was pinned anew another file."""
+    """Return the path of a file in the cache; the path contains the digest, so that a new pin is a new file."""
     return cache_folder() / "downloads" / artefact.sha256[:16] / artefact.file_name
 
 
 def is_here(artefact: Artefact) -> bool:
-    """Whether it was fetched. Its digest was verified before it got its name; here only its size is looked at."""
+    """Return True if the file was fetched: its digest was verified before it got its name, only its size is checked."""
     with suppress(OSError):
         return place_of(artefact).stat().st_size == artefact.size
     return False
 
 
 def repository_address() -> str:
-    """Where files are fetched from: `$TOWTANK_MAVEN_REPOSITORY`, else the mirror of Maven's settings, else its default.
+    """Return the repository: `$TOWTANK_MAVEN_REPOSITORY`, else the mirror of Maven's settings, else its default.
 
     Raises
     ------
     TargetError
-        If nothing names one, or the address is no http or https address.
+        If no repository is known, or its address is not http or https.
     """
     settings = Path.home() / ".m2" / "settings.xml"
     address = os.environ.get(ADDRESS_VARIABLE) or mirror_of_settings(settings) or default_of_maven()
@@ -125,12 +125,12 @@ def repository_address() -> str:
         hint = f"set {ADDRESS_VARIABLE} to the address of a Maven repository, or apt-get install libmaven3-core-java"
         raise TargetError("no Maven repository is known to fetch files from", hint=hint)
     if not address.startswith(("http://", "https://")):
-        raise TargetError(f"{ADDRESS_VARIABLE} must be an address as https://host/path, got {address!r} instead")
+        raise TargetError(f"{ADDRESS_VARIABLE} must be an address such as https://host/path, got {address!r} instead")
     return address.rstrip("/")
 
 
 def is_known() -> bool:
-    """Whether there is a repository to fetch from."""
+    """Return True if a repository is known."""
     try:
         return bool(repository_address())
     except TargetError:
@@ -138,12 +138,12 @@ def is_known() -> bool:
 
 
 def mirror_of_settings(settings: Path) -> str | None:
-    """The mirror of the default repository that Maven's settings name; None without one.
+    """Return the mirror of the default repository in Maven's settings; None without one.
 
     Parameters
     ----------
     settings : Path
-        `settings.xml`; a file that is not there, or is no XML, names none.
+        `settings.xml`; a file that does not exist, or is not XML, names none.
     """
     try:
         root = ElementTree.parse(settings).getroot()
@@ -158,7 +158,7 @@ def mirror_of_settings(settings: Path) -> str | None:
 
 
 def default_of_maven() -> str | None:
-    """The repository that an installed Maven takes by default, as its super POM says; None without a Maven."""
+    """Return the default repository of an installed Maven, from its super POM; None without Maven."""
     for jar in _MAVEN_JARS:
         with suppress(OSError, BadZipFile, KeyError, ElementTree.ParseError), ZipFile(jar) as archive:
             root = ElementTree.fromstring(archive.read(_SUPER_POM))
@@ -168,12 +168,12 @@ def default_of_maven() -> str | None:
 
 
 def fetch(artefacts: Iterable[Artefact], note: Note = no_note) -> None:
-    """Fetch what is not here yet.
+    """Fetch the files that are not in the cache.
 
     Raises
     ------
     TargetError
-        If one cannot be had, or is not what it must be.
+        If a file cannot be fetched, or has another digest.
     """
     for artefact in artefacts:
         if not is_here(artefact):
@@ -197,7 +197,7 @@ def _fetch(artefact: Artefact, address: str) -> None:
         part.unlink(missing_ok=True)
         raise TargetError(
             f"{artefact.file_name} from {address} must have the SHA-256 {artefact.sha256}, got {found} instead; "
-            "it was thrown away"
+            "the file was discarded"
         )
     part.replace(target)
 
@@ -208,14 +208,14 @@ def _why(error: OSError | HTTPException) -> str:
 
 
 def _receive(url: str, part: Path, size: int) -> None:
-    """Append what is missing of a file, or all of it where the server does not give parts."""
+    """Append the missing part of a file, or all of it if the server does not send parts."""
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
     except urllib.error.HTTPError as error:
         with error:
-            if error.code == _NOTHING_MORE:  # nothing is missing; the digest tells whether it is right
+            if error.code == _NOTHING_MORE:  # nothing is missing; the digest decides if it is right
                 return
         raise
     with answer, part.open("ab" if answer.status == _PARTIAL else "wb") as file:
@@ -223,13 +223,13 @@ def _receive(url: str, part: Path, size: int) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
-    """Write what comes; more than there must be would only fill the disk."""
+    """Write the answer up to the expected size: more would only fill the disk."""
     while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)
         room -= len(chunk)
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file, as hexadecimal digits."""
+    """Return the SHA-256 of a file, as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,15 +1,16 @@
 """The environment of the processes of a system under test.
 
-They get the variables that programs need to run. They do not get the rest of the conductor's environment, which may
-hold tokens and keys of other services.
+They get the variables that programs need to run, without the rest of the conductor's environment, which may hold tokens
+and keys of other services.
 """
 
 from __future__ import annotations
 
-import os
 import re
 
-# Where programs, libraries and files are; language and time; memory and Python as the user set them up; the marks by
+from towtank.marking import environment
+
+# Places of programs, libraries and files; language and time; memory and Python as the user set them up; the marks by
 # which processes of a run, of a system's hosts and of a test are found. Other variables that begin with TOWTANK_ can
 # be secrets: files name them for passwords.
 _PASSED_ON = re.compile(
@@ -20,4 +21,4 @@ _PASSED_ON = re.compile(
 
 def passed_on() -> dict[str, str]:
     """Return the part of the environment of this process that those of a system get."""
-    return {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
+    return {name: value for name, value in environment().items() if _PASSED_ON.fullmatch(name)}

@@ -1,4 +1,4 @@
-"""Services on hosts that are not there, or that cannot give what is asked of them."""
+"""Checks of the hosts of services: hosts that do not exist, or lack what a service needs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> list[Fault]:
-    """Every host that a service names wrongly, and every disk.
+    """Report every host and every disk that a service names wrongly.
 
     Parameters
     ----------
     tree : Node
         The system file without what is wrong in form.
     system : SystemFile
-        What of it is right in form.
+        The valid part of it.
     hosts : list of str
         Names of all hosts of the file, those with faults included.
     """
@@ -38,14 +38,14 @@ def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> li
 
 
 def unknown_name(root: yamlfile.Node, path: yamlfile.Path_, what: str, got: str, known: list[str]) -> Fault:
-    """A name that stands nowhere in the file, with those that do."""
+    """Return the fault of a name that does not exist in the file, with the known names."""
     allowed = f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
     near = yamlfile.did_you_mean(got, known)
     return yamlfile.fault_at(root, path, f"must be {allowed}, got {got!r} instead{near}")
 
 
 def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[Fault]:
-    """What a service asks of its host that the host cannot give."""
+    """Yield faults of a service that its host cannot run."""
     service = system.services[name]
     host = system.hosts[str(service.host)]
     at = ("services", name, "host")
@@ -69,7 +69,7 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[F
 
 
 def _misplaced_further(tree: yamlfile.Node, system: SystemFile, name: str, hosts: list[str]) -> Iterator[Fault]:
-    """What is wrong with `hosts`, where a service is on several, and with a disk that not all of them see."""
+    """Yield faults of `hosts` of a service on several hosts, and of a disk that not all of them see."""
     service = system.services[name]
     for number, host in enumerate(getattr(service, "hosts", [])):
         at = ("services", name, "hosts", number)
@@ -96,7 +96,7 @@ def _needs_namespaces(service: Service, host: str) -> str:
 
 
 def _names_taken(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[Fault]:
-    """Services that are called as a process of another one is."""
+    """Yield services that have the same name as a process of another service."""
     for process in system.services[name].processes(name):
         if process != name and process in system.services:
             message = f"must not be the name of a process of service {name!r}, got {process!r}"

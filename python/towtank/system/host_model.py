@@ -1,4 +1,4 @@
-"""The part of a system file that describes hosts: their providers, their sizes, and the network between them."""
+"""Hosts in a system file: their providers, their sizes, and the network between them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from towtank.fields import (
     Size,
 )
 
-# What the kernel takes: a quota has a period of 1 ms to 1 s and at least 1 ms of time in it (sched-bwc.rst), a slice
+# Bounds of the kernel: a quota has a period of 1 ms to 1 s and at least 1 ms of time in it (sched-bwc.rst), a slice
 # is 0.1 to 100 ms long (sched_setattr(2)).
 LEAST_CPU_TIME_S = 0.001
 MOST_PERIOD_S = 1.0
 LEAST_SLICE_S, MOST_SLICE_S = 0.0001, 0.1
-# An IPv4 host must take packets of 576 bytes (RFC 791); 65,521 is what a veth takes, less a header.
+# An IPv4 host must accept packets of 576 bytes (RFC 791); 65,521 is the bound of a veth, less a header.
 LEAST_MTU, MOST_MTU = 576, 65_521
-# Below this no file system that is offered can be made; xfs asks for 300 MiB and says so itself.
+# Smallest size of the file systems that are supported; xfs requires 300 MiB and reports so itself.
 LEAST_DISK_BYTES = 8 * 2**20
 LEAST_MEMORY_BYTES = 4 * 2**20
 _XFS_BYTES = 300 * 2**20
@@ -44,26 +44,26 @@ _BTRFS_BYTES = 109 * 2**20
 
 
 COPIES_AT_MOST = 240
-"""As many as a system may have hosts. [1]"""
+"""Most copies of a host: the number of hosts that a system may have. [1]"""
 Copies = Annotated[int, Field(ge=1, le=COPIES_AT_MOST)] | None
-_COPIES = "So many hosts in place of one, each with all services of it; `-1`, `-2` and so on are put behind the names."
+_COPIES = "Number of equal hosts, each with all services of the host; their names end in `-1`, `-2` and so on."
 
 
 class Disk(FileModel):
-    """A disk of a host: a file on this machine, as a block device with a file system of its own."""
+    """A disk of a host: a file on this machine, as a block device with its own file system."""
 
     size: Size = Field(ge=LEAST_DISK_BYTES, description="Its size; the file is sparse.")
     images: int = Field(
-        1, ge=1, le=16, description="Files that it is striped over, each with the limits below; btrfs only."
+        1, ge=1, le=16, description="Number of files that it is striped over, each with the limits below; btrfs only."
     )
-    file_system: Literal["ext4", "ext3", "ext2", "xfs", "btrfs"] = Field("ext4", description="What it is formatted as.")
-    journal: bool = Field(True, description="`false` makes ext4 without a journal.")
-    inodes: int | None = Field(None, ge=16, description="Files that it can hold; ext2, ext3 and ext4 only.")
-    mount_options: list[str] = Field(default_factory=list, description="Options of `mount`, as `noatime`.")
-    read_rate: DataRate | None = Field(None, description="Bytes it reads in a second at most.")
-    write_rate: DataRate | None = Field(None, description="Bytes it writes in a second at most.")
-    read_operations: PositiveRate | None = Field(None, description="Reads in a second at most.")
-    write_operations: PositiveRate | None = Field(None, description="Writes in a second at most.")
+    file_system: Literal["ext4", "ext3", "ext2", "xfs", "btrfs"] = Field("ext4", description="Its file system.")
+    journal: bool = Field(True, description="`false` for ext4 without a journal.")
+    inodes: int | None = Field(None, ge=16, description="Number of files that it can hold; ext2, ext3 and ext4 only.")
+    mount_options: list[str] = Field(default_factory=list, description="Options of `mount`, such as `noatime`.")
+    read_rate: DataRate | None = Field(None, description="Largest rate of reading.")
+    write_rate: DataRate | None = Field(None, description="Largest rate of writing.")
+    read_operations: PositiveRate | None = Field(None, description="Largest rate of read operations.")
+    write_operations: PositiveRate | None = Field(None, description="Largest rate of write operations.")
 
     @model_validator(mode="after")
     def _possible(self) -> Disk:
@@ -82,28 +82,28 @@ class Disk(FileModel):
 
     @property
     def throttled(self) -> bool:
-        """Whether its speed is limited."""
+        """True if its speed is limited."""
         return any((self.read_rate, self.write_rate, self.read_operations, self.write_operations))
 
 
 class Link(FileModel):
-    """A link to the virtual network, both ways."""
+    """A link to the virtual network, in both directions."""
 
-    rate: DataRate | None = Field(None, description="Data it carries in a second at most, each way.")
+    rate: DataRate | None = Field(None, description="Largest data rate in each direction.")
     mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="Largest packet. [byte]")
-    delay: Duration = Field(0.0, description="Time a packet takes, each way, beyond what the machine needs.")
-    loss: Share = Field(0.0, description="Share of packets that get lost, each way, independently.")
-    offloads: bool = Field(True, description="Segmentation offloads; `false` where the MTU is to show its effect.")
-    checksums: bool = Field(True, description="Checksum offloads; `false` where each packet is to be summed up.")
+    delay: Duration = Field(0.0, description="Added delay of a packet in each direction.")
+    loss: Share = Field(0.0, description="Share of packets that are lost in each direction, independently.")
+    offloads: bool = Field(True, description="Segmentation offloads; `false` to make the MTU effective.")
+    checksums: bool = Field(True, description="Checksum offloads; `false` to compute the checksum of each packet.")
 
     @property
     def impaired(self) -> bool:
-        """Whether packets are delayed or lost."""
+        """True if packets are delayed or lost."""
         return self.delay > 0 or self.loss > 0
 
 
 class LocalHost(FileModel):
-    """This machine, as it is."""
+    """This machine without limits."""
 
     provider: Literal["local"] = Field(description="Services are processes of this machine.")
     copies: Copies = Field(None, description=_COPIES)
@@ -112,28 +112,28 @@ class LocalHost(FileModel):
 class NamespacesHost(FileModel):
     """A part of this machine: namespaces for network, files and name, a control group for CPU, memory and disks."""
 
-    provider: Literal["namespaces"] = Field(description="A part of this machine with an address of its own.")
+    provider: Literal["namespaces"] = Field(description="A part of this machine with its own address.")
     copies: Copies = Field(None, description=_COPIES)
-    cpus: float | None = Field(None, gt=0, description="CPU time it may use per time, 0.5 for half a CPU.")
+    cpus: float | None = Field(None, gt=0, description="Largest CPU time per second; 0.5 is half a CPU.")
     cpu_period: PositiveDuration = Field(
         0.1,
         ge=LEAST_CPU_TIME_S,
         le=MOST_PERIOD_S,
-        description="How often the CPU time is given anew; used up, the host stands still.",
+        description="Period of the CPU limit; a host that has used up its CPU time waits for the next period.",
     )
     cpu_shares: int | None = Field(
-        None, ge=2, le=262_144, description="Weight against other hosts where CPUs are short; 1024 is usual."
+        None, ge=2, le=262_144, description="Weight against other hosts if CPUs are short; by default 1024."
     )
     pinned: list[Annotated[int, Field(ge=0, le=8191)]] | None = Field(
-        None, min_length=1, description="CPUs it may use, by number; those of the system under test where left out."
+        None, min_length=1, description="CPUs that it may use, by number; by default those of the system under test."
     )
     timeslice: PositiveDuration | None = Field(
-        None, ge=LEAST_SLICE_S, le=MOST_SLICE_S, description="How long a thread runs before another one's turn."
+        None, ge=LEAST_SLICE_S, le=MOST_SLICE_S, description="Time that a thread runs before the next one."
     )
     memory: Size | None = Field(
-        None, ge=LEAST_MEMORY_BYTES, description="Memory it may use, page cache included; it does not swap."
+        None, ge=LEAST_MEMORY_BYTES, description="Largest memory, including page cache; the host does not swap."
     )
-    disks: dict[Name, Disk] = Field(default_factory=dict, description="Disks of its own, made anew each time.")
+    disks: dict[Name, Disk] = Field(default_factory=dict, description="Its disks, created for each run.")
     network: Link = Field(default_factory=Link, description="Its link to the virtual network.")
 
     @model_validator(mode="after")
@@ -149,7 +149,7 @@ _VARIABLE_SCHEMA = {"type": "string", "pattern": f"^{_VARIABLE.pattern}$"}
 
 
 def _variable(value: str) -> str:
-    """Check the name of a variable that a system file may have read: it is sent to a machine that the file names."""
+    """Check the name of a variable that a system file may read: its value is sent to a machine that the file names."""
     if not _VARIABLE.fullmatch(value):
         raise ValueError(f"must be the name of a variable that begins with TOWTANK_, got {value!r} instead")
     return value
@@ -161,28 +161,36 @@ class SshHost(FileModel):
     provider: Literal["ssh"] = Field(description="Another machine, over SSH.")
     address: str = Field(min_length=1, description="Name or address, for SSH and for its services.")
     port: int = Field(22, ge=1, le=65535, description="Port of its SSH server.")
-    user: str | None = Field(None, min_length=1, description="User there; the one who runs Towtank where left out.")
+    user: str | None = Field(
+        None, min_length=1, description="User on the machine; by default the user that runs Towtank."
+    )
     key: str | None = Field(
-        None, min_length=1, description="File of the private key, relative to the system file; else agent and defaults."
+        None,
+        min_length=1,
+        description="File of the private key, relative to the system file; by default agent and default keys.",
     )
     password_from: Annotated[str, AfterValidator(_variable), WithJsonSchema(_VARIABLE_SCHEMA)] | None = Field(
         None, description="Environment variable that holds the password; its name begins with `TOWTANK_`."
     )
     known_hosts: str | None = Field(
-        None, min_length=1, description="File of known host keys, relative to the system file; `~/.ssh/known_hosts`."
+        None,
+        min_length=1,
+        description="File of known host keys, relative to the system file; by default `~/.ssh/known_hosts`.",
     )
-    folder: str = Field("/tmp", pattern="^/", description="Folder there in which Towtank makes one of its own.")
-    python: str = Field("python3", min_length=1, description="Python there that has the content server.")
+    folder: str = Field(
+        "/tmp", pattern="^/", description="Folder on the machine in which Towtank creates its own folder."
+    )
+    python: str = Field("python3", min_length=1, description="Python on the machine that has the content server.")
 
 
 class ExistingHost(FileModel):
-    """A machine that somebody else runs: its services are loaded and observed, never started."""
+    """A machine that others run: its services are loaded and observed, never started."""
 
     provider: Literal["existing"] = Field(description="A machine that is only loaded and observed.")
     metrics: str | None = Field(
         None,
         pattern="^https?://",
-        description="Its page of metrics in the Prometheus text format, as of a node exporter.",
+        description="Its page of metrics in the Prometheus text format, such as that of a node exporter.",
     )
 
 
@@ -190,19 +198,19 @@ class Network(FileModel):
     """The virtual network between load generator and hosts of provider `namespaces`."""
 
     link: Literal["bridge", "veth", "macvlan", "tun"] = Field(
-        "bridge", description="How hosts are joined: by cables to a bridge, one cable, devices of one card, or a relay."
+        "bridge", description="Connection of the hosts: cables to a bridge, one cable, devices of one card, or a relay."
     )
     mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="Largest packet of the generator's link. [byte]")
-    rate: DataRate | None = Field(None, description="Data the generator's link carries in a second, each way.")
+    rate: DataRate | None = Field(None, description="Largest data rate of the generator's link, in each direction.")
     offloads: bool = Field(True, description="Segmentation offloads of the generator's link.")
     checksums: bool = Field(True, description="Checksum offloads of the generator's link.")
 
 
 class Generator(FileModel):
-    """Where the load generator is."""
+    """The place of the load generator."""
 
     host: Name | None = Field(
-        None, description="Host whose network it loads from, of this machine; outside of all hosts where left out."
+        None, description="Host of this machine whose network it uses; by default outside of all hosts."
     )
 
 
@@ -215,7 +223,7 @@ PROVIDERS: dict[str, type[FileModel]] = {
 
 
 def _known_provider(value: Any) -> Any:
-    """Say which providers there are, where a host has none of them."""
+    """Report the known providers if a host has another one."""
     if not isinstance(value, dict):
         return value
     provider = value.get("provider")
@@ -230,7 +238,7 @@ def _known_provider(value: Any) -> Any:
 
 
 def _tag(value: Any) -> str:
-    """The branch of the union; in a form that no key of a file can have."""
+    """Return the branch of the union, in a form that no key of a file can have."""
     provider = value.get("provider") if isinstance(value, dict) else getattr(value, "provider", None)
     return f"<{provider if isinstance(provider, str) and provider in PROVIDERS else 'local'}>"
 

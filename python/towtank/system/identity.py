@@ -1,7 +1,7 @@
-"""Which process a process id stands for: ids are used again, start times are not.
+"""Identity of processes: ids are reused, start times are not.
 
-Containers may share a temporary folder and not their processes. So notes of who owns a folder there name the namespace
-of the ids, too: nobody here can see whether a process of another namespace lives.
+Containers may share a temporary folder without sharing their processes. So notes about the owner of a folder there also
+name the namespace of the ids: no process can check if a process of another namespace lives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _STATE = 0
 
 
 def identity(pid: int) -> tuple[int, int] | None:
-    """Process id and start time [clock ticks since boot]; None when no such process lives."""
+    """Return process id and start time [clock ticks since boot]; None if no such process lives."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -26,9 +26,26 @@ def identity(pid: int) -> tuple[int, int] | None:
     return None if fields[_STATE] in "ZX" else (pid, int(fields[_START_TIME]))
 
 
-# Id, start time and namespace; notes of before had no third number.
+def is_stopped(pid: int) -> bool:
+    """Return True if a signal has stopped a process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[_STATE] == "T"
+    except OSError:
+        return False
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process, including those of all its threads."""
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, path.read_text().split())
+    return found
+
+
+# Id, start time and namespace; notes of earlier versions have no third number.
 _NOTE = re.compile(rb"(\d{1,10}) (\d{1,20})(?: (\d{1,20}))?")
-# More is no note of ours. [byte]
+# Greatest length of a note of ours. [byte]
 _NOTE_AT_MOST = 64
 _NAMESPACE = Path("/proc/self/ns/pid")
 
@@ -37,22 +54,22 @@ Owner = tuple[int, int, int]
 
 
 def own_identity() -> Owner:
-    """This process, for notes."""
+    """Return the identity of this process, for notes."""
     return (*(identity(os.getpid()) or (os.getpid(), 0)), _namespace())
 
 
 def _namespace() -> int:
-    """Number of the namespace that process ids of this process are from."""
+    """Return the number of the namespace of process ids of this process."""
     return _NAMESPACE.stat().st_ino
 
 
 def has_ended(owner: Owner) -> bool:
-    """Whether a process that was noted is gone; one that cannot be looked for is not."""
+    """Return True if a noted process has ended; False if that cannot be checked."""
     return owner[2] == _namespace() and identity(owner[0]) != owner[:2]
 
 
 def is_own_folder(path: Path) -> bool:
-    """Whether a path is a folder of this user, not a link: what others put into a temporary folder is not looked at."""
+    """Return True if a path is a folder of this user, not a link: Towtank reads no files of others."""
     try:
         state = path.lstat()
     except OSError:
@@ -61,14 +78,14 @@ def is_own_folder(path: Path) -> bool:
 
 
 def note_identity() -> str:
-    """This process as `noted_identity` reads it."""
+    """Return this process in the format of `noted_identity`."""
     return " ".join(map(str, own_identity()))
 
 
 def noted_identity(path: Path) -> Owner | None:
-    """Identity of a process as it stands in a file of this user; None where there is no such file.
+    """Return the identity of a process in a file of this user; None without such a file.
 
-    A pipe, a device or a link that somebody put there is neither waited for nor followed.
+    A pipe, a device or a link in its place is neither waited for nor followed.
     """
     with suppress(OSError):
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

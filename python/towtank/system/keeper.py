@@ -1,7 +1,7 @@
 """A small process that keeps a system up after `towtank system up` has ended.
 
-It holds the other ends of the guards' standard input; when it ends, whatever the way, the system ends. Its state
-file tells who it is and what came up.
+It holds the other ends of the guards' standard input; when it ends, in whatever way, the system ends. Its state file
+records its identity and the parts that are up.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from towtank.system.state import SystemState, lives, remember, state_root, state
 from towtank.system.system import System
 
 _POLL_S = 0.1
-# How long a keeper may take to end its system by itself.
+# Time for a keeper to end its system by itself. [s]
 _DOWN_WITHIN_S = 60.0
 _KILLED_WITHIN_S = 20.0
-# A guard gives its tree the time of grace, and then the kernel 30 s.
+# A guard waits for the grace time of its tree, and then 30 s for the kernel.
 _GUARD_WITHIN_S = 60.0
 
 
@@ -42,7 +42,7 @@ def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, An
     path : Path
         The system file.
     note : callable
-        Tells the user what is being done.
+        Shows a step of the work to the user.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, An
 
 
 def _start_keeper(request: dict[str, Any], log: Path) -> dict[str, int]:
-    """Start a keeper that outlives this process, in a session of its own."""
+    """Start a keeper that outlives this process, in its own session."""
     command = [sys.executable, "-m", "towtank.system.keeper", json.dumps(request)]
     writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     pid = os.posix_spawn(
@@ -103,7 +103,7 @@ def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[st
 
 
 def describe(state: SystemState) -> dict[str, Any]:
-    """State of a system, with what is true now: whether keeper and processes live."""
+    """Return the state of a system, with the current state of keeper and processes."""
     seen = state.read()
     processes = {tier: {**process, "running": lives(process)} for tier, process in seen.get("processes", {}).items()}
     running = all(process["running"] for process in processes.values())
@@ -133,7 +133,7 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
         for process in seen.get("processes", {}).values():
-            # Its guard saw the keeper end and is ending the tree; TERM says so once more, KILL ends a stuck guard.
+            # Its guard saw the keeper end and is ending the tree; TERM repeats the request, KILL ends a stuck guard.
             _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()
@@ -153,7 +153,7 @@ def _end(process: dict[str, Any] | None, number: signal.Signals, within_s: float
 
 
 class _Keeper:
-    """Holds one system up until it is told to end."""
+    """Holds one system up until a signal ends it."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request

@@ -1,4 +1,4 @@
-"""Limits that the kernel sets a process of a service: open files, processes of its user, local ports."""
+"""Limits of the kernel for a process of a service: open files, processes of its user, local ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the link of a system file's hosts, and the place of its load generator, do not go together with."""
+"""Checks of the link of hosts and of the place of the load generator against the rest of a system file."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 if TYPE_CHECKING:
     from towtank.system.model import SystemFile
 
-# Packets are held back at both ends of a host's own cable to the bridge, or by its relay; here there is neither.
+# Packets are delayed at both ends of a host's own cable to the bridge, or by its relay; these links have neither.
 # The segmentation offloads of a macvlan device cannot be turned off: the kernel keeps TSO on (macvlan.c), and its
 # checksums are those of the card below.
 _UNFIT = {"veth": ("rate", "delay", "loss"), "macvlan": ("rate", "delay", "loss", "offloads", "checksums")}
 _ENDS_OF_A_CABLE = 2
-# Sizes that would hold the generator back: what is measured then is the generator.
+# Limits that would slow down the generator: a run would measure the generator.
 _SIZES = ("cpus", "cpu_shares", "pinned", "timeslice", "memory")
 
 
 def link_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> list[Fault]:
-    """Faults of `network.link` and `generator`.
+    """Report faults of `network.link` and `generator`.
 
     Parameters
     ----------
     tree : Node
         The system file without what is wrong in form.
     system : SystemFile
-        What of it is of right form.
+        The valid part of it.
     known : list of str
         Names of all hosts of the file, those with faults included.
     """
@@ -52,7 +52,7 @@ def _generator(system: SystemFile, known: list[str]) -> _Found:
         yield at, f"must be a host of this file{allowed}, got {name!r} instead{near}"
         return
     host = system.hosts.get(name)
-    if host is None:  # it has faults of its own
+    if host is None:  # it has other faults
         return
     if not isinstance(host, NamespacesHost | LocalHost):
         yield at, f"must be a host of this machine, got {name!r} instead, of provider {host.provider}"
@@ -60,7 +60,7 @@ def _generator(system: SystemFile, known: list[str]) -> _Found:
         yield at, f"must be a host without copies, got {name!r} instead"
     for key in _SIZES:
         if isinstance(host, NamespacesHost) and key in host.model_fields_set and getattr(host, key) is not None:
-            message = f"must be left out on the host of the load generator ({name}), which is not to be held back"
+            message = f"must be left out on the host of the load generator ({name}), which must not be slowed down"
             yield ("hosts", name, key), f"{message}, got {_plain(getattr(host, key))} instead"
 
 
@@ -78,7 +78,7 @@ def _link(system: SystemFile) -> _Found:
         got = f"veth with {len(names)} ({', '.join(names)})" if names else "veth with none"
         yield at, f"must join exactly two hosts of provider namespaces that are in use as veth, got {got} instead"
     elif system.generator.host not in names:
-        message = "must be bridge, macvlan or tun where the load generator is on none of its hosts"
+        message = "must be bridge, macvlan or tun if the load generator is on none of its hosts"
         yield at, f"{message} (generator.host), got veth instead"
 
 
@@ -93,11 +93,11 @@ def _sizes(system: SystemFile) -> _Found:
     for at, part in parts.items():
         for key in unfit:
             value = getattr(part, key, None)
-            # Offloads and checksums are there unless turned off; the others are not unless asked for.
+            # Offloads and checksums are on unless turned off; the others are off unless configured.
             if value is False or (value is not True and value):
                 yield (*at, key), f"must be left out with network.link {link}, got {_plain(value)} instead"
 
 
 def _plain(value: object) -> str:
-    """A value as in a file, in base units."""
+    """Return a value in the form of a file, in base units."""
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

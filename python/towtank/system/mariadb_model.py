@@ -17,7 +17,7 @@ from towtank.system.sql_models import SqlPopulation
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MANAGED = ("bind_address", "port", "socket", "datadir", "pid_file", "tmpdir", "init_file", "skip_name_resolve", "user")
-# They run programs, load libraries, read and write files where the study says, or let in others: a study must not.
+# Variables that run programs, load libraries, read and write files, or admit other users: a study must not set them.
 _LEAD_OUT = frozenset(
     [
         "plugin_dir",
@@ -60,7 +60,7 @@ _LEAD_OUT = frozenset(
     ]
 )
 _FAMILIES_OUT = ("wsrep_", "plugin_", "feedback", "server_audit")
-# The server takes any option behind these, and any beginning that only one option has.
+# The server accepts any option after these prefixes, and any unique beginning of an option.
 _BEFORE = re.compile(r"^(?:(?:loose|skip|enable|disable|maximum|autoset)_)+")
 _PAGES = (4096, 8192, 16384, 32768, 65536)
 # A session prepares each of its statements, and a server refuses more than 16382 of all sessions by default.
@@ -91,7 +91,7 @@ Identifier = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-
 
 
 class MariadbSettings(FileModel):
-    """What can be tuned; what is left out stays at MariaDB's default."""
+    """Settings of MariaDB; settings that are left out keep MariaDB's defaults."""
 
     innodb_buffer_pool_size: Size = Field(128 * 2**20, ge=5 * 2**20, description="Memory for pages of tables.")
     innodb_flush_log_at_trx_commit: int = Field(
@@ -101,33 +101,39 @@ class MariadbSettings(FileModel):
         description="What a commit waits for: `0` nothing, `1` the disk, `2` the operating system, `3` as `1`, for "
         "each of the phases of a group commit.",
     )
-    innodb_log_file_size: Size | None = Field(None, ge=4 * 2**20, description="Log that asks for a checkpoint.")
+    innodb_log_file_size: Size | None = Field(
+        None, ge=4 * 2**20, description="Size of the log that triggers a checkpoint."
+    )
     innodb_log_buffer_size: Size | None = Field(None, ge=2**18, description="Memory for the log.")
     innodb_flush_method: Literal["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"] | None = (
-        Field(None, description="How data is written and forced to the disk.")
+        Field(None, description="Method of writing data and forcing it to the disk.")
     )
     innodb_doublewrite: Switch | None = Field(None, description="Whether pages are written twice, against torn ones.")
-    innodb_flush_neighbors: int | None = Field(None, ge=0, le=2, description="Whether pages beside a page go with it.")
-    innodb_io_capacity: int | None = Field(None, ge=100, description="Writes a second of the background. [1/s]")
-    innodb_io_capacity_max: int | None = Field(None, ge=100, description="Writes a second when it is behind. [1/s]")
+    innodb_flush_neighbors: int | None = Field(
+        None, ge=0, le=2, description="Whether neighbouring pages are flushed together."
+    )
+    innodb_io_capacity: int | None = Field(
+        None, ge=100, description="Write operations of the background per second. [1/s]"
+    )
+    innodb_io_capacity_max: int | None = Field(None, ge=100, description="The same when it is behind. [1/s]")
     innodb_read_io_threads: int | None = Field(None, ge=1, le=64, description="Threads that read ahead.")
     innodb_write_io_threads: int | None = Field(None, ge=2, le=64, description="Threads that write.")
     innodb_purge_threads: int | None = Field(None, ge=1, le=32, description="Threads that clear dead versions of rows.")
     innodb_page_size: Annotated[Size, AfterValidator(_page)] | None = Field(None, description="Size of a page.")
     innodb_adaptive_hash_index: Switch | None = Field(None, description="Whether hot pages of indexes are hashed.")
     innodb_lock_wait_timeout: Duration | None = Field(
-        None, ge=0, le=100_000_000, description="How long a statement waits for a row; whole seconds."
+        None, ge=0, le=100_000_000, description="Time limit of waiting for a row; whole seconds."
     )
-    innodb_deadlock_detect: Switch | None = Field(None, description="Whether deadlocks are looked for.")
+    innodb_deadlock_detect: Switch | None = Field(None, description="Whether the server searches for deadlocks.")
     transaction_isolation: Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"] | None = (
-        Field(None, description="What transactions see of each other; `REPEATABLE-READ` by default.")
+        Field(None, description="Isolation of transactions; `REPEATABLE-READ` by default.")
     )
-    max_connections: int = Field(151, ge=10, le=100_000, description="Connections at once.")
+    max_connections: int = Field(151, ge=10, le=100_000, description="Concurrent connections.")
     max_prepared_stmt_count: int = Field(
-        _PREPARED_STATEMENTS, ge=0, le=4_294_967_295, description="Prepared statements at once, of all sessions."
+        _PREPARED_STATEMENTS, ge=0, le=4_294_967_295, description="Concurrent prepared statements of all sessions."
     )
     thread_handling: Literal["one-thread-per-connection", "pool-of-threads"] | None = Field(
-        None, description="Who works for connections."
+        None, description="Assignment of threads to connections."
     )
     thread_pool_size: int | None = Field(None, ge=1, le=100_000, description="Groups of the pool of threads.")
     thread_cache_size: int | None = Field(None, ge=0, le=16_384, description="Threads kept for new connections.")
@@ -139,7 +145,7 @@ class MariadbSettings(FileModel):
     query_cache_size: Size | None = Field(
         None, description="Memory for results of queries; unused unless `more` has `query_cache_type: 1`."
     )
-    performance_schema: Switch | None = Field(None, description="Whether the server watches itself in detail.")
+    performance_schema: Switch | None = Field(None, description="Whether the server instruments itself in detail.")
     more: Annotated[dict[str, str | int | float], AfterValidator(_more)] = Field(
         default_factory=dict, description="Further system variables; the server itself checks them."
     )
@@ -152,7 +158,7 @@ class MariadbSettings(FileModel):
         return self
 
     def configuration(self) -> dict[str, str | int]:
-        """What is set, as the server's options have it."""
+        """Return the settings as options of the server."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "more"}
         values = {**{name: value for name, value in given.items() if value is not None}, **self.more}
         return {name: _written(value) for name, value in values.items()}
@@ -168,7 +174,7 @@ def _written(value: Any) -> str | int:
 
 @service_kind("mariadb")
 class Mariadb(Service):
-    """A private MariaDB, made anew each time."""
+    """A private MariaDB, created for each run."""
 
     summary: ClassVar[str] = (
         "private MariaDB, made anew for every run; needs the server programs (apt-get install mariadb-server)"
@@ -178,11 +184,11 @@ class Mariadb(Service):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["mariadb"]
-    host: Name = Field(description="Name of the host it runs on.")
-    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
-    disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
-    user: Identifier = Field("towtank", description="Who owns the database; users of the load are it.")
-    password: Word | None = Field(None, description="Its password; one made for each run by default.")
-    database: Identifier = Field("towtank", description="The database that is made.")
-    settings: MariadbSettings = Field(default_factory=MariadbSettings, description="What can be tuned.")
-    population: SqlPopulation | None = Field(None, description="What it holds before a run.")
+    host: Name = Field(description="Name of the host that it runs on.")
+    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
+    disk: Name | None = Field(None, description="Disk of its host for its data.")
+    user: Identifier = Field("towtank", description="Owner of the database, and login of the users.")
+    password: Word | None = Field(None, description="Its password; by default one is generated for each run.")
+    database: Identifier = Field("towtank", description="Name of its database.")
+    settings: MariadbSettings = Field(default_factory=MariadbSettings, description="Settings.")
+    population: SqlPopulation | None = Field(None, description="Population before a run.")

@@ -1,4 +1,4 @@
-"""System files: what the system under test is made of. Pure data; bringing it up is the work of its services.
+"""System files: services, hosts and targets of a system under test; the services themselves bring it up.
 
 A kind of service is one class here or in `server_models`, marked `@service_kind`: its settings are checked when a file
 is read, described in the JSON Schema and listed by `towtank list`.
@@ -54,7 +54,7 @@ def _http_address(value: str) -> str:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in _PORTS or not parts.hostname or parts.path not in {"", "/"} or parts.query:
-        raise ValueError(f"must be an address as http://host:port, got {value!r} instead")
+        raise ValueError(f"must be an address such as http://host:port, got {value!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     login = "".join(parts.netloc.rpartition("@")[:2])
     return f"{parts.scheme}://{login}{host}:{port or _PORTS[parts.scheme]}"
@@ -68,9 +68,9 @@ def _database(value: str) -> str:
 
 def _ldap(value: str) -> str:
     if "://" in value and not value.startswith(("ldap://", "ldaps://", "ldapi://")):
-        raise ValueError(f"must be an address as ldap://host:port, or a service, got {value!r} instead")
+        raise ValueError(f"must be an address such as ldap://host:port, or a service, got {value!r} instead")
     if "@" in urlsplit(value).netloc:
-        raise ValueError("must have no login: each user is known to the directory by their own")
+        raise ValueError("must have no login: each user logs in with its own name and password")
     return value
 
 
@@ -78,7 +78,7 @@ HttpAddress = Annotated[str, AfterValidator(_http_address)]
 
 
 class ContentServerSettings(FileModel):
-    """What an administrator of the content server can tune."""
+    """Settings of the content server."""
 
     threads: int = Field(4, ge=1, le=1024, description="Worker threads per node.")
     database: Annotated[str, AfterValidator(_database)] = Field(
@@ -93,7 +93,7 @@ class ContentServerSettings(FileModel):
         BeforeValidator(one_or_more, json_schema_input_type=Literal["search_type"] | list[Literal["search_type"]]),
     ] = Field(default_factory=list, description="Database indexes to run without.")
     sync: bool = Field(
-        True, description="Whether what is stored is forced to the disk before the answer; else a crash may lose it."
+        True, description="Whether data are forced to the disk before the answer; otherwise a crash may lose them."
     )
     users: str | None = Field(
         None, min_length=1, description="File of users, relative to the system file; made if left out."
@@ -103,13 +103,13 @@ class ContentServerSettings(FileModel):
         min_length=1,
         description="LDAP server that knows the users: a service of kind openldap, or ldap://host:port.",
     )
-    credentials_lifetime: Duration = Field(300.0, description="How long a verified login is remembered.")
+    credentials_lifetime: Duration = Field(300.0, description="Time that a verified login is remembered.")
     nodes: int = Field(1, ge=1, le=64, description="Servers that share one database and one storage area.")
-    port: Port = Field(0, description="Port of the first node, the others follow; 0 takes any free ones.")
+    port: Port = Field(0, description="Port of the first node, the others follow; 0 chooses free ports.")
 
 
 class Population(FileModel):
-    """What the content server holds before the first run."""
+    """Contents of the content server before the first run."""
 
     scale: float = Field(0.001, gt=0, le=1, description="Share of the 5.1 million documents of the full population.")
     seed: int = Field(1, ge=0, description="The same seed makes the same documents.")
@@ -125,18 +125,18 @@ class ContentServer(NodesService):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["content_server"]
-    disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
-    settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="What can be tuned.")
-    population: Population = Field(default_factory=Population, description="What it holds.")
+    disk: Name | None = Field(None, description="Disk of its host for its data.")
+    settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="Settings.")
+    population: Population = Field(default_factory=Population, description="Population.")
 
     @property
     def nodes(self) -> int:
-        """As set."""
+        """Number of nodes, as set."""
         return self.settings.nodes
 
     @property
     def outside(self) -> list[str]:
-        """Its database and its directory, where these are addresses."""
+        """Its database and its directory, if these are addresses."""
         given = (self.settings.database, self.settings.ldap)
         return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
 
@@ -145,7 +145,7 @@ class ContentServer(NodesService):
 class Existing(Service):
     """A server that runs already: it is loaded, never started, stopped or populated."""
 
-    summary: ClassVar[str] = "server that runs already: only loaded, and observed where it shows metrics"
+    summary: ClassVar[str] = "server that runs already: only loaded, and observed if it shows metrics"
 
     kind: Literal["existing"]
     address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
@@ -163,12 +163,12 @@ class Existing(Service):
 
     @property
     def starts(self) -> bool:
-        """It runs already."""
+        """False: it runs already."""
         return False
 
     @property
     def outside(self) -> list[str]:
-        """Where it is."""
+        """Its addresses."""
         return [*super().outside, *self.address]
 
     @model_validator(mode="after")
@@ -179,37 +179,50 @@ class Existing(Service):
         if len({login_of([address]) for address in self.address}) > 1:
             raise ValueError("must have the same login in each address, or in none")
         if self.metrics is not None and schemes == {"https"}:
-            raise ValueError("must have http:// addresses where metrics are scraped, got https://")
+            raise ValueError("must have http:// addresses if metrics are scraped, got https://")
         return self
 
     @property
     def has_login(self) -> bool:
-        """Whether its address comes with a login."""
+        """True if its address contains a login."""
         return login_of(self.address) is not None
 
     @property
     def is_secure(self) -> bool:
-        """Whether it speaks TLS."""
+        """True if it speaks TLS."""
         return self.address[0].startswith("https:")
 
 
 class NullServerSettings(FileModel):
-    """How the null server answers."""
+    """Settings of the null server."""
 
     threads: int = Field(
-        1, ge=1, le=1024, description="Threads that answer; each holds as many connections as a process may open files."
+        1,
+        ge=1,
+        le=1024,
+        description="Threads that answer; each can hold as many connections as a process may open files.",
     )
-    ports: int = Field(1, ge=1, le=1024, description="Ports that it listens on, for more connections than one has.")
+    ports: int = Field(
+        1, ge=1, le=1024, description="Number of ports that it listens on, for more connections than one port allows."
+    )
     body: Size = Field(1024, description="Size of the body of every answer.")
     delay: Duration = Field(0.0, description="Time from a request to its answer.")
+    work: Duration = Field(0.0, le=60, description="CPU time that each request uses: a known demand.")
+    work_variation: Literal["constant", "exponential"] = Field(
+        "constant", description="Distribution of the CPU time of requests."
+    )
+    seed: int | None = Field(
+        None, ge=0, lt=2**63, description="The same seed draws the same CPU times; left out, each start has its own."
+    )
     port: Port = Field(
-        0, description="Where it listens; 0 takes any free port. With several ports, the first of as many in a row."
+        0,
+        description="Port that it listens on; 0 chooses a free port. With several ports, the first of them.",
     )
 
 
 @service_kind("null_server")
 class NullServer(Service):
-    """A server that answers at once with a fixed body: it shows what the generator itself can do."""
+    """A server that answers at once with a fixed body: it measures the generator itself."""
 
     summary: ClassVar[str] = (
         "answers at once with a fixed body, to see what the generator itself can do; comes with Towtank"
@@ -217,13 +230,13 @@ class NullServer(Service):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["null_server"]
-    host: Name = Field(description="Name of the host it runs on.")
-    settings: NullServerSettings = Field(default_factory=NullServerSettings, description="How it answers.")
+    host: Name = Field(description="Name of the host that it runs on.")
+    settings: NullServerSettings = Field(default_factory=NullServerSettings, description="Settings of its answers.")
 
 
 @service_kind("postgresql")
 class Postgresql(Service):
-    """A private PostgreSQL, made anew each time."""
+    """A private PostgreSQL, created for each run."""
 
     summary: ClassVar[str] = (
         "private PostgreSQL, made anew for every run; needs the server programs (apt-get install postgresql)"
@@ -233,15 +246,15 @@ class Postgresql(Service):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["postgresql"]
-    host: Name = Field(description="Name of the host it runs on.")
-    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
-    disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
-    settings: PostgresqlSettings = Field(default_factory=PostgresqlSettings, description="What can be tuned.")
-    population: SqlPopulation | None = Field(None, description="What it holds before a run.")
+    host: Name = Field(description="Name of the host that it runs on.")
+    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
+    disk: Name | None = Field(None, description="Disk of its host for its data.")
+    settings: PostgresqlSettings = Field(default_factory=PostgresqlSettings, description="Settings.")
+    population: SqlPopulation | None = Field(None, description="Population before a run.")
 
 
 def _service(value: Any) -> Service:
-    """Check a service against the class of its kind."""
+    """Check a service by the class of its kind."""
     if isinstance(value, Service):
         return value
     if not isinstance(value, dict):
@@ -249,7 +262,7 @@ def _service(value: Any) -> Service:
     kind = value.get("kind")
     known = SERVICE_KINDS.get(kind) if isinstance(kind, str) else None
     if known is None:
-        allowed = ", ".join(SERVICE_KINDS)
+        allowed = ", ".join(sorted(SERVICE_KINDS))
         got = repr(kind) if "kind" in value else "none"
         near = yamlfile.did_you_mean(kind, list(SERVICE_KINDS))
         problem = PydanticCustomError("service_kind", f"must be of a kind among {allowed}, got {got} instead{near}")
@@ -278,18 +291,18 @@ def _server_name(value: str) -> str:
 
 
 class Tls(FileModel):
-    """How TLS is spoken with a target."""
+    """Settings of TLS with a target."""
 
-    verify: bool = Field(True, description="Whether the server's certificate must be good for its name.")
+    verify: bool = Field(True, description="Whether the server's certificate must be valid for its name.")
     ca: str | None = Field(
         None, min_length=1, description="PEM file of authorities in place of this host's, relative to the system file."
     )
     server_name: Annotated[str, Field(min_length=1), AfterValidator(_server_name)] | None = Field(
-        None, description="Name to ask for and to verify; that of `host`."
+        None, description="Name to request and to verify; by default that of `host`."
     )
     client_certificate: str | None = Field(None, min_length=1, description="PEM file of the client's certificate.")
     client_key: str | None = Field(None, min_length=1, description="PEM file of the client's key.")
-    resumption: bool = Field(True, description="Whether a connection goes on with the session of the one before it.")
+    resumption: bool = Field(True, description="Whether a connection resumes the session of the previous one.")
     versions: list[Literal["1.2", "1.3"]] = Field(["1.2", "1.3"], min_length=1, description="Versions of TLS to offer.")
 
     @model_validator(mode="after")
@@ -299,7 +312,7 @@ class Tls(FileModel):
         return self
 
     def plan(self, folder: Path) -> dict[str, Any]:
-        """The plan's `tls`, with files found from the folder of the system file."""
+        """Return the `tls` of the plan, with files found from the folder of the system file."""
         part = self.model_dump()
         for key in ("ca", "client_certificate", "client_key"):
             if part[key] is not None:
@@ -308,7 +321,7 @@ class Tls(FileModel):
 
 
 def _http(value: object) -> object:
-    """A version as people write it: YAML makes numbers of them."""
+    """Read a version of HTTP as people write it: YAML makes numbers of them."""
     versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
         raise ValueError(f"must be 1.1 or 2, got {value!r} instead")
@@ -319,25 +332,25 @@ Http = Annotated[Literal["1.1", "2"], BeforeValidator(_http, json_schema_input_t
 
 
 class Target(FileModel):
-    """Where requests go: the addresses of a service."""
+    """A destination of requests: the addresses of a service."""
 
-    service: Name | None = Field(None, description="Name of a service that users can talk to.")
+    service: Name | None = Field(None, description="Name of a service that users can send requests to.")
     services: list[Name] = Field(
-        default_factory=list, description="Several services alike in place of one; each user stays with one of them."
+        default_factory=list, description="Several equal services in place of one; each user stays with one of them."
     )
     balance: Literal["round_robin", "random", "user"] | None = Field(
         None,
-        description="How users are spread over the addresses: each connection goes to the next (`round_robin`) or to "
+        description="Distribution of users over the addresses: each connection goes to the next (`round_robin`) or to "
         "any (`random`), or each user stays with one (`user`). Without it: `user` with several services, else "
         "`round_robin`.",
     )
     host: str | None = Field(
         None, min_length=1, pattern=r"^[!-~]+$", description="Host header in place of the first address."
     )
-    tls: Tls | None = Field(None, description="How TLS is spoken, with a service at `https://`.")
+    tls: Tls | None = Field(None, description="Settings of TLS, with a service at `https://`.")
     http: Http = Field(
         "1.1",
-        description="Version of HTTP that is spoken: `1.1`, or `2` (by prior knowledge, or by ALPN with TLS).",
+        description="Version of HTTP: `1.1`, or `2` (by prior knowledge, or by ALPN with TLS).",
     )
 
     @model_validator(mode="after")
@@ -356,7 +369,7 @@ class Target(FileModel):
 
     @property
     def balanced(self) -> str:
-        """How users are spread over the addresses."""
+        """Distribution of users over the addresses."""
         return self.balance or ("user" if self.services else "round_robin")
 
 
@@ -372,43 +385,43 @@ class SystemFile(FileModel):
     network: Network = Field(
         default_factory=Network, description="The virtual network of hosts of provider `namespaces`."
     )
-    generator: Generator = Field(default_factory=Generator, description="Which host the load generator is on.")
+    generator: Generator = Field(default_factory=Generator, description="Host of the load generator.")
     services: dict[Name, AnyService] = Field(min_length=1, description="The servers, each of a kind.")
     targets: dict[Name, Target] = Field(
         default_factory=dict,
-        description="Names the workload uses; by default each service under its own name.",
+        description="Names that the workload uses; by default each service under its own name.",
     )
-    start_timeout: PositiveDuration = Field(60.0, description="How long a service may take until it answers.")
+    start_timeout: PositiveDuration = Field(60.0, description="Time limit until a service answers.")
 
     @property
     def hosts_in_use(self) -> list[str]:
-        """Names of the hosts that a service or the load generator is on, in the order of the file."""
+        """Names of the hosts of services and of the load generator, in the order of the file."""
         used = {name for service in self.services.values() for name in (service.host, *service.hosts_used) if name}
         return [name for name in self.hosts if name in used or name == self.generator.host]
 
     @property
     def all_targets(self) -> dict[str, Target]:
-        """The targets, those that need not be written included."""
+        """The targets, including those by default."""
         if self.targets:
             return dict(self.targets)
         web = [name for name, service in self.services.items() if service.serves_http]
-        # What other servers use is asked by users only where the file says so, or where there is nothing else to ask.
+        # Services that other servers use are targets only if the file says so, or if there are no others.
         named = web or [name for name, service in self.services.items() if service.spoken is not None]
         return {name: Target(service=name) for name in named}
 
     @property
     def spoken(self) -> dict[str, str]:
-        """What is spoken with each target."""
+        """Protocol of each target."""
         services = {name: self.services.get(target.all_services[0]) for name, target in self.all_targets.items()}
         return {name: (service and service.spoken) or "http" for name, service in services.items()}
 
     def is_secure(self, target: Target) -> bool:
-        """Whether TLS is spoken with a target."""
+        """Return True if a target speaks TLS."""
         return bool(getattr(self.services.get(target.all_services[0]), "is_secure", False))
 
     @property
     def addresses(self) -> list[str]:
-        """Every address outside of what Towtank starts that something is sent to: loaded, asked or looked at."""
+        """Every address outside of the system that requests or queries go to."""
         hosts = [
             address
             for host in self.hosts.values()
@@ -418,7 +431,7 @@ class SystemFile(FileModel):
         return hosts + [address for service in self.services.values() for address in service.outside]
 
     def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """What the plan says of targets beyond their addresses, by name; files are found from `folder`."""
+        """Return the options of targets in the plan beyond their addresses, by name; files are found from `folder`."""
         options: dict[str, dict[str, Any]] = {}
         for name, target in self.all_targets.items():
             secure = {"scheme": "https", "tls": (target.tls or Tls()).plan(folder)} if self.is_secure(target) else {}
@@ -430,17 +443,17 @@ class SystemFile(FileModel):
 
 
 def _login_of(service: Service) -> tuple[str, str] | None:
-    """User and password in the addresses of an existing service."""
+    """Return user and password in the addresses of an existing service; None without them."""
     return login_of(service.address) if isinstance(service, Existing) else None
 
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
-    """Check a system file for form and for meaning; all faults at once."""
+    """Check the form and the meaning of a system file; return all faults at once."""
     return check_tree(document.root)
 
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the tree of a system file, as it was written or with overrides laid over it."""
+    """Check the tree of a system file, as written or with overrides applied."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:
@@ -459,7 +472,7 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
 
 
 def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: list[str]) -> list[Fault]:
-    """Services of a target that are not there, or cannot be one target together."""
+    """Report services of a target that do not exist, or cannot form one target."""
     target = system.targets[name]
     places: list[yamlfile.Path_] = [("service",)] if target.service else [("services", n) for n in range(240)]
     known, faults = [], []
@@ -478,7 +491,7 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
             message = f"must be a service with the same login in its address, got {len(logins)} different ones"
             faults.append(yamlfile.fault_at(tree, ("targets", name, *place), message))
         elif spoken[service] != spoken[known[0][1]]:
-            message = f"must be a service that speaks what {known[0][1]!r} does, got {service!r} instead"
+            message = f"must be a service with the protocol of {known[0][1]!r}, got {service!r} instead"
             faults.append(yamlfile.fault_at(tree, ("targets", name, *place), message))
     if target.tls is not None and known and not faults and not system.is_secure(target):
         message = f"must only be given for a service at https://, got the service {known[0][1]!r} instead"
@@ -487,7 +500,7 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
 
 
 def _names(root: yamlfile.Node, section: str) -> list[str]:
-    """Names written in a section, those with faults included, so that one fault does not make others."""
+    """Return the names written in a section, including those with faults, so that one fault does not cause others."""
     node = root.child(section)
     return list(node.value) if node is not None and isinstance(node.value, dict) else []
 

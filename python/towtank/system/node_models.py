@@ -1,4 +1,4 @@
-"""Servers in several nodes, in a system file: the hosts they are on, and what all of them share. Pure data."""
+"""Models of servers with several nodes: their hosts, and the parts that all nodes share."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from towtank.system.service_model import Service, node_names
 
 
 class NodesService(Service):
-    """What servers in several nodes have in common: one database and one place for contents."""
+    """Base of servers with several nodes: one database and one place for contents."""
 
-    host: Name = Field(description="Name of the host it runs on.")
+    host: Name = Field(description="Name of the host that it runs on.")
     hosts: list[Name] = Field(
         default_factory=list,
         max_length=64,
@@ -19,20 +19,20 @@ class NodesService(Service):
     )
     storage: Name | None = Field(
         None,
-        description="Disk or mount that its contents lie on, apart from the rest of its data; with nodes on several "
+        description="Disk or mount that its contents are on, apart from the rest of its data; with nodes on several "
         "hosts a mount that all of them have.",
     )
 
     @property
     def nodes(self) -> int:
-        """How many there are."""
+        """Number of nodes."""
         return 1
 
     def processes(self, name: str) -> list[str]:
-        """One for each node; the first has the name of the service."""
+        """Return one name for each node; the first is the name of the service."""
         return node_names(name, self.nodes)
 
     @property
     def hosts_used(self) -> list[str]:
-        """Those that a node is on."""
+        """Hosts of the nodes."""
         return self.hosts[: self.nodes] or [self.host]

@@ -1,4 +1,4 @@
-"""Which servers that others wrote this machine has, for `towtank doctor`."""
+"""Servers of others that this machine has, for `towtank doctor`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from towtank.system.packages import DOWNLOADS, PACKAGES, Ability, Download, Need
 
 
 def examine_services() -> list[Offer]:
-    """One point for each kind of server."""
+    """Return one point for each kind of server."""
     return [offer_of(need) for need in (*PACKAGES, *DOWNLOADS)]
 
 
@@ -19,7 +19,7 @@ def _words(need: Need) -> tuple[str, str]:
 
 
 def offer_of(need: Need) -> Offer:
-    """Whether a server is installed or its files are fetched, and the command that does it."""
+    """Return the state of a need, and the command that installs or fetches it."""
     name, absent = _words(need)
     found = need.found()
     if found is None:

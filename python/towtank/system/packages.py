@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ _FUSE = "/dev/fuse"
 
 @dataclass(frozen=True)
 class Package:
-    """What one kind of service needs.
+    """Packages of Debian that one kind of service needs.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Package:
     names : tuple of str
         Packages of Debian.
     purpose : str
-        What for.
+        Purpose.
     found : callable
-        Gives where its program is installed; None where it is not.
+        Returns the path of its program; None if it is not installed.
     """
 
     kind: str
@@ -57,18 +57,18 @@ class Package:
 
 @dataclass(frozen=True)
 class Download:
-    """Files that one kind of service is made of, and that no package has.
+    """Files of one kind of service that no package has.
 
     Attributes
     ----------
     name : str
-        What it is called among the needs.
+        Name of the need.
     kind : str
         The kind.
     artefacts : tuple of Artefact
         The files.
     purpose : str
-        What for.
+        Purpose.
     """
 
     name: str
@@ -84,10 +84,10 @@ class Download:
     @property
     def install(self) -> str:
         """Command that fetches them."""
-        return f"towtank doctor SYSTEM --install fetches {sum(one.size for one in self.missing) / 1e6:.0f} MB"
+        return f"towtank doctor SYSTEM --install fetches {sum(artefact.size for artefact in self.missing) / 1e6:.0f} MB"
 
     def found(self) -> str | None:
-        """Where they are kept; None where one is missing."""
+        """Return the folder of the files; None if one is missing."""
         return None if self.missing else str(downloads.cache_folder())
 
 
@@ -100,7 +100,7 @@ class Ability:
     kind : str
         Name of the need.
     purpose : str
-        What needs it.
+        Feature that needs it.
     found : callable
         Returns its place, or `yes`; None if it is missing.
     lacking : str
@@ -120,8 +120,8 @@ Need = Package | Download | Ability
 
 
 def _java() -> str | None:
-    """Java; with it comes what names the repository that its files are fetched from, where nothing else does."""
-    fetched = not any(one.missing for one in DOWNLOADS)
+    """Return Java, if the repository of its files is known, too, or the files are fetched; None otherwise."""
+    fetched = not any(download.missing for download in DOWNLOADS)
     return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
 
 
@@ -163,13 +163,18 @@ DOWNLOADS = (
 _SHARED = {"java": {"cmis_repository"}}
 
 
+def packages_of(kinds: Set[str]) -> list[Package]:
+    """Return the packages that services of some kinds need."""
+    return [package for package in PACKAGES if kinds & _SHARED.get(package.kind, {package.kind})]
+
+
 def needed(text: str) -> list[Need]:
-    """Packages and files that a system, or the system of a study with all levels of its factors, needs.
+    """Return packages and files that a system, or the system of a study with all levels of its factors, needs.
 
     Parameters
     ----------
     text : str
-        As `towtank system up` takes it.
+        Argument of `towtank system up`.
 
     Raises
     ------
@@ -178,11 +183,10 @@ def needed(text: str) -> list[Need]:
     """
     systems = systems_of(text)
     kinds = {service.kind for file, folder in systems for service in in_order(_services(file, folder))}
-    packages = [package for package in PACKAGES if kinds & _SHARED.get(package.kind, {package.kind})]
     fuse = [_fuse()] if "glusterfs_mount" in kinds else []
     return [
         *_of_hosts([file for file, _ in systems]),
-        *packages,
+        *packages_of(kinds),
         *fuse,
         *(download for download in DOWNLOADS if download.kind in kinds),
     ]
@@ -249,7 +253,7 @@ def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> Non
     run : callable
         Runs a command and gives its exit status.
     note : callable
-        Tells the user what is being done.
+        Shows a step of the work to the user.
 
     Raises
     ------
@@ -257,9 +261,9 @@ def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> Non
         If it cannot be done here, or fails.
     """
     wanted = list(needs)
-    names = list(dict.fromkeys(name for one in wanted if isinstance(one, Package) for name in one.names))
+    names = list(dict.fromkeys(name for need in wanted if isinstance(need, Package) for name in need.names))
     if names:
         debian.install(names, run)
-    for one in wanted:
-        if isinstance(one, Download):
-            downloads.fetch(one.artefacts, note)
+    for need in wanted:
+        if isinstance(need, Download):
+            downloads.fetch(need.artefacts, note)

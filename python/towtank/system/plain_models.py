@@ -1,4 +1,4 @@
-"""Kinds of services that are hardly servers: a folder, and the other end of a connection."""
+"""Models of services that are hardly servers: a folder, and the peer of a connection."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from towtank.system.service_model import Port, Service, service_kind
 
 
 class FolderSettings(FileModel):
-    """How files are used."""
+    """Settings of a folder."""
 
-    direct: bool = Field(False, description="Whether input and output pass by the page cache (`O_DIRECT`).")
+    direct: bool = Field(False, description="Whether input and output bypass the page cache (`O_DIRECT`).")
 
 
 @service_kind("folder")
@@ -23,25 +23,26 @@ class Folder(Service):
     summary: ClassVar[str] = "folder on a disk of a host, for steps on files; worked on in the generator's own process"
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "file"
+    is_process: ClassVar[bool] = False
 
     kind: Literal["folder"]
     host: Name = Field(description="Name of the host it is on; one of this machine.")
     disk: Name | None = Field(None, description="Disk of its host that it lies on.")
-    settings: FolderSettings = Field(default_factory=FolderSettings, description="What can be tuned.")
+    settings: FolderSettings = Field(default_factory=FolderSettings, description="Settings.")
 
 
 class TcpPeerSettings(FileModel):
-    """What is an exchange, and where it listens."""
+    """Settings of a peer: the size of an exchange, and the place to listen."""
 
-    take: Size = Field(1, ge=1, description="Bytes that make an exchange.")
-    give: Size = Field(0, description="Bytes that answer one.")
+    take: Size = Field(1, ge=1, description="Bytes that the peer receives per exchange.")
+    give: Size = Field(0, description="Bytes that the peer sends per exchange.")
     unix: bool = Field(False, description="Whether it listens on a Unix socket; its host must be of this machine.")
-    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
 
 
 @service_kind("tcp_peer")
 class TcpPeer(Service):
-    """The other end of steps `tcp`: takes bytes and gives bytes, and nothing else."""
+    """The peer of steps `tcp`: receives bytes and sends bytes."""
 
     summary: ClassVar[str] = "takes and gives bytes over TCP or a Unix socket, for steps of TCP; comes with Towtank"
     serves_http: ClassVar[bool] = False
@@ -49,5 +50,5 @@ class TcpPeer(Service):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["tcp_peer"]
-    host: Name = Field(description="Name of the host it runs on.")
-    settings: TcpPeerSettings = Field(default_factory=TcpPeerSettings, description="How it answers.")
+    host: Name = Field(description="Name of the host that it runs on.")
+    settings: TcpPeerSettings = Field(default_factory=TcpPeerSettings, description="Settings of its answers.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import secrets
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -10,54 +11,77 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 _LISTEN = "0A"  # state of a listening socket in /proc/net/tcp
-# Above the ports of known services, below those that Linux gives to outgoing connections.
-_ROW_FIRST, _ROW_END = 20_000, 32_768
+# Above the ports of known services, below those that Linux assigns to outgoing connections.
+_FIRST, _END = 20_000, 32_768
+# Each held port is an open file of this process, which may have 1,024.
+_HELD_AT_MOST = 64
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
-def free_port(host: str = "127.0.0.1") -> int:
-    """Ask the operating system for a TCP port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def free_ports(host: str, count: int) -> int:
-    """First of so many TCP ports in a row that nothing listens on.
+class HeldPorts:
+    """Consecutive TCP ports that no other process that asks for free ports gets until they are released.
 
     Parameters
     ----------
     host : str
         The address that a service is to listen on.
     count : int
-        Ports, at least 1. [1]
+        Ports, at least 1; the first 64 are held. [1]
 
     Raises
     ------
     TargetError
-        If there are none.
+        If no such ports are free.
 
     Notes
     -----
-    Several are looked for below the ports of outgoing connections, each of which may take one of them at any time.
+    A held port is bound with SO_REUSEADDR and does not listen: a server with that option, which all servers have that
+    start again on the port of their last connections, can listen on it; a socket without it cannot be bound to it.
+    The row begins at a random port: two processes that ask at the same moment seldom try the same row.
     """
-    if count == 1:
-        return free_port(host)
-    for first in range(_ROW_FIRST, _ROW_END - count + 1, count):
-        if all(_is_free(host, port) for port in range(first, first + count)):
-            return first
-    raise TargetError(f"{count} ports in a row are not free from {_ROW_FIRST} to {_ROW_END - 1} on {host}")
 
+    def __init__(self, host: str, count: int) -> None:
+        self._sockets: list[socket.socket] = []
+        rows = max(0, _END - _FIRST - count + 1)
+        begin = secrets.randbelow(rows) if rows else 0
+        for row in range(rows):
+            self.first = _FIRST + (begin + row) % rows
+            if all(self._hold(host, port) for port in range(self.first, self.first + count)):
+                return
+            self.release()
+        raise TargetError(f"{count} ports in a row are not free from {_FIRST} to {_END - 1} on {host}")
 
-def _is_free(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    def _hold(self, host: str, port: int) -> bool:
+        held = socket.socket()
         try:
-            probe.bind((host, port))
+            held.bind((host, port))  # without SO_REUSEADDR: refused where another process holds it
         except OSError:
+            held.close()
             return False
-    return True
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if len(self._sockets) < _HELD_AT_MOST:
+            self._sockets.append(held)
+        else:
+            held.close()
+        return True
+
+    def release(self) -> None:
+        """Release the ports; a server that listens on them is not touched."""
+        for held in self._sockets:
+            held.close()
+        self._sockets.clear()
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a TCP port that nothing listens on."""
+    return free_ports(host, 1)
+
+
+def free_ports(host: str, count: int) -> int:
+    """Return the first of so many consecutive TCP ports that nothing listens on; see `HeldPorts`."""
+    held = HeldPorts(host, count)
+    held.release()
+    return held.first
 
 
 def require_free(host: str, port: int, owner: str) -> None:
@@ -73,7 +97,7 @@ def require_free(host: str, port: int, owner: str) -> None:
     Raises
     ------
     TargetError
-        If the port is taken; names the process where it can be found.
+        If the port is taken; names the process if it can be found.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # old connections do not block a new server
@@ -97,7 +121,7 @@ def _hint(error: OSError) -> str | None:
 
 
 def listener(port: int) -> str | None:
-    """Name the process that listens on a port, as `python3 (pid 123)`; None where it cannot be found."""
+    """Return the process that listens on a port, as `python3 (pid 123)`; None if it cannot be found."""
     inodes = _listening_inodes(port)
     if not inodes:
         return None

@@ -1,4 +1,4 @@
-"""Settings of a private PostgreSQL: names, types and ranges as in its manual (versions 13 and later).
+"""Settings of a private PostgreSQL: names, types and ranges of its manual (versions 13 and later).
 
 https://www.postgresql.org/docs/current/runtime-config.html
 """
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from towtank.fields import Duration, FileModel
 
 _SIZE = re.compile(r"(\d{1,15}) ?(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)")
-# PostgreSQL's own units are powers of 1024, whatever their names; both ways of writing mean the same here.
+# PostgreSQL's own units are powers of 1024, whatever their names; both notations mean the same here.
 _UNITS = {
     "B": 1,
     "kB": 2**10,
@@ -27,7 +27,7 @@ _UNITS = {
 }
 _WRITTEN = (("GB", 2**30), ("MB", 2**20), ("kB", 2**10))
 _MANAGED = ("listen_addresses", "port", "unix_socket_directories", "data_directory", "shared_preload_libraries")
-# They run programs, load libraries, or read and write files where the study says: a study must not.
+# Settings that run programs, load libraries, or read and write files: a study must not set them.
 _LEAD_OUT = frozenset(
     [
         "archive_command",
@@ -64,10 +64,12 @@ _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62
 
 
 def _size(value: Any) -> str:
-    """Check a size and write it as PostgreSQL does: whole numbers of 1024 bytes and their multiples."""
+    """Check a size and return it in the form of PostgreSQL: whole numbers of 1024 bytes and their multiples."""
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
-        raise ValueError(f"must be a size as 128MB or 128 MiB (1 MB is 1024 kB to PostgreSQL), got {value!r} instead")
+        raise ValueError(
+            f"must be a size such as 128MB or 128 MiB (1 MB is 1024 kB to PostgreSQL), got {value!r} instead"
+        )
     size = int(found[1]) * _UNITS[found[2]]
     if size % 2**10:
         raise ValueError(f"must be a whole number of kB, got {value!r} instead")
@@ -82,7 +84,7 @@ def _written(size: int) -> str:
 
 
 def bytes_of(size: str) -> int:
-    """A size as PostgreSQL writes it, in bytes."""
+    """Return a size in the form of PostgreSQL in bytes."""
     found = _SIZE.fullmatch(size)
     if found is None:
         raise ValueError(f"{size!r} is no size")
@@ -108,12 +110,12 @@ def _between(least_s: float, most_s: float) -> AfterValidator:
 
 
 def _switch(value: Any) -> Any:
-    """`on` and `off` are text to YAML 1.2."""
+    """Read `on` and `off`, which are text in YAML 1.2."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
 def _word(value: Any) -> Any:
-    """A switch that has more than two positions."""
+    """Read a switch with more than two positions."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
@@ -130,7 +132,7 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
     for name in values:
         if not _SETTING.fullmatch(name):
             raise ValueError(f"must have names of settings as in postgresql.conf, got {name!r} instead")
-        # PostgreSQL takes names in any case.
+        # PostgreSQL accepts names in any case.
         if name.lower() in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
         if name.lower() in _LEAD_OUT:
@@ -141,7 +143,7 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class PostgresqlSettings(FileModel):
-    """What can be tuned; what is left out stays at PostgreSQL's default."""
+    """Settings of PostgreSQL; settings that are left out keep PostgreSQL's defaults."""
 
     shared_buffers: Annotated[PgSize, _at_least("128kB")] = Field("128MB", description="Memory for pages of tables.")
     work_mem: Annotated[PgSize, _at_least("64kB")] | None = Field(None, description="Memory of one sort or hash.")
@@ -152,27 +154,27 @@ class PostgresqlSettings(FileModel):
     effective_cache_size: Annotated[PgSize, _at_least("8kB")] | None = Field(
         None, description="Memory that the planner expects pages to be cached in."
     )
-    max_connections: int = Field(100, ge=4, le=262143, description="Connections at once.")
+    max_connections: int = Field(100, ge=4, le=262143, description="Concurrent connections.")
     synchronous_commit: Annotated[
         Literal["on", "off", "local", "remote_write", "remote_apply"],
         _positions("on", "off", "local", "remote_write", "remote_apply"),
-    ] = Field("on", description="What a commit waits for.")
+    ] = Field("on", description="Point that a commit waits for.")
     fsync: Switch | None = Field(None, description="Whether anything is forced to the disk at all.")
     full_page_writes: Switch | None = Field(None, description="Whole pages in the log after a checkpoint.")
-    wal_level: Literal["minimal", "replica", "logical"] | None = Field(None, description="What the log holds.")
+    wal_level: Literal["minimal", "replica", "logical"] | None = Field(None, description="Contents of the log.")
     wal_compression: (
         Annotated[Literal["on", "off", "pglz", "lz4", "zstd"], _positions("on", "off", "pglz", "lz4", "zstd")] | None
-    ) = Field(None, description="How whole pages in the log are compressed.")
+    ) = Field(None, description="Compression of whole pages in the log.")
     wal_buffers: Annotated[PgSize, _at_least("32kB")] | None = Field(None, description="Memory for the log.")
     max_wal_size: Annotated[PgSize, _at_least("2MB")] | None = Field(
-        None, description="Log that asks for a checkpoint."
+        None, description="Size of the log that triggers a checkpoint."
     )
     min_wal_size: Annotated[PgSize, _at_least("2MB")] | None = Field(None, description="Log that is kept for reuse.")
     wal_writer_delay: Annotated[Duration, _between(0.001, 10)] | None = Field(
         None, description="Time between flushes of the log writer."
     )
     commit_delay: Annotated[Duration, _between(0, 0.1)] | None = Field(
-        None, description="How long a commit waits for others to flush with it."
+        None, description="Time that a commit waits to flush together with others."
     )
     commit_siblings: int | None = Field(None, ge=0, le=1000, description="Open transactions that make it wait.")
     checkpoint_timeout: Annotated[Duration, _between(30, 86400)] | None = Field(
@@ -184,9 +186,9 @@ class PostgresqlSettings(FileModel):
     bgwriter_delay: Annotated[Duration, _between(0.01, 10)] | None = Field(
         None, description="Time between rounds of the background writer."
     )
-    autovacuum: Switch | None = Field(None, description="Whether dead rows are cleared by itself.")
+    autovacuum: Switch | None = Field(None, description="Whether the server removes dead rows by itself.")
     autovacuum_naptime: Annotated[Duration, _between(1, 2147483)] | None = Field(
-        None, description="Time between looks at a database; whole seconds."
+        None, description="Time between visits of a database; whole seconds."
     )
     autovacuum_vacuum_scale_factor: float | None = Field(
         None, ge=0, le=100, description="Share of dead rows that starts a vacuum."
@@ -195,16 +197,18 @@ class PostgresqlSettings(FileModel):
     effective_io_concurrency: int | None = Field(None, ge=0, le=1000, description="Reads ahead of bitmap scans.")
     default_statistics_target: int | None = Field(None, ge=1, le=10000, description="Detail of planner statistics.")
     max_worker_processes: int | None = Field(None, ge=0, le=262143, description="Background processes.")
-    max_parallel_workers: int | None = Field(None, ge=0, le=1024, description="Those that help queries.")
-    max_parallel_workers_per_gather: int | None = Field(None, ge=0, le=1024, description="Those that help one query.")
-    enable_seqscan: Switch | None = Field(None, description="Whether the planner reads whole tables willingly.")
+    max_parallel_workers: int | None = Field(None, ge=0, le=1024, description="Parallel workers of all queries.")
+    max_parallel_workers_per_gather: int | None = Field(
+        None, ge=0, le=1024, description="Parallel workers of one query."
+    )
+    enable_seqscan: Switch | None = Field(None, description="Whether the planner uses sequential scans.")
     enable_indexscan: Switch | None = Field(None, description="Whether it uses plain index scans.")
-    jit: Switch | None = Field(None, description="Whether dear queries are compiled.")
+    jit: Switch | None = Field(None, description="Whether expensive queries are compiled.")
     huge_pages: Annotated[Literal["on", "off", "try"], _positions("on", "off", "try")] | None = Field(
         None, description="Large pages for the shared memory."
     )
     statement_timeout: Annotated[Duration, _between(0, 2147483)] | None = Field(
-        None, description="When a statement is cancelled; `0 s` for never."
+        None, description="Time limit of a statement; `0 s` for none."
     )
     track_io_timing: Switch | None = Field(None, description="Whether reading and writing of blocks is timed.")
     statements: bool = Field(
@@ -223,7 +227,7 @@ class PostgresqlSettings(FileModel):
         return self
 
     def configuration(self) -> dict[str, str | int]:
-        """What is set, as `postgresql.conf` has it."""
+        """Return the settings in the form of `postgresql.conf`."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name not in {"statements", "more"}}
         written = {name: _written_as(name, value) for name, value in given.items() if value is not None}
         return {**written, **{name: _written_as(name, value) for name, value in self.more.items()}}

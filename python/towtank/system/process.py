@@ -1,7 +1,7 @@
-"""A process of a service: started under a guard, logged, watched, ended together with all its children.
+"""A process of a service: started under a guard, logged, observed, ended together with all its children.
 
-The guard ends the whole tree when its standard input closes. The starter holds the only other end, so the tree
-ends with the starter whatever way that goes.
+The guard ends the whole tree when its standard input closes. The starter holds the only other end, so the tree ends
+with the starter in any case.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from typing import TYPE_CHECKING, Protocol
 from towtank.engine import guarded
 from towtank.errors import TargetError
 from towtank.system.environment import passed_on
+from towtank.system.identity import children, is_stopped
 from towtank.system.limits import limits_below, ports_here, read_here
 
 if TYPE_CHECKING:
     from towtank.system.hosts.host import Host
 
-# How many lines of a log are shown when a service fails; enough for a Python traceback's end.
+# Lines of a log that are shown when a service fails; enough for the end of a Python traceback.
 SHOWN_LINES = 15
 _TAIL_BYTES = 16384
 _POLL_S = 0.05
-# A guard waits 30 s for the kernel to let go of what it killed, and looks for it meanwhile. Were it killed before, what
-# is left would have nobody that ends it.
+# A guard waits 30 s for the kernel to release the processes that it killed. If the guard were killed before, nothing
+# would end the remaining processes.
 _REAP_S = 35.0
 
 Check = Callable[[], None]
@@ -36,20 +37,20 @@ Check = Callable[[], None]
 
 
 Note = Callable[[str], None]
-"""Tells the user what is being done."""
+"""Shows a step of the work to the user."""
 
 
 def no_note(text: str) -> None:
-    """Nobody listens."""
+    """Ignore a note."""
 
 
 def no_check() -> None:
-    """Wait on: nobody asks to stop."""
+    """Wait on: nothing ends the wait."""
 
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """How one process of a service is started.
+    """Command and settings of one process of a service.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class ProcessSpec:
     grace_s : float
         Time between TERM and KILL when it is ended. [s]
     host : Host, optional
-        Where it runs; on the host of its service by default.
+        Host of the process; that of its service by default.
     open_files : int, optional
         Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
     """
@@ -76,7 +77,7 @@ class ProcessSpec:
 
 
 class Process(Protocol):
-    """A process of a service, on whatever host."""
+    """A process of a service, on any host."""
 
     spec: ProcessSpec
     log: Path
@@ -86,19 +87,19 @@ class Process(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """Process id of the root of its tree; None where that is on another machine."""
+        """Process id of the root of its tree; None if that is on another machine."""
 
     def status(self) -> int | None:
-        """Exit status of the tree, or None while it runs."""
+        """Return the exit status of the tree, or None while it runs."""
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
         """Wait for its end and return its exit status."""
 
     def stop(self) -> None:
-        """End the tree; returns when nothing of it is left."""
+        """End the tree; return when none of its processes is left."""
 
     def signal(self, what: str) -> None:
-        """`kill` the tree without asking, `hold` it, or let it `go on`.
+        """Kill the tree without asking (`kill`), hold it (`hold`), or resume it (`go on`).
 
         Raises
         ------
@@ -107,25 +108,28 @@ class Process(Protocol):
         """
 
     def limits(self) -> dict[str, int | None]:
-        """Limits in force of its command, as `limits_below` returns them."""
+        """Return the limits in force of its command, as `limits_below` returns them."""
+
+    def is_held(self) -> bool:
+        """Return True if a signal has stopped its command; False on another machine, where that is not known."""
 
     def last_lines(self) -> str:
-        """The last lines of the log, for the end of a message."""
+        """Return the last lines of the log, for the end of a message."""
 
     def ended_text(self) -> str:
-        """How it ended, for people."""
+        """Return how it ended, in words."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How a process gets into its host.
+    """Commands that enter a host, and the environment there.
 
     Attributes
     ----------
     guard : callable
-        Makes of a guard's command one that first goes where the guard belongs.
+        Wraps the command of a guard so that it first enters the place of the guard.
     command : callable
-        Makes of the command that the guard starts one that first goes where the command belongs.
+        Wraps the command that the guard starts so that it first enters the place of the command.
     environment : mapping of str to str
         Added to what `passed_on` returns, before that of the process.
     starting : callable
@@ -154,14 +158,14 @@ class ServiceProcess:
         Raises
         ------
         TargetError
-            If the program is not there.
+            If the program does not exist.
         """
         self.log.parent.mkdir(parents=True, exist_ok=True)
         entry = self._entry
         spec = self.spec
         guard = guarded(entry.command(spec.command), cpus=self._cpus, grace_s=spec.grace_s, open_files=spec.open_files)
         with self.log.open("ab") as log, entry.starting():
-            # A session of its own: Ctrl-C on the terminal is the conductor's business alone.
+            # Its own session: only the conductor handles Ctrl-C on the terminal.
             self._guard = subprocess.Popen(
                 entry.guard(guard),
                 stdin=subprocess.PIPE,
@@ -179,7 +183,7 @@ class ServiceProcess:
         return self._guard.pid
 
     def status(self) -> int | None:
-        """Exit status of the tree, or None while it runs."""
+        """Return the exit status of the tree, or None while it runs."""
         return None if self._guard is None else self._guard.poll()
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
@@ -193,7 +197,7 @@ class ServiceProcess:
         return await_end(self, check, limit_s)
 
     def stop(self) -> None:
-        """End the tree: TERM, KILL after the grace time; returns when nothing of it is left."""
+        """End the tree: TERM, KILL after the grace time; return when none of its processes is left."""
         guard = self._guard
         if guard is None:
             return
@@ -207,28 +211,32 @@ class ServiceProcess:
             guard.wait()
 
     def signal(self, what: str) -> None:
-        """Kill the tree without asking, hold it, or let it go on."""
+        """Kill the tree without asking, hold it, or resume it."""
         from towtank.system.hosts.local import execute  # noqa: PLC0415 - hosts are made of processes
         from towtank.system.trees import signal_tree  # noqa: PLC0415
 
         signal_tree(execute, self.pid, what)
 
     def limits(self) -> dict[str, int | None]:
-        """Limits in force for its command; processes of a host in namespaces are visible here, too."""
+        """Return the limits in force for its command; processes of a host in namespaces are visible here, too."""
         return {} if self._guard is None else limits_below(self._guard.pid, read_here, ports_here)
 
+    def is_held(self) -> bool:
+        """Return True if a signal (SIGSTOP) has stopped its command."""
+        return self._guard is not None and any(is_stopped(child) for child in children(self._guard.pid))
+
     def last_lines(self) -> str:
-        """The last lines of the log, indented, for the end of a message; empty when it holds none."""
+        """Return the last lines of the log, indented, for the end of a message; empty if the log is empty."""
         lines = tail(self.log)
         return "".join(f"\n  {line}" for line in lines) if lines else ""
 
     def ended_text(self) -> str:
-        """How the process ended, for people."""
+        """Return how the process ended, in words."""
         return f"ended {describe_status(self.status())}"
 
 
 def describe_status(status: int | None) -> str:
-    """Say an exit status in words; a guard reports death by signal n as 128 + n, Python as -n."""
+    """Return an exit status in words; a guard reports death by signal n as 128 + n, Python as -n."""
     if status is None:
         return "not yet"
     if status < 0 or status > 128:
@@ -237,7 +245,7 @@ def describe_status(status: int | None) -> str:
 
 
 def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
-    """Read the last lines of a log, without reading all of it."""
+    """Return the last lines of a log, without reading all of it."""
     with suppress(OSError), path.open("rb") as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, end - _TAIL_BYTES))
@@ -246,7 +254,7 @@ def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
 
 
 def await_end(process: Process, check: Check, limit_s: float | None) -> int:
-    """Look at a process again and again until it has ended; its exit status.
+    """Poll a process until it has ended; return its exit status.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Whether something answers: one TCP connect, or one small HTTP request."""
+"""Check that a server answers: one TCP connect, or one small HTTP request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def split_address(address: str, default_port: int = 80) -> tuple[str, int]:
 
 
 def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """Connect once and close; None when that works, else why not."""
+    """Connect once and close; return None if that works, else why not."""
     host, port = split_address(address)
     try:
         socket.create_connection((host, port), timeout_s).close()
@@ -29,7 +29,7 @@ def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | Non
 
 
 def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """Connect once to `unix:/path` and close; None when that works, else why not."""
+    """Connect once to `unix:/path` and close; return None if that works, else why not."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(timeout_s)
         try:
@@ -42,7 +42,7 @@ def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
 def refuses_http(
     address: str, path: str, timeout_s: float = _TIMEOUT_S, headers: Mapping[str, str] | None = None
 ) -> str | None:
-    """Ask for a page once; None when it is answered with 2xx, else why not."""
+    """Request a page once; return None if the answer is 2xx, else why not."""
     host, port = split_address(address)
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
     try:

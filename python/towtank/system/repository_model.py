@@ -1,4 +1,4 @@
-"""A CMIS repository that others wrote, in a system file, and the virtual machine that it runs in. Pure data."""
+"""Model of a CMIS repository of others, and of the virtual machine that it runs in."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from towtank.fields import Duration, FileModel, Size
 from towtank.system.node_models import NodesService
 from towtank.system.service_model import Port, service_kind
 
-# What settings of their own become; given twice, the JVM would take the one it reads last.
+# Options with their own settings; of repeated options the JVM uses the last one.
 _MANAGED = re.compile(
     r"-Xmx|-Xms|-Xmn|-Xlog|-Dtowtank|-Djava\.io\.tmpdir|-XX:[+-](Use\w+GC\b|UsePerfData)"
     r"|-XX:(ParallelGCThreads|ActiveProcessorCount)="
 )
-# They run programs, load code, open ports, or read and write files where the study says: a study must not.
+# Options that run programs, load code, open ports, or read and write files: a study must not set them.
 _LEAD_OUT = re.compile(
     r"-Xrun|-Xdebug|-Xbootclasspath|-Xloggc|-Xshare|-XX:On|-XX:(?:Flags|VMOptionsFile|HeapDumpPath|ErrorFile|LogFile"
     r"|SharedArchiveFile|ArchiveClassesAtExit|AOT\w*|StartFlightRecording|FlightRecorderOptions|PerfDataSaveFile"
@@ -27,9 +27,9 @@ _LEAST_HEAP_BYTES = 64 * 2**20
 
 
 def _option(value: str) -> str:
-    """Check one option of the JVM; whether there is such an option, the JVM itself says when it is started."""
+    """Check one option of the JVM; the JVM itself reports unknown options at its start."""
     if not value.startswith(("-X", "-D")) or any(sign.isspace() for sign in value):
-        raise ValueError(f"must be an option of the JVM as -XX:MaxGCPauseMillis=50, got {value!r} instead")
+        raise ValueError(f"must be an option of the JVM such as -XX:MaxGCPauseMillis=50, got {value!r} instead")
     if _LEAD_OUT.match(value):
         raise ValueError(f"must be an option that leads to no files, programs or ports, got {value!r}")
     if _MANAGED.match(value):
@@ -43,26 +43,26 @@ Option = Annotated[str, AfterValidator(_option)]
 
 
 class JvmSettings(FileModel):
-    """What can be tuned of a Java virtual machine."""
+    """Settings of a Java virtual machine."""
 
-    heap: Size = Field(512 * 2**20, description="`-Xmx`: most that the heap may have.")
+    heap: Size = Field(512 * 2**20, description="`-Xmx`: greatest size of the heap.")
     initial_heap: Size | None = Field(
-        None, ge=2**20, description="`-Xms`: what the heap has at the start; the JVM's own choice without it."
+        None, ge=2**20, description="`-Xms`: size of the heap at the start; by default the JVM's own choice."
     )
     nursery: Size | None = Field(
-        None, ge=2**20, description="`-Xmn`: part of the heap for new objects; the collector's own choice without it."
+        None, ge=2**20, description="`-Xmn`: part of the heap for new objects; by default the collector's own choice."
     )
     collector: Literal["g1", "parallel", "serial", "z"] = Field(
         "g1", description="Garbage collector: `-XX:+UseG1GC`, `UseParallelGC`, `UseSerialGC`, `UseZGC`."
     )
     gc_threads: int | None = Field(
-        None, ge=1, le=512, description="`-XX:ParallelGCThreads`: threads that collect; by the CPUs without it."
+        None, ge=1, le=512, description="`-XX:ParallelGCThreads`: threads of the collector; by default by the CPUs."
     )
     cpus: int | None = Field(
         None,
         ge=1,
         le=8192,
-        description="`-XX:ActiveProcessorCount`: CPUs that the JVM takes itself to have; those of its host without it.",
+        description="`-XX:ActiveProcessorCount`: CPUs that the JVM assumes; by default those of its host.",
     )
     options: list[Option] = Field(default_factory=list, max_length=64, description="Further options of the JVM.")
 
@@ -83,7 +83,7 @@ class JvmSettings(FileModel):
 
 
 class CmisRepositorySettings(FileModel):
-    """What can be tuned of the repository."""
+    """Settings of the repository."""
 
     nodes: int = Field(1, ge=1, le=16, description="Servers that share one database and one area for contents.")
     threads: int = Field(200, ge=8, le=10000, description="`maxThreads` of Jetty per node.")
@@ -92,13 +92,13 @@ class CmisRepositorySettings(FileModel):
         8 * 2**20, ge=2**20, description="`bundleCacheSize`: memory for nodes of the repository; whole MiB."
     )
     sync_delay: Duration = Field(
-        1.0, description="`syncDelay`: how often a node looks in the journal for what others have written."
+        1.0, description="`syncDelay`: interval at which a node reads the changes of others in the journal."
     )
     inline_below: Size = Field(
         1024,
         ge=100,
         le=32000,
-        description="`minRecordLength`: smaller contents lie in the database in place of the area for contents.",
+        description="`minRecordLength`: smaller contents are in the database in place of the area for contents.",
     )
     jvm: JvmSettings = Field(default_factory=JvmSettings, description="The virtual machine of each node.")
 
@@ -112,7 +112,7 @@ class CmisRepositorySettings(FileModel):
 
 
 class RepositoryPopulation(FileModel):
-    """What the repository holds before each run: documents of the content server's population, as they are there."""
+    """Contents of the repository before each run: documents of the content server's population."""
 
     scale: float = Field(0.0001, gt=0, le=1, description="Share of the 5.1 million documents of the full population.")
     seed: int = Field(1, ge=0, description="The same seed makes the same documents.")
@@ -128,11 +128,11 @@ class CmisRepository(NodesService):
     )
 
     kind: Literal["cmis_repository"]
-    port: Port = Field(0, description="Port of the first node, the others follow; 0 takes any free ones.")
-    settings: CmisRepositorySettings = Field(default_factory=CmisRepositorySettings, description="What can be tuned.")
-    population: RepositoryPopulation = Field(default_factory=RepositoryPopulation, description="What it holds.")
+    port: Port = Field(0, description="Port of the first node, the others follow; 0 chooses free ports.")
+    settings: CmisRepositorySettings = Field(default_factory=CmisRepositorySettings, description="Settings.")
+    population: RepositoryPopulation = Field(default_factory=RepositoryPopulation, description="Population.")
 
     @property
     def nodes(self) -> int:
-        """As set."""
+        """Number of nodes, as set."""
         return self.settings.nodes

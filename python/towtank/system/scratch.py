@@ -1,4 +1,4 @@
-"""Folders of one time only, in the temporary folder; those of conductors that were killed are removed by the next."""
+"""Folders of one run, in the temporary folder; those of killed conductors are removed by the next conductor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from towtank.system.identity import has_ended, is_own_folder, own_identity
 
-# The name tells whose it is, so that no folder is ever without an owner.
+# The name identifies the owner, so that no folder is ever without one.
 _NAME = re.compile(r"towtank-(?:system|drive)-(\d{1,10})-(\d{1,20})-(\d{1,20})-[^-]+")
 
 

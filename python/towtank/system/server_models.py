@@ -1,7 +1,7 @@
-"""Servers that others wrote, in a system file: gateways, Redis, OpenLDAP. Pure data.
+"""Models of servers of others in a system file: gateways, Redis, OpenLDAP.
 
-Each setting names what it becomes in the server's own configuration; ranges are those of the server's manual, narrowed
-where a wider value would only fail later.
+The description of each setting names its option in the server's own configuration; ranges are those of the server's
+manual, narrowed if a wider value would only fail later.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Members = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_t
 
 
 class Gateway(Service):
-    """What gateways have in common: members to forward to, or files."""
+    """Base of gateways: members to forward to, or files."""
 
-    host: Name = Field(description="Name of the host it runs on.")
-    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    host: Name = Field(description="Name of the host that it runs on.")
+    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
     members: Members = Field(
         default_factory=list,
         max_length=64,
-        description="Services that requests go on to; each of their addresses is a member of the balancer.",
+        description="Services that it forwards requests to; each of their addresses is a member of the balancer.",
     )
 
     @property
@@ -48,14 +48,14 @@ class FileGateway(Gateway):
 
 
 class HttpdSettings(FileModel):
-    """What can be tuned of Apache httpd, with its own defaults where it has one."""
+    """Settings of Apache httpd, with its own defaults if it has them."""
 
     policy: Literal["round_robin", "random", "by_traffic", "least_busy"] = Field(
         "round_robin",
-        description="Who gets a request: `byrequests`, a `RewriteMap` of type `rnd`, `bytraffic`, `bybusyness`.",
+        description="Choice of the member: `byrequests`, a `RewriteMap` of type `rnd`, `bytraffic`, `bybusyness`.",
     )
     max_request_workers: int = Field(
-        400, ge=1, le=20000, description="`MaxRequestWorkers`: requests in hand at once; whole processes of threads."
+        400, ge=1, le=20000, description="`MaxRequestWorkers`: concurrent requests; a multiple of `threads_per_child`."
     )
     threads_per_child: int = Field(25, ge=1, le=2000, description="`ThreadsPerChild` of the event MPM.")
     start_servers: int = Field(2, ge=1, le=1000, description="`StartServers`: processes at the start.")
@@ -78,7 +78,7 @@ class HttpdSettings(FileModel):
         if workers % threads:
             raise ValueError(
                 f"must have max_request_workers that are a multiple of threads_per_child ({threads}), got {workers} "
-                "instead: httpd would take fewer"
+                "instead: httpd would use fewer"
             )
         if self.start_servers > workers // threads:
             raise ValueError(
@@ -97,14 +97,14 @@ class Httpd(FileGateway):
     summary: ClassVar[str] = "Apache httpd as gateway and balancer or for files; needs apt-get install apache2-bin"
 
     kind: Literal["httpd"]
-    settings: HttpdSettings = Field(default_factory=HttpdSettings, description="What can be tuned.")
+    settings: HttpdSettings = Field(default_factory=HttpdSettings, description="Settings.")
 
 
 class NginxSettings(FileModel):
-    """What can be tuned of nginx, with its own defaults where it has one."""
+    """Settings of nginx, with its own defaults if it has them."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
-        "round_robin", description="Who gets a request: by turn, `random`, `least_conn`, `ip_hash`."
+        "round_robin", description="Choice of the member for a request: by turn, `random`, `least_conn`, `ip_hash`."
     )
     workers: int = Field(1, ge=1, le=512, description="`worker_processes`.")
     worker_connections: int = Field(
@@ -117,7 +117,7 @@ class NginxSettings(FileModel):
         32, ge=0, le=10000, description="`keepalive` of the upstream: idle connections to members kept by each worker."
     )
     sendfile: bool = Field(True, description="`sendfile`: whether files go from page cache to socket in the kernel.")
-    timeout: PositiveDuration = Field(60.0, description="`proxy_read_timeout` and its kin.")
+    timeout: PositiveDuration = Field(60.0, description="`proxy_read_timeout` and similar timeouts.")
 
 
 @service_kind("nginx")
@@ -127,11 +127,11 @@ class Nginx(FileGateway):
     summary: ClassVar[str] = "nginx as gateway and balancer or for files; needs apt-get install nginx-light"
 
     kind: Literal["nginx"]
-    settings: NginxSettings = Field(default_factory=NginxSettings, description="What can be tuned.")
+    settings: NginxSettings = Field(default_factory=NginxSettings, description="Settings.")
 
 
 class HaproxySettings(FileModel):
-    """What can be tuned of HAProxy."""
+    """Settings of HAProxy."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin", description="`balance`: `roundrobin`, `random(1)`, `leastconn`, `source`."
@@ -141,20 +141,25 @@ class HaproxySettings(FileModel):
         description="Whether a client stays with the member of its first request, by a cookie: `cookie ... insert`.",
     )
     threads: int = Field(1, ge=1, le=64, description="`nbthread`.")
-    max_connections: int = Field(2000, ge=1, le=1000000, description="`maxconn`: connections of clients at once.")
+    max_connections: int = Field(2000, ge=1, le=1000000, description="`maxconn`: concurrent connections of clients.")
     member_connections: int | None = Field(
-        None, ge=1, le=1000000, description="`maxconn` of each member: requests at once, others wait; none by default."
+        None,
+        ge=1,
+        le=1000000,
+        description="`maxconn` of each member: concurrent requests, others wait; no limit by default.",
     )
     keep_alive: bool = Field(True, description="Whether clients' connections are kept; else `option httpclose`.")
     keep_alive_timeout: PositiveDuration = Field(10.0, description="`timeout http-keep-alive`.")
     health_check: PositiveDuration | None = Field(
         None,
         description=(
-            "`check inter`: how often each member is tried; one that fails twice gets no requests until it answers "
-            "again, and what failed to connect goes to another (`option redispatch`). Without it, all get their share."
+            "`check inter`: interval of checks of each member; after two failures it gets no requests until it answers "
+            "again, and failed connections go to another one (`option redispatch`). Without it, all get their share."
         ),
     )
-    queue_timeout: PositiveDuration = Field(5.0, description="`timeout queue`: how long a request waits for a member.")
+    queue_timeout: PositiveDuration = Field(
+        5.0, description="`timeout queue`: longest time that a request waits for a member."
+    )
     timeout: PositiveDuration = Field(60.0, description="`timeout client` and `timeout server`.")
 
 
@@ -168,15 +173,15 @@ class Haproxy(Gateway):
     members: Members = Field(
         min_length=1,
         max_length=64,
-        description="Services that requests go on to; each of their addresses is a member of the balancer.",
+        description="Services that it forwards requests to; each of their addresses is a member of the balancer.",
     )
-    settings: HaproxySettings = Field(default_factory=HaproxySettings, description="What can be tuned.")
+    settings: HaproxySettings = Field(default_factory=HaproxySettings, description="Settings.")
 
 
 class RedisSettings(FileModel):
-    """What can be tuned of Redis."""
+    """Settings of Redis."""
 
-    max_memory: Size = Field(0, description="`maxmemory`; `0 B` for no bound.")
+    max_memory: Size = Field(0, description="`maxmemory`; `0 B` for no limit.")
     eviction: Literal[
         "noeviction",
         "allkeys-lru",
@@ -202,22 +207,22 @@ class Redis(Service):
     serves_http: ClassVar[bool] = False
 
     kind: Literal["redis"]
-    host: Name = Field(description="Name of the host it runs on.")
-    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
-    password: Word | None = Field(None, description="`requirepass`; one made for each run by default.")
-    settings: RedisSettings = Field(default_factory=RedisSettings, description="What can be tuned.")
+    host: Name = Field(description="Name of the host that it runs on.")
+    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
+    password: Word | None = Field(None, description="`requirepass`; by default one is generated for each run.")
+    settings: RedisSettings = Field(default_factory=RedisSettings, description="Settings.")
 
 
 class OpenldapSettings(FileModel):
-    """What can be tuned of slapd."""
+    """Settings of slapd."""
 
-    threads: int = Field(16, ge=2, le=1024, description="`threads` of the pool that does operations.")
+    threads: int = Field(16, ge=2, le=1024, description="`threads` of the pool for operations.")
     max_size: Size = Field(2**30, ge=2**20, description="`maxsize` of the mdb database.")
     sync: bool = Field(True, description="Whether writes are forced to the disk before the answer; else `dbnosync`.")
     indexes: list[Literal["uid", "cn", "sn", "mail", "employeeNumber"]] = Field(
         ["uid"], description="Attributes with an index for equality."
     )
-    size_limit: int = Field(500, ge=1, le=10**9, description="`sizelimit`: entries that one search gives.")
+    size_limit: int = Field(500, ge=1, le=10**9, description="`sizelimit`: greatest number of entries of one search.")
     idle_timeout: Duration = Field(0.0, description="`idletimeout`; whole seconds, `0 s` for never.")
 
     @model_validator(mode="after")
@@ -228,7 +233,7 @@ class OpenldapSettings(FileModel):
 
 
 class DirectoryPopulation(FileModel):
-    """What the directory holds before the first run."""
+    """Contents of the directory before the first run."""
 
     users: int = Field(1000, ge=1, le=1000000, description="Users below `ou=people,dc=example,dc=org`.")
     seed: int = Field(1, ge=0, description="The same seed makes the same users and passwords.")
@@ -243,10 +248,10 @@ class Openldap(Service):
     driven_by: ClassVar[str | None] = "ldap"
 
     kind: Literal["openldap"]
-    host: Name = Field(description="Name of the host it runs on.")
-    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    host: Name = Field(description="Name of the host that it runs on.")
+    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
     password: Word | None = Field(
-        None, description="Of `cn=admin,dc=example,dc=org`; one made for each run by default."
+        None, description="Password of `cn=admin,dc=example,dc=org`; by default one is generated for each run."
     )
-    settings: OpenldapSettings = Field(default_factory=OpenldapSettings, description="What can be tuned.")
-    population: DirectoryPopulation = Field(default_factory=DirectoryPopulation, description="What it holds.")
+    settings: OpenldapSettings = Field(default_factory=OpenldapSettings, description="Settings.")
+    population: DirectoryPopulation = Field(default_factory=DirectoryPopulation, description="Population.")

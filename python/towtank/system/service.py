@@ -1,7 +1,7 @@
-"""What a service of a system under test is.
+"""Services of a system under test.
 
-A service says what it needs, how it is prepared, which processes it has, when it is ready, and what can be
-watched. It starts and ends nothing itself: that is the work of `System`, the same for all kinds.
+A service defines its needs, its preparation, its processes, when it is ready, and its observers. It starts and ends
+nothing itself: `System` does, in the same way for all kinds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.system.process import Check, Note, ProcessSpec, no_check, no_note, 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a service lives while it is up.
+    """The place of a service while it is up.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Place:
     check : callable
         Called while waiting; raises when the user asks to stop.
     note : callable
-        Tells the user what is being done.
+        Shows a step of the work to the user.
     host : Host
         The host of the service.
     """
@@ -63,9 +63,9 @@ class Place:
         cpus : list of int, optional
             CPUs that it may use; those of the service by default.
         on : Host, optional
-            Where; on the host of the service by default.
+            Host of the program; that of the service by default.
         limit_s : float, optional
-            How long it may take. [s]
+            Time limit. [s]
         """
         process = (on or self.host).process(spec, self.logs / f"{spec.name}.log", cpus or self.cpus)
         run_to_end(process, check=self.check, limit_s=limit_s)
@@ -82,28 +82,28 @@ class Service(Protocol):
     pages: list[str]
 
     def missing(self) -> str | None:
-        """What this machine lacks for the service, with the command that installs it; None when all is there."""
+        """Return what this machine lacks for the service, with the command that installs it; None if complete."""
 
     def meet(self, others: list[Service]) -> None:
-        """Get to know the other services of the system, before anything is started."""
+        """Find the other services of the system that it uses, before anything is started."""
 
     def requires(self) -> list[Service]:
-        """Services that must be up before this one, those included that it brings with it."""
+        """Return the services that must be up before this one, including those that it brings with it."""
 
     def folders(self) -> list[Path]:
-        """Folders of this machine that its processes read, besides those that every service has; they exist."""
+        """Return the folders of this machine that its processes read, besides those of every service; they exist."""
 
     def prepare(self, place: Place) -> None:
-        """Make everything that must be there before the processes start; equal at every run."""
+        """Make everything that must exist before the processes start; equal at every run."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:
-        """Processes of the service, in the order of their start; none for one that already runs."""
+        """Return the processes of the service, in the order of their start; none if it runs already."""
 
     def ready(self) -> str | None:
-        """None when the service answers, else what is not yet so."""
+        """Return None if the service answers, else the reason why it does not."""
 
     def process_ready(self, process: str) -> str | None:
-        """The same of one of its processes, by name, whatever becomes of the others."""
+        """Return the same for one of its processes, by name, whatever the state of the others."""
 
     def stopping(self, *, for_good: bool) -> None:
         """Ask the service to end in its own way, before its processes are ended.
@@ -111,95 +111,95 @@ class Service(Protocol):
         Parameters
         ----------
         for_good : bool
-            Whether nobody wants what it holds any more, so that it need not be kept.
+            Whether its data are no longer needed.
         """
 
     def stopped(self) -> None:
-        """Remove what must not stay, after its processes have ended."""
+        """Remove the files that must not stay, after its processes have ended."""
 
     def addresses(self) -> list[str]:
-        """Addresses as `host:port`, one per node; empty for a service that no virtual user talks to."""
+        """Return its addresses as `host:port`, one per node; empty if virtual users do not use it."""
 
     def settings_used(self) -> dict[str, Any]:
-        """The configuration in force, for the run's manifest."""
+        """Return the configuration in force, for the run's manifest."""
 
     def scrapers(self) -> list[Any]:
-        """Scrapers of what the service tells about itself (`towtank.observe`)."""
+        """Return the scrapers of the service's own metrics (`towtank.observe`)."""
 
     def exports(self) -> Mapping[str, Path]:
-        """Files that workloads may name, by name (user list, document list, ...)."""
+        """Return files that workloads may name, by name (user list, document list, ...)."""
 
 
 class PlainService:
-    """What most services have in common: nothing more than asked. Kinds override what differs."""
+    """Defaults of most services. Kinds override the differences."""
 
     kind = "plain"
     ready_within_s = 30.0
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # The builder of the system puts the host of the system file in its place.
+        # The builder of the system replaces it with the host of the system file.
         self.host: Host = LocalHost()
-        # Those of its processes, where they are on several.
+        # Hosts of its processes, if they are on several.
         self.hosts: list[Host] = []
-        # Pages of metrics that the system file gives besides what the service tells by itself.
+        # Pages of metrics of the system file, in addition to the service's own metrics.
         self.pages: list[str] = []
 
     def missing(self) -> str | None:
-        """Nothing is missing."""
+        """Return None: nothing is missing."""
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """It needs no other."""
+        """Do nothing: it needs no other service."""
 
     def requires(self) -> list[Service]:
-        """It stands alone."""
+        """Return nothing: it needs no other service."""
         return []
 
     def folders(self) -> list[Path]:
-        """None."""
+        """Return no folders."""
         return []
 
     def prepare(self, place: Place) -> None:
-        """There is nothing to prepare."""
+        """Do nothing: there is nothing to prepare."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """No process of our own."""
+        """Return no process."""
         return []
 
     def ready(self) -> str | None:
-        """Ready at once."""
+        """Return None: it is ready at once."""
         return None
 
     def process_ready(self, process: str) -> str | None:  # noqa: ARG002
-        """Of a service that is one process, the same."""
+        """Return the state of the whole service, as it has one process."""
         return self.ready()
 
     def stopping(self, *, for_good: bool) -> None:
-        """TERM is enough."""
+        """Do nothing: TERM is sufficient."""
 
     def stopped(self) -> None:
-        """Nothing stays."""
+        """Do nothing: nothing has to be removed."""
 
     def addresses(self) -> list[str]:
-        """Nobody talks to it."""
+        """Return no addresses: users do not use it."""
         return []
 
     def settings_used(self) -> dict[str, Any]:
-        """Nothing is configured."""
+        """Return nothing: nothing is configured."""
         return {}
 
     def scrapers(self) -> list[Any]:
-        """It tells nothing about itself."""
+        """Return no scrapers: it has no metrics."""
         return []
 
     def exports(self) -> Mapping[str, Path]:
-        """No files."""
+        """Return no files."""
         return {}
 
 
 def scrapers_of(service: Service) -> list[Any]:
-    """All that is scraped for a service: what it tells by itself, and the pages that the system file gives."""
+    """Return all scrapers of a service: of its own metrics, and of the pages that the system file adds."""
     from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
     pages = [

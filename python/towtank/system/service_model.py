@@ -1,4 +1,4 @@
-"""What all kinds of services have in common in a system file, and the registry of the kinds."""
+"""Base of all kinds of services in a system file, and the registry of the kinds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _page(value: str) -> str:
     except ValueError:
         right = False
     if not right:
-        raise ValueError(f"must be an address as http://host:port/metrics, got {value!r} instead")
+        raise ValueError(f"must be an address such as http://host:port/metrics, got {value!r} instead")
     return value
 
 
@@ -33,7 +33,7 @@ Page = Annotated[str, AfterValidator(_page)]
 
 
 class Observe(FileModel):
-    """What is watched of a service besides what it tells by itself."""
+    """Further metrics of a service, in addition to its own."""
 
     prometheus: Annotated[list[Page], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
         min_length=1, description="Pages of metrics in the Prometheus text format, `http://host:port/metrics`."
@@ -45,16 +45,18 @@ class Service(FileModel):
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
-    # What a driver speaks with it: the `speaks` of a step; None where none does.
+    # Protocol of the driver, the `speaks` of a step; None without a driver.
     driven_by: ClassVar[str | None] = None
-    # Whether it can be started on a machine whose files are not seen here.
+    # True if it can be started on a machine whose files are not visible here.
     starts_remotely: ClassVar[bool] = False
-    # Whether it can only be on a host with files of its own.
+    # True if it is a process; otherwise its users do its work.
+    is_process: ClassVar[bool] = True
+    # True if it can only be on a host with its own files.
     needs_namespaces: ClassVar[bool] = False
 
-    kind: str = Field(description="What it is.")
-    host: Name | None = Field(None, description="Name of the host it runs on.")
-    observe: Observe | None = Field(None, description="What else is watched: pages of metrics of exporters.")
+    kind: str = Field(description="Kind of the service.")
+    host: Name | None = Field(None, description="Name of the host that it runs on.")
+    observe: Observe | None = Field(None, description="Further pages of metrics, such as those of exporters.")
 
     @property
     def outside(self) -> list[str]:
@@ -63,12 +65,12 @@ class Service(FileModel):
 
     @property
     def spoken(self) -> str | None:
-        """What virtual users can speak with it."""
+        """Protocol that virtual users can speak with it; None without one."""
         return "http" if self.serves_http else self.driven_by
 
     @property
     def starts(self) -> bool:
-        """Whether it is started by us, and so needs a host that starts services."""
+        """True if Towtank starts it, so that it needs a host that starts services."""
         return True
 
     @property
@@ -78,32 +80,32 @@ class Service(FileModel):
 
     @property
     def disk_used(self) -> str | None:
-        """Disk of its host that it asks for."""
+        """Disk of its host that it uses; None without one."""
         return getattr(self, "disk", None)
 
     @property
     def has_login(self) -> bool:
-        """Whether its address comes with a login."""
+        """True if its address contains a login."""
         return False
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """The settings in force, with defaults, as plain data."""
+        """Return the settings in force, with defaults, as plain data."""
         settings = getattr(self, "settings", None)
         return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
 
     def processes(self, name: str) -> list[str]:
-        """Names of the processes that are started for a service of this name."""
+        """Return the names of the processes that are started for a service of this name."""
         return [name] if self.starts else []
 
     @property
     def forwards_to(self) -> list[str]:
-        """Names of services that requests go on to."""
+        """Names of services that it forwards requests to."""
         return []
 
 
 def node_names(name: str, count: int) -> list[str]:
-    """Names of the processes of a service that has several alike; the first has the name of the service.
+    """Return the names of the processes of a service with several; the first is the name of the service.
 
     Examples
     --------
@@ -127,7 +129,7 @@ def service_kind(kind: str) -> Callable[[type[ServiceT]], type[ServiceT]]:
 
 
 def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: list[str]) -> list[Fault]:
-    """Members of gateways that are not there, do not speak HTTP, or lead back to the gateway.
+    """Report members of gateways that do not exist, do not speak HTTP, or lead back to the gateway.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
         near = yamlfile.did_you_mean(member, known)
         return f"must be a service of this file ({', '.join(known)}), got {member!r} instead{near}"
     found = services.get(member)
-    if found is None:  # it has faults of its own, which are told
+    if found is None:  # it has other faults, which are reported
         return None
     if not found.serves_http or getattr(found, "is_secure", False):
         return f"must be a service that speaks HTTP without TLS, got {member!r} instead"
@@ -164,7 +166,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
 
 
 def _reached(services: Mapping[str, Service], start: str) -> set[str]:
-    """Services that a request to one may come to, itself included."""
+    """Return the services that a request to one may reach, including that one."""
     reached: set[str] = set()
     waiting = [start]
     while waiting:

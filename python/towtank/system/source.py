@@ -1,4 +1,4 @@
-"""From what a user names to a system file: itself, or the one of a study."""
+"""Find the system file of a name: the file itself, or that of a study."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.study import load_study, study_path
+from towtank.study.named_files import files_of_system, refuse_outside
 from towtank.system.model import SystemFile, load_system
 
 
 def find_system(text: str) -> tuple[str, Path]:
-    """Find the system file that is meant, and check it.
+    """Find and check a system file.
 
     Parameters
     ----------
@@ -36,6 +37,24 @@ def find_system(text: str) -> tuple[str, Path]:
     return study.system.name, study.system_document.path.absolute()
 
 
+def refuse_files_outside(text: str, path: Path) -> None:
+    """Refuse a system with files outside of its folder and that of its study, which would be served or run.
+
+    Parameters
+    ----------
+    text : str
+        Argument of `find_system`.
+    path : Path
+        The system file that was found.
+
+    Raises
+    ------
+    StudyError
+        With each of them.
+    """
+    refuse_outside(files_of_system(load_system(path), path), study_path(text).parent)
+
+
 def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
     """Find all systems of a study or a system file, each with the folder of its file.
 
@@ -44,7 +63,7 @@ def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
     Parameters
     ----------
     text : str
-        As `find_system` takes it.
+        Argument of `find_system`.
 
     Raises
     ------

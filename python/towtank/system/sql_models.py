@@ -1,4 +1,4 @@
-"""Databases in a system file: what they hold, and the kind that is a file."""
+"""Models of databases in a system file: their populations, and SQLite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.system.service_model import Service, service_kind
 
 
 class SqlPopulation(FileModel):
-    """What a database holds before a run: a script that makes it."""
+    """Population of a database before a run: a script that makes it."""
 
     script: str = Field(
         min_length=1, description="File of SQL, relative to the system file; `${NAME}` in it are the values below."
@@ -22,26 +22,27 @@ class SqlPopulation(FileModel):
 
 
 class SqliteSettings(FileModel):
-    """What can be tuned of a database in a file."""
+    """Settings of a database in a file."""
 
     journal: Literal["wal", "delete", "truncate", "memory", "off"] = Field(
-        "wal", description="`journal_mode`: how a transaction can be undone."
+        "wal", description="`journal_mode`: method by which a transaction can be undone."
     )
-    synchronous: Literal["off", "normal", "full"] = Field("full", description="What a commit waits for.")
+    synchronous: Literal["off", "normal", "full"] = Field("full", description="Point that a commit waits for.")
     page: Size = Field(4096, ge=512, le=65536, description="`page_size` of the file.")
     cache: Size | None = Field(None, description="Memory for pages of each session; SQLite's default if left out.")
 
 
 @service_kind("sqlite")
 class Sqlite(Service):
-    """A SQLite database, made anew for every run; the engine itself works on it."""
+    """A SQLite database, created for each run; the engine itself works on it."""
 
     summary: ClassVar[str] = "SQLite database in a file, worked on in the generator's own process; comes with Towtank"
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "sql"
+    is_process: ClassVar[bool] = False
 
     kind: Literal["sqlite"]
     host: Name = Field(description="Name of the host that the file is on; one of this machine.")
     disk: Name | None = Field(None, description="Disk of its host that the file lies on.")
-    settings: SqliteSettings = Field(default_factory=SqliteSettings, description="What can be tuned.")
-    population: SqlPopulation = Field(description="What it holds before a run.")
+    settings: SqliteSettings = Field(default_factory=SqliteSettings, description="Settings.")
+    population: SqlPopulation = Field(description="Population before a run.")

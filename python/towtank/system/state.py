@@ -1,4 +1,4 @@
-"""Where systems keep what outlives a run: populations, and what is known of systems that are up."""
+"""Data that outlive a run: populations, and the state of systems that are up."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _HASH_DIGITS = 10
 
 
 def state_root() -> Path:
-    """`$TOWTANK_STATE`, else `.towtank` in the current folder."""
+    """Return `$TOWTANK_STATE`, else `.towtank` in the current folder."""
     return Path(os.environ.get("TOWTANK_STATE") or ".towtank").absolute()
 
 
 def data_folder(name: str, population: Any, root: Path | None = None) -> Path:
-    """Folder of a system's population: one per name and population settings, so that a change makes a new one."""
+    """Return the folder of a system's population: one for each name and settings of the population."""
     text = json.dumps(population, sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
     return (root or state_root()) / "systems" / f"{name}-{digest}"
 
 
 def up_folder(root: Path | None = None) -> Path:
-    """Folder of the state files of systems that are up."""
+    """Return the folder of the state files of systems that are up."""
     return (root or state_root()) / "up"
 
 
@@ -46,7 +46,7 @@ class SystemState:
         return self.path.stem
 
     def read(self) -> dict[str, Any]:
-        """The state; empty when there is none or it cannot be read."""
+        """Return the state; empty if the file does not exist or cannot be read."""
         with suppress(OSError, ValueError):
             document = json.loads(self.path.read_text("utf-8"))
             if isinstance(document, dict):
@@ -60,24 +60,24 @@ class SystemState:
         write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields}, private=True)
 
     def remove(self) -> None:
-        """Forget it."""
+        """Remove the state file."""
         self.path.unlink(missing_ok=True)
 
 
 def states(root: Path | None = None) -> list[SystemState]:
-    """All state files of this user, by name: those of others say what root would have to end."""
+    """Return all state files of this user, by name: those of others could name processes that root would end."""
     found = sorted(up_folder(root).glob("*.json"))
     return [SystemState(path) for path in found if path.lstat().st_uid == os.geteuid()]
 
 
 def remember(pid: int) -> dict[str, int]:
-    """Process id with its start time, to be known again after ids were reused."""
+    """Return process id and start time, to recognize the process after ids were reused."""
     found = identity(pid)
     return {"pid": pid, "start_ticks": found[1] if found else 0}
 
 
 def lives(process: dict[str, Any] | None) -> bool:
-    """Whether a remembered process still lives, and is not another one with the same id."""
+    """Return True if a recorded process still lives, and its id was not reused."""
     if not process or "pid" not in process:
         return False
     return identity(int(process["pid"])) == (process["pid"], process.get("start_ticks"))

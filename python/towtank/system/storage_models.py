@@ -1,8 +1,8 @@
-"""File systems that several servers hold, in a system file: their servers, and their mounts on hosts. Pure data.
+"""Models of file systems on several servers: the servers, and the mounts on hosts.
 
-A mount is a service like any other: a process on each of its hosts, behind its servers in the order of starting, whose
-settings can be factors. It needs hosts of provider `namespaces`, where a mount is seen by that host only and goes with
-it.
+A mount is a service like any other: a process on each of its hosts, after its servers in the order of starting, whose
+settings can be factors. It needs hosts of provider `namespaces`, where a mount is visible to that host only and is
+removed with it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Servers = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_t
 
 
 class StorageServer(Service):
-    """What servers of file systems have in common."""
+    """Base of servers of file systems."""
 
     serves_http: ClassVar[bool] = False
 
 
 class Mount(Service):
-    """What mounts have in common: servers, and a place on their host that other services may lie on."""
+    """Base of mounts: servers, and a place on their host for the data of other services."""
 
     serves_http: ClassVar[bool] = False
     needs_namespaces: ClassVar[bool] = True
@@ -37,17 +37,17 @@ class Mount(Service):
     hosts: list[Name] = Field(
         default_factory=list,
         max_length=64,
-        description="Hosts it is mounted on where these are several, `host` among them; each has a process of its own.",
+        description="Hosts it is mounted on, if several, `host` among them; each has its own process.",
     )
-    servers: Servers = Field(min_length=1, max_length=64, description="Services that hold it, in their order.")
+    servers: Servers = Field(min_length=1, max_length=64, description="Services that store its files, in their order.")
 
     @property
     def hosts_used(self) -> list[str]:
-        """Those that it is mounted on."""
+        """Hosts that it is mounted on."""
         return self.hosts or [self.host]
 
     def processes(self, name: str) -> list[str]:
-        """One for each host; the first has the name of the service."""
+        """Return one name for each host; the first is the name of the service."""
         return node_names(name, len(self.hosts_used))
 
     @model_validator(mode="after")
@@ -60,18 +60,16 @@ class Mount(Service):
 
 
 class GlusterfsServerSettings(FileModel):
-    """What can be tuned of a server of GlusterFS, with its own defaults where it has one."""
+    """Settings of a server of GlusterFS, with its own defaults if it has them."""
 
-    threads: int = Field(16, ge=1, le=64, description="`thread-count` of `io-threads`: calls it works on at once.")
+    threads: int = Field(16, ge=1, le=64, description="`thread-count` of `io-threads`: concurrent calls.")
     inode_limit: int = Field(
-        16384, ge=1, le=1048576, description="`inode-lru-limit`: files whose inodes it keeps though nobody uses them."
+        16384, ge=1, le=1048576, description="`inode-lru-limit`: unused files whose inodes it keeps."
     )
     cache: Size = Field(
         0, le=32 * 2**30, description="`cache-size` of an `io-cache` in the server, of at least 4 MiB; `0 B` for none."
     )
-    direct: bool = Field(
-        False, description="`o-direct`: whether the page cache of its host is left out where calls are aligned."
-    )
+    direct: bool = Field(False, description="`o-direct`: whether aligned calls bypass the page cache of its host.")
 
     @model_validator(mode="after")
     def _possible(self) -> GlusterfsServerSettings:
@@ -88,45 +86,48 @@ class GlusterfsServer(StorageServer):
     )
 
     kind: Literal["glusterfs_server"]
-    host: Name = Field(description="Name of the host it runs on.")
-    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    host: Name = Field(description="Name of the host that it runs on.")
+    port: Port = Field(0, description="Port that it listens on; 0 chooses a free port.")
     disk: Name | None = Field(None, description="Disk of its host that its files lie on.")
-    settings: GlusterfsServerSettings = Field(default_factory=GlusterfsServerSettings, description="What can be tuned.")
+    settings: GlusterfsServerSettings = Field(default_factory=GlusterfsServerSettings, description="Settings.")
 
 
 class GlusterfsMountSettings(FileModel):
-    """What can be tuned of a mount of GlusterFS, with its own defaults where it has one."""
+    """Settings of a mount of GlusterFS, with its own defaults if it has them."""
 
     cache: Size = Field(
         32 * _MIB, le=32 * 2**30, description="`cache-size` of `io-cache`, of at least 4 MiB; `0 B` for none."
     )
     cache_timeout: Duration = Field(
-        1.0, le=60, description="`cache-timeout`: how long contents are used unasked; whole seconds."
+        1.0, le=60, description="`cache-timeout`: time that contents are used without a check; whole seconds."
     )
     cached_files: int = Field(
-        65536, ge=16, le=16777216, description="`lru-limit`: files kept with attributes and contents though unused."
+        65536, ge=16, le=16777216, description="`lru-limit`: unused files kept with attributes and contents."
     )
     attributes_timeout: Duration = Field(
-        1.0, le=600, description="`md-cache-timeout` and those of the kernel: how long attributes are used unasked."
+        1.0,
+        le=600,
+        description="`md-cache-timeout` and those of the kernel: time that attributes are used without a check.",
     )
     direct: bool = Field(
-        False, description="`direct-io-mode`: whether the page cache of the host is left out; else it hides `cache`."
+        False,
+        description="`direct-io-mode`: whether the page cache of the host is bypassed; otherwise it hides `cache`.",
     )
     write_behind: Size = Field(
         _MIB, le=2**30, description="`cache-size` of `write-behind`, of at least 512 KiB; `0 B` for none."
     )
     copies: Literal[1, 2] = Field(
         1,
-        description="Servers that hold a file; 2 needs two servers at least. Where one copy is full before the other, "
-        "GlusterFS says EIO in place of ENOSPC.",
+        description="Number of copies of a file; 2 needs at least two servers. If one copy is full before the other, "
+        "GlusterFS returns EIO in place of ENOSPC.",
     )
     reads: Literal["rotated", "same"] = Field(
         "rotated",
-        description="Who is read from where there are two copies: each server for a part of the files, or the first "
-        "one of the order wherever it has a copy.",
+        description="Server to read from if there are two copies: each server for a part of the files, or the first "
+        "server of the order that has a copy.",
     )
     ping_timeout: PositiveDuration = Field(
-        42.0, ge=1, le=1013, description="`ping-timeout`: silence after which a server is given up; whole seconds."
+        42.0, ge=1, le=1013, description="`ping-timeout`: silence after which a server counts as lost; whole seconds."
     )
 
     @model_validator(mode="after")
@@ -142,7 +143,7 @@ class GlusterfsMountSettings(FileModel):
 
 
 def _refuse_small_cache(cache: int) -> None:
-    """A cache that is there has the least size that `io-cache` takes."""
+    """Refuse a cache below the least size of `io-cache`, except for none."""
     if 0 < cache < 4 * _MIB:
         raise ValueError(f"must have a cache of 0 B or at least 4 MiB, got {cache} B instead")
 
@@ -156,7 +157,7 @@ class GlusterfsMount(Mount):
     )
 
     kind: Literal["glusterfs_mount"]
-    settings: GlusterfsMountSettings = Field(default_factory=GlusterfsMountSettings, description="What can be tuned.")
+    settings: GlusterfsMountSettings = Field(default_factory=GlusterfsMountSettings, description="Settings.")
 
     @model_validator(mode="after")
     def _enough(self) -> GlusterfsMount:
@@ -166,20 +167,20 @@ class GlusterfsMount(Mount):
 
 
 SERVER_KINDS = {"glusterfs_mount": "glusterfs_server"}
-"""Kind of a mount to that of its servers."""
+"""Kind of the servers of each kind of mount."""
 
 
 def storage_faults(
     tree: yamlfile.Node, services: Mapping[str, Service], hosts: Mapping[str, Any], known: list[str]
 ) -> list[Fault]:
-    """Mounts without servers of their kind, and services whose storage is not on all of their hosts.
+    """Report mounts without servers of their kind, and services whose storage is not on all of their hosts.
 
     Parameters
     ----------
     tree : Node
         The system file without what is wrong in form.
     services, hosts : mapping
-        Those of right form.
+        The valid ones.
     known : list of str
         Names of all services of the file, those with faults included.
     """
@@ -214,7 +215,7 @@ def _wrong_storage(
 ) -> str | None:
     storage = getattr(service, "storage", None)
     places = [name for name in dict.fromkeys(service.hosts_used) if name in hosts]
-    # A mount with faults of its own is not known well enough to say more.
+    # A mount with other faults is not checked further.
     if storage is None or not places or (storage in known and storage not in services):
         return None
     there = _seen_by_all(services, hosts, places)
@@ -225,7 +226,7 @@ def _wrong_storage(
         allowed = f"a disk or a mount of host {places[0]}" + (f" ({', '.join(there)})" if there else ", which has none")
     else:
         allowed = f"a mount on all hosts of its nodes, {', '.join(places)}"
-        allowed += f" ({', '.join(there)})" if there else ", of which there is none"
+        allowed += f" ({', '.join(there)})" if there else ", of which none exists"
     near = yamlfile.did_you_mean(storage, there)
     if len(places) > 1 and isinstance(found, Mount):
         near = f", which is not on {', '.join(place for place in places if place not in found.hosts_used)}"
@@ -233,8 +234,12 @@ def _wrong_storage(
 
 
 def _seen_by_all(services: Mapping[str, Service], hosts: Mapping[str, Any], places: list[str]) -> list[str]:
-    """Disks and mounts that all of some hosts have in common; a disk is one host's own."""
-    mounts = [name for name, one in services.items() if isinstance(one, Mount) and set(places) <= set(one.hosts_used)]
+    """Return the disks and mounts that all of some hosts have in common; a disk belongs to one host only."""
+    mounts = [
+        name
+        for name, service in services.items()
+        if isinstance(service, Mount) and set(places) <= set(service.hosts_used)
+    ]
     host = hosts[places[0]]
     disks = list(host.disks) if len(places) == 1 and isinstance(host, NamespacesHost) else []
     return [*disks, *mounts]

@@ -1,7 +1,6 @@
-"""A system under test: its services brought up in order, watched, and taken down again.
+"""A system under test: its services started in order, observed, and stopped.
 
-Whatever happens in between, `down` leaves nothing behind; and should this process die, the guards of the services
-end them.
+In any case `down` leaves nothing behind; if this process dies, the guards of the services end them.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from towtank.system.service import Place, Service, scrapers_of
 
 T = TypeVar("T")
 _POLL_S = 0.1
-# The kernel lets go of a killed tree in milliseconds, unless a disk holds it; the guard then waits its time of grace.
+# The kernel releases a killed tree in milliseconds, unless a disk blocks it; the guard then waits its grace time.
 _KILLED_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
 class GeneratorPlace:
-    """Where the load generator is to be.
+    """The place of the load generator.
 
     Attributes
     ----------
@@ -51,17 +50,17 @@ class GeneratorPlace:
     name: str | None = None
 
     def entry(self) -> Entry:
-        """How it gets there."""
+        """Return the commands that enter it."""
         return Entry() if self.host is None else self.host.entry()
 
     def within(self, work: Callable[[], T]) -> T:
-        """Do something in its network."""
+        """Run a function in its network."""
         return work() if self.host is None else self.host.within(work)
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """What others need to know of a system that is up.
+    """Details of a system that is up, for load, observers and manifest.
 
     Attributes
     ----------
@@ -74,7 +73,7 @@ class Endpoints:
     settings : dict
         Configuration in force per service.
     scrapers : list
-        What reads the services' own metrics.
+        Scrapers of the services' own metrics.
     exports : dict
         Files that workloads may name, by service and name.
     hosts : dict
@@ -82,7 +81,7 @@ class Endpoints:
     probes : list
         Probes on other machines.
     generator : GeneratorPlace
-        Where the load generator is to be.
+        Place of the load generator.
     """
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
@@ -98,16 +97,16 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Ended:
-    """A process of a service that ended while it should have run.
+    """A process of a service that ended unexpectedly.
 
     Attributes
     ----------
     tier : str
         Name of the process.
     text : str
-        How it ended.
+        Description of its end.
     last_lines : str
-        The last lines of its log, each on a line of its own, indented; empty where it said nothing.
+        The last lines of its log, one per line, indented; empty if the log is empty.
     """
 
     tier: str
@@ -116,16 +115,16 @@ class Ended:
 
 
 def program_folders() -> list[Path]:
-    """Folders of the programs of Towtank itself: this Python, its modules, the engine."""
+    """Return the folders of the programs of Towtank itself: this Python, its modules, the engine."""
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent]
-    folders += [Path(path) for path in sys.path if os.path.isdir(path)]  # noqa: PTH112 - false where it may not look
+    folders += [Path(path) for path in sys.path if os.path.isdir(path)]  # noqa: PTH112 - false without permission
     with suppress(EngineError):
         folders.append(binary().absolute().parent)
     return folders
 
 
 def in_order(services: list[Service]) -> list[Service]:
-    """Services with what they require, each once, what is required first."""
+    """Return services with those that they require, each once, required ones first."""
     ordered: list[Service] = []
     for service in services:
         for each in (*in_order(service.requires()), service):
@@ -135,7 +134,7 @@ def in_order(services: list[Service]) -> list[Service]:
 
 
 def _ask_to_end(service: Service, own: list[Process]) -> None:
-    """Ask a service to end for good, where any of its processes runs."""
+    """Ask a service to end for good, if any of its processes runs."""
     if any(process.status() is None for process in own):
         service.stopping(for_good=True)
 
@@ -146,7 +145,7 @@ class System:
     Parameters
     ----------
     services : list of Service
-        In the order of their start; what they require comes before them.
+        Services in the order of their start, after those that they require.
     data : Path
         Folder kept between runs (populations). Only one system may use it at a time.
     logs : Path
@@ -154,7 +153,7 @@ class System:
     hosts : Hosts, optional
         The hosts of the services; without them all are on this machine.
     generator : Host, optional
-        Where the load generator is; on this machine, outside of hosts with a network of their own, by default.
+        Host of the load generator; by default this machine, outside of hosts with their own networks.
     kept : tuple of Path
         Further folders that every host must see.
     cpus : list of int, optional
@@ -183,10 +182,11 @@ class System:
         self._check, self._note = check, note
         self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
-        # Events start processes in threads of their own, while the system may go down.
+        # Events start processes in their own threads, while the system may go down.
         self._registering = threading.Lock()
-        # Names of processes that an event has ended: their absence is no news.
+        # Names of processes that an event has ended: their absence is expected.
         self._taken_down: set[str] = set()
+        self._held: set[str] = set()
         self._scratch: Path | None = None
         self._lock: IO[str] | None = None
 
@@ -199,7 +199,7 @@ class System:
         self.down()
 
     def up(self) -> Endpoints:
-        """Bring all services up, each ready before the next is started.
+        """Bring all services up; each is ready before the next is started.
 
         Raises
         ------
@@ -214,7 +214,7 @@ class System:
             self._take_data()
             self._hosts.watch()
             self._scratch = make_scratch()
-            # Servers that do not run as root go through it to folders that are theirs; nobody lists it.
+            # Servers that do not run as root traverse it to their folders; nobody can list it.
             self._scratch.chmod(0o711)
             self._hosts.prepare(Room(self._scratch, self._folders_to_see(), self._check, tuple(self._cpus or ())))
             for service in self._services:
@@ -226,7 +226,7 @@ class System:
         return self._endpoints()
 
     def _take_data(self) -> None:
-        """Lock the data folder: two systems that reset one population under each other measure nothing."""
+        """Lock the data folder: two systems that reset one population concurrently would measure nothing."""
         self._data.mkdir(parents=True, exist_ok=True)
         self._lock = (self._data / "lock").open("w")
         try:
@@ -236,7 +236,7 @@ class System:
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
     def _folders_to_see(self) -> tuple[Path, ...]:
-        """What processes on a host with files of its own must see of ours: what they are given, and themselves."""
+        """Return the folders of this machine that processes on a host with its own files must see."""
         assert self._scratch is not None
         self._logs.mkdir(parents=True, exist_ok=True)
         own = [folder for service in self._services for folder in service.folders()]
@@ -263,13 +263,17 @@ class System:
     def _await(self, service: Service, own: list[Process], ready: Callable[[], str | None]) -> None:
         """Wait until some processes of a service are ready."""
         deadline = time.monotonic() + service.ready_within_s
-        while (reason := ready()) is not None:
+        while True:
+            reason = ready()
             self._check()
+            # Also of a ready service: another process may answer on its port.
             for process in own:
                 if process.status() is not None:
                     raise TargetError(
                         f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
                     )
+            if reason is None:
+                return
             if time.monotonic() > deadline:
                 raise TargetError(self._late(service, reason))
             time.sleep(_POLL_S)
@@ -315,12 +319,12 @@ class System:
         return GeneratorPlace(host, host.name) if isinstance(host, Enterable) else GeneratorPlace()
 
     def _cpus_of(self, host: Host) -> list[int]:
-        """CPUs of this machine that processes of a host are pinned to; none for one on another machine."""
+        """Return the CPUs of this machine that processes of a host are pinned to; none if it is another machine."""
         own = host.cpus
         return (self._cpus or []) if own is None else own
 
     def ended(self) -> list[Ended]:
-        """Processes that have ended although nobody asked them to."""
+        """Return processes that have ended unexpectedly."""
         ended = [
             Ended(process.spec.name, process.ended_text(), process.last_lines())
             for _, process in self._processes
@@ -328,8 +332,16 @@ class System:
         ]
         return ended + [Ended(f"host {name}", text) for name, text in self._hosts.ended()]
 
+    def held(self) -> list[str]:
+        """Return processes that a signal has stopped without an event that holds them."""
+        return [
+            process.spec.name
+            for _, process in list(self._processes)
+            if process.spec.name not in self._taken_down | self._held and process.is_held()
+        ]
+
     def taken_down(self) -> list[str]:
-        """Processes that an event has ended and that were not started again, in the order of their start."""
+        """Return processes that an event has ended and that were not started again, in the order of their start."""
         return [process.spec.name for _, process in self._processes if process.spec.name in self._taken_down]
 
     @property
@@ -338,7 +350,7 @@ class System:
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Processes that a name means, with their places: all of a service, or one by its own name."""
+        """Return the processes that a name stands for, with their places: all of a service, or one by its own name."""
         known = list(enumerate(self._processes))
         found = [(place, owner, process) for place, (owner, process) in known if owner.name == name]
         found = found or [(place, owner, process) for place, (owner, process) in known if process.spec.name == name]
@@ -347,11 +359,11 @@ class System:
         return found
 
     def processes_of(self, name: str) -> list[str]:
-        """Names of the processes that a name means."""
+        """Return the names of the processes that a name stands for."""
         return [process.spec.name for _, _, process in self._meant(name)]
 
     def signal(self, name: str, what: str) -> None:
-        """Kill a service, or one of its processes, without asking; hold it, or let it go on.
+        """Kill a service, or one of its processes, without asking; hold it, or resume it.
 
         Parameters
         ----------
@@ -368,12 +380,16 @@ class System:
         for _, _, process in self._meant(name):
             if what == "kill":
                 self._taken_down.add(process.spec.name)
+            elif what == "hold":
+                self._held.add(process.spec.name)
             process.signal(what)
+            if what == "go on":
+                self._held.discard(process.spec.name)
             if what == "kill":
                 process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
 
     def stop(self, name: str) -> None:
-        """End a service, or one of its processes, as when the system goes down; what it holds stays."""
+        """End a service, or one of its processes, as when the system goes down; its data stay."""
         meant = self._meant(name)
         self._taken_down.update(process.spec.name for _, _, process in meant)
         owner = meant[0][1]
@@ -383,7 +399,7 @@ class System:
             process.stop()
 
     def start(self, name: str) -> dict[str, int]:
-        """Start a service, or one of its processes, again on what it left; returns when it is ready.
+        """Start a service, or one of its processes, again on its data; return when it is ready.
 
         Returns
         -------
@@ -399,7 +415,7 @@ class System:
         for place, owner, old in self._meant(name):
             if old.status() is None:
                 raise TargetError(f"{old.spec.name} runs already")
-            old.stop()  # lets go of what is held for it here
+            old.stop()  # releases its resources here
             process = self._start_anew(place, owner, old)
             self._taken_down.discard(old.spec.name)
             self._await(owner, [process], partial(owner.process_ready, old.spec.name))
@@ -418,24 +434,24 @@ class System:
             return process
 
     def status(self) -> dict[str, dict[str, Any]]:
-        """Per tier: root process id and whether it runs."""
+        """Return root process id and state of each tier."""
         return {
             process.spec.name: {"kind": service.kind, "pid": process.pid, "running": process.status() is None}
             for service, process in self._processes
         }
 
     def down(self) -> None:
-        """Take everything down, last started first; does nothing when it is down already.
+        """Take everything down, last started first; does nothing if it is down already.
 
-        What fails of one service leaves nothing of the others up; its error is raised at the end.
+        A failure of one service does not prevent the end of the others; its error is raised at the end.
         """
         with self._registering:
             prepared, processes = self._prepared, self._processes
             self._prepared, self._processes = [], []
-        with ExitStack() as steps:  # does the last one first, whatever becomes of the others
+        with ExitStack() as steps:  # runs the last step first, even if others fail
             steps.callback(self._unlock)
             steps.callback(self._hosts.tear_down)
-            # While the hosts are still watched over: whatever of this is not done, the janitor does.
+            # The hosts are still watched: the janitor does any part of this that fails.
             steps.callback(self._remove_scratch)
             for service in prepared:
                 own = [process for owner, process in processes if owner is service]
@@ -450,7 +466,7 @@ class System:
             self._scratch = None
 
     def _unlock(self) -> None:
-        """Let others have the data folder."""
+        """Unlock the data folder."""
         if self._lock is not None:
             with suppress(OSError):
                 self._lock.close()

@@ -1,7 +1,7 @@
-"""Trees of processes, killed or held as they are found: without being asked, as by a fault.
+"""Kill or hold trees of processes without asking, as a fault does.
 
-Another end than a guard's, which asks first. All of a tree is held before any of it is killed: what is held makes no
-further process, and nothing of it sees the others die.
+A guard asks first; this does not. All of a tree is held before any of it is killed: held processes start no further
+processes, and none of them sees the others die.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from towtank.errors import TargetError
 from towtank.system.hosts.host import Answer
 
-# Arguments: the root, whose descendants are meant and not itself, and `kill`, `hold` or `go on`.
+# Arguments: the root, whose descendants are meant without itself, and `kill`, `hold` or `go on`.
 _SCRIPT = """
 below() { for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do echo "$child"; below "$child"; done; }
 held= ; found=$(below "$1")
@@ -27,12 +27,12 @@ Execute = Callable[[list[str], float], Answer]
 
 
 def signal_tree(execute: Execute, guard: int, what: str) -> None:
-    """Kill, hold or let go on all that a guard watches over; the guard itself goes on.
+    """Kill, hold or resume all processes below a guard; the guard itself goes on.
 
     Parameters
     ----------
     execute : callable
-        Runs a command where the guard is, with a limit of time [s].
+        Runs a command on the guard's machine, with a time limit [s].
     guard : int
         Process id of the guard there.
     what : str

@@ -55,7 +55,7 @@ _STEERING = ("Cc", "Cf", "Zl", "Zp")
 
 
 def visible(text: str) -> str:
-    r"""Write characters that steer a terminal as escapes, in lines that have words of somebody else.
+    r"""Write characters that steer a terminal as escapes, in lines with text of other programs.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def _escaped(character: str) -> str:
 
 
 def is_unicode(stream: TextIO) -> bool:
-    """Whether a stream can encode every character."""
+    """Return True if a stream can encode every character."""
     return (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
 
 

@@ -1,4 +1,4 @@
-"""Fits tables to the width of a terminal: folds names but never numbers, and prints still wider tables as lines."""
+"""Fit tables to the width of a terminal: fold names but never numbers, and print still wider tables as lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fit_table(console: Console, table: Table) -> RenderableType:
 
 
 def is_bounded(console: Console) -> bool:
-    """Whether the width of a console limits its lines: on a terminal, or if COLUMNS is set."""
+    """Return True if the width of a console limits its lines: on a terminal, or if COLUMNS is set."""
     return console.is_terminal or "COLUMNS" in os.environ
 
 
@@ -67,7 +67,7 @@ def _plain(cell: RenderableType) -> str:
 
 
 def _is_names(column: Column) -> bool:
-    """Whether no cell of a column is a number, so that it may be folded."""
+    """Return True if no cell of a column is a number, so that it may be folded."""
     return not any(_FIGURE.match(cell.strip()) for cell in _cells(column))
 
 

@@ -1,7 +1,7 @@
-"""What virtual users do: workload files, read, checked and compiled for the engine.
+"""Workload files: read, checked, and compiled for the engine.
 
-`model` and `steps` say what a file holds, `checks` and `scope` what it must mean, `compiling` turns it into the
-workload part of a plan, `targets` refuses addresses that nobody allowed to load.
+`model` and `steps` define the contents of a file, `checks` and `scope` check its meaning, `compiling` writes the
+workload part of a plan, `targets` refuses addresses that the user has not permitted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Steps that drivers do: what users ask of servers that do not speak HTTP.
+"""Steps of drivers: calls to servers that do not speak HTTP.
 
-A driver's answer is a table of texts and a count, whatever the driver; so checks and extraction are the same for all.
+The answer of every driver is a table of texts and a count; so checks and extraction are the same for all.
 To add a driver: a class of this form in `CALLS` of `steps`, its scheme in `drivers`, the driver in `crates/drivers`.
 """
 
@@ -21,7 +21,7 @@ from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Longest part of a statement in the name of a step.
+# Greatest length of a statement in the name of a step. [characters]
 _TITLE_LENGTH = 60
 
 
@@ -52,20 +52,22 @@ BytesOrRange = Annotated[
 
 
 class Expected(FileModel):
-    """What answers of all drivers have."""
+    """Checks that every driver supports."""
 
-    # Counts and what the plan calls them.
+    # Keys of counts, and their names in the plan.
     counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
 
-    affected: CountOrRange | None = Field(None, description="Number of what was changed: exactly, or `{min, max}`.")
+    affected: CountOrRange | None = Field(
+        None, description="Number of rows or entries that were changed: exactly, or `{min, max}`."
+    )
     size: BytesOrRange | None = Field(None, description="Bytes received: exactly, or `{min, max}`.")
     value: dict[str, Template | None] = Field(
         default_factory=dict,
-        description="Columns and their values in the first row that has one; nothing: that there is one.",
+        description="Columns and their values in the first row that has a value; nothing: any value.",
     )
 
     def plan(self, write: Any) -> list[dict[str, Any]]:
-        """The plan's `checks`."""
+        """Return the `checks` of the plan."""
         checks: list[dict[str, Any]] = []
         for key, kind in self.counted.items():
             bounds = getattr(self, key)
@@ -77,7 +79,7 @@ class Expected(FileModel):
 
 
 class Expect(Expected):
-    """What an answer of a driver must be like; otherwise the step has failed."""
+    """Checks of the answer of a driver; the step fails if one of them fails."""
 
     counted: ClassVar[dict[str, str]] = {"rows": "rows", **Expected.counted}
 
@@ -85,50 +87,52 @@ class Expect(Expected):
 
 
 def _bounds(given: CountRange | BytesRange | int) -> dict[str, int]:
-    """Bounds as the plan has them; what has no upper bound has no `max`."""
+    """Return bounds in the form of the plan; without an upper bound there is no `max`."""
     if isinstance(given, int):
         return {"min": given, "max": given}
     return {"min": given.min, **({} if given.max is None else {"max": given.max})}
 
 
 class CallExtract(FileModel):
-    """What is taken out of an answer of a driver."""
+    """An extraction of a value from the answer of a driver."""
 
     column: str | None = Field(None, min_length=1, description="Name of the column; the first one if left out.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
-        description="Which row; `all` and `append` fill a list of the user, `count` gives the number of rows.",
+        description="Row to extract; `all` and `append` fill a list of the user, `count` gives the number of rows.",
     )
-    required: bool = Field(True, description="Whether the step fails where nothing is found.")
-    default: Text | None = Field(None, description="The value where nothing is found; it is then not required.")
+    required: bool = Field(True, description="Whether the step fails if nothing is found.")
+    default: Text | None = Field(None, description="The value if nothing is found; it is then not required.")
 
     @property
     def fills_list(self) -> bool:
-        """Whether the values go into a list rather than a variable."""
+        """True if the values go into a list rather than a variable."""
         return self.pick in {"all", "append"}
 
 
 def _extract(value: object) -> object:
-    """The name of a column alone stands for its first value."""
+    """Read the name of a column alone as an extraction of its first value."""
     return {"column": value} if isinstance(value, str) else value
 
 
 class CallStep(FileModel):
-    """One call of a driver and what is made of its answer."""
+    """A call of a driver, with the checks of its answer and the values extracted from it."""
 
-    # What the target must speak.
+    # Protocol that the target must speak.
     speaks: ClassVar[str] = ""
 
-    name: str | None = Field(None, min_length=1, description="Name in the results; what is done by default.")
-    target: Name | None = Field(None, description="Target, where there are several that speak it.")
-    expect: Expected | None = Field(None, description="What the answer must be like.")
+    name: str | None = Field(None, min_length=1, description="Name in the results; by default the operation.")
+    target: Name | None = Field(None, description="Target, if several targets speak the protocol.")
+    expect: Expected | None = Field(None, description="Checks of the answer.")
     extract: dict[Name, Annotated[CallExtract, BeforeValidator(_extract, json_schema_input_type=str | CallExtract)]] = (
         Field(default_factory=dict, description="Variables and the columns that go into them.")
     )
     timeout: PositiveTimedDuration | None = Field(
-        None, description="Time for the whole answer, where it is not the default one."
+        None, description="Time limit of the whole answer, in place of the default."
     )
-    on_failure: Literal["end", "go_on"] = Field("end", description="Whether a failure ends the transaction.")
+    on_failure: Literal["end", "go_on"] = Field(
+        "end", description="Whether a failure ends the transaction, or the next step follows."
+    )
 
     @property
     def title(self) -> str:
@@ -143,18 +147,18 @@ class CallStep(FileModel):
     @property
     @abstractmethod
     def what(self) -> str:
-        """What is done, in a few words."""
+        """The operation in a few words."""
 
     @abstractmethod
     def operation(self) -> dict[str, Any]:
-        """The plan's `do`."""
+        """Return the `do` of the plan."""
 
     @abstractmethod
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """The values of the operation in their order, each a template or nothing, with its place below the step."""
+        """Yield the values of the operation in their order, each a template or None, with its place below the step."""
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
-        """Every template, with its place below the step."""
+        """Yield every template with its place below the step."""
         yield from ((path, text) for path, text in self.values() if text is not None)
         for column, text in (self.expect.value if self.expect is not None else {}).items():
             if text is not None:
@@ -162,16 +166,16 @@ class CallStep(FileModel):
 
 
 class TableStep(CallStep):
-    """One whose answer is a table of rows."""
+    """A call whose answer is a table of rows."""
 
-    expect: Expect | None = Field(None, description="What the answer must be like.")
+    expect: Expect | None = Field(None, description="Checks of the answer.")
 
 
 def _statement(value: str) -> str:
-    """A statement is prepared once: what varies are its parameters."""
+    """Refuse places in a statement: a statement is prepared once, only its parameters vary."""
     if any(not isinstance(part, str) for part in templates.parse(value)):
         raise ValueError(
-            f"must be the same statement for all users, with $1 and so on for what varies, got {value!r} instead"
+            f"must be the same statement for all users, with $1 and so on for values that vary, got {value!r} instead"
         )
     return value
 
@@ -206,17 +210,17 @@ class Sql(TableStep):
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """The statement."""
+        """Return the statement."""
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """The parameters."""
+        """Yield the parameters."""
         for index, text in enumerate(self.parameters):
             yield ("parameters", index), text
 
 
 def _size(value: object) -> object:
-    """A size, or a template of a number of bytes."""
+    """Read a size, or a template of a number of bytes."""
     if isinstance(value, str) and "${" in value:
         return templates.check(value)
     return str(size(value))
@@ -242,27 +246,29 @@ _FILE_ACTIONS = {
 
 
 class FileOperation(FileModel):
-    """Something done with a file below the folder of the target."""
+    """An operation on a file below the folder of the target."""
 
     create: Template | None = Field(None, description="Make this file, empty, and keep it open.")
     open: Template | None = Field(None, description="Open it and keep it open.")
     close: Template | None = Field(None, description="Close it.")
     read: Template | None = Field(None, description="Read `size` bytes of it from `offset`; all of it by default.")
     write: Template | None = Field(None, description="Write `size` bytes into it at `offset`, by default the start.")
-    append: Template | None = Field(None, description="Write `size` bytes behind its end.")
+    append: Template | None = Field(None, description="Write `size` bytes after its end.")
     put: Template | None = Field(
         None,
-        description="Write `size` bytes into a new file beside it, wait until they are on the disk, and put that into "
-        "its place: whoever looks sees the one before or this one, whole.",
+        description="Write `size` bytes into a new file beside it, wait until they are on the disk, and rename it to "
+        "this path: readers see the old file or the new file, never a part.",
     )
     sync: Template | None = Field(None, description="Wait until it is on the disk (`fsync`).")
     stat: Template | None = Field(None, description="Its `size` and `kind`.")
-    list: Template | None = Field(None, description="The `name` of each file in this folder.")
+    list: Template | None = Field(None, description="List the `name` of each file in this folder.")
     rename: Template | None = Field(None, description="Give it the path `to`.")
     make_folder: Template | None = Field(None, description="Make this folder.")
-    delete: Template | None = Field(None, description="Take it away.")
-    offset: SizeTemplate | None = Field(None, description="Where in the file, a size or a template of bytes.")
-    size: SizeTemplate | None = Field(None, description="How much, a size or a template of bytes.")
+    delete: Template | None = Field(None, description="Delete it.")
+    offset: SizeTemplate | None = Field(
+        None, description="Position in the file: a size, or a template of a number of bytes."
+    )
+    size: SizeTemplate | None = Field(None, description="Number of bytes: a size, or a template of a number of bytes.")
     to: Template | None = Field(None, description="The new path.")
 
     @model_validator(mode="after")
@@ -286,7 +292,7 @@ class FileOperation(FileModel):
 
     @property
     def action(self) -> str:
-        """What is done."""
+        """The key of the operation."""
         return next(name for name in _FILE_ACTIONS if getattr(self, name) is not None)
 
 
@@ -295,7 +301,7 @@ class FileStep(TableStep):
 
     speaks: ClassVar[str] = "file"
 
-    file: FileOperation = Field(description="What is done with which file.")
+    file: FileOperation = Field(description="The operation and its file.")
     stores: Stores = None
     replaces: Replaces = None
     removes: Removes = None
@@ -306,9 +312,9 @@ class FileStep(TableStep):
         for does in given(self):
             wanted = {"stores": "put", "replaces": "put", "removes": "delete", "reads": "read"}[does]
             if self.file.action != wanted:
-                raise ValueError(f"must {wanted} a file where it {does} something, got {self.file.action} instead")
+                raise ValueError(f"must {wanted} a file if it {does} something, got {self.file.action} instead")
             if does == "reads" and (self.file.offset is not None or self.file.size is not None):
-                raise ValueError("must read the whole file where it reads what is stored, got a part of it")
+                raise ValueError("must read the whole file if it reads stored content, got a part of it")
         return self
 
     @property
@@ -317,22 +323,26 @@ class FileStep(TableStep):
         return self.file.action.replace("_", " ")
 
     def operation(self) -> dict[str, Any]:
-        """The action."""
+        """Return the action."""
         return {"kind": "file", "action": self.file.action}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Path, offset, size and other path."""
+        """Yield path, offset, size and other path."""
         yield ("file", self.file.action), getattr(self.file, self.file.action)
         for name in ("offset", "size", "to"):
             yield ("file", name), getattr(self.file, name)
 
 
 class Bytes(FileModel):
-    """Bytes that go there and come back; neither: the connection is made, and that is all."""
+    """Bytes in both directions; without either, the connection is made and nothing is sent."""
 
-    send: SizeTemplate | None = Field(None, description="How much is sent, a size or a template of bytes.")
-    text: Template | None = Field(None, description="What is sent before that.")
-    receive: SizeTemplate | None = Field(None, description="How much must come back, a size or a template of bytes.")
+    send: SizeTemplate | None = Field(
+        None, description="Number of bytes to send: a size, or a template of a number of bytes."
+    )
+    text: Template | None = Field(None, description="Text to send before these bytes.")
+    receive: SizeTemplate | None = Field(
+        None, description="Number of bytes that must be received: a size, or a template of a number of bytes."
+    )
 
 
 class Tcp(TableStep):
@@ -340,11 +350,11 @@ class Tcp(TableStep):
 
     speaks: ClassVar[str] = "tcp"
 
-    tcp: Bytes = Field(description="How much goes there and comes back.")
+    tcp: Bytes = Field(description="Bytes that are sent and received.")
 
     @property
     def what(self) -> str:
-        """Which way bytes go."""
+        """The direction of the bytes."""
         sends = self.tcp.send is not None or self.tcp.text is not None
         receives = self.tcp.receive is not None
         if sends and receives:
@@ -352,10 +362,10 @@ class Tcp(TableStep):
         return "send" if sends else "receive" if receives else "connect"
 
     def operation(self) -> dict[str, Any]:
-        """An exchange of bytes."""
+        """Return an exchange of bytes."""
         return {"kind": "tcp"}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """How much to send, what before that, how much to receive."""
+        """Yield the number of bytes to send, the text before them, and the number of bytes to receive."""
         for name in ("send", "text", "receive"):
             yield ("tcp", name), getattr(self.tcp, name)

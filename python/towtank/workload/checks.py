@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from towtank.errors import Fault
+from towtank.files import is_regular_file
 from towtank.workload import datafiles, references, templates
 from towtank.workload.kept import kept_problems
 from towtank.workload.model import Pool, WorkloadFile
@@ -13,7 +14,7 @@ from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
 from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 
-# Shares are short decimal numbers, so a larger difference than rounding is a mistake.
+# Shares are short decimal numbers: a difference larger than that of rounding is a mistake.
 _SUM_TOLERANCE = 1e-6
 
 
@@ -23,13 +24,13 @@ class WorkloadCheck:
     Parameters
     ----------
     workload : WorkloadFile
-        What is right in form.
+        The valid part of the file.
     tree : Node
-        Where it stands.
+        The tree of the valid part.
     written : Node
         The file as written, with the parts that are wrong in form: their names are known names.
     folder : Path
-        Where relative files are.
+        Folder that relative file names start from.
     """
 
     def __init__(self, workload: WorkloadFile, tree: Node, written: Node, folder: Path) -> None:
@@ -40,7 +41,7 @@ class WorkloadCheck:
         self.columns: dict[str, list[str] | None] = {}
 
     def faults(self) -> list[Fault]:
-        """All faults, sorted by place."""
+        """Return all faults, sorted by place."""
         parts = (
             self._shares,
             self._mixes,
@@ -56,7 +57,7 @@ class WorkloadCheck:
         return fault_at(self.tree, path, message, key=key)
 
     def _names(self, *path: str) -> list[str]:
-        """Names written at a path, whether what they stand for is right or not."""
+        """Return the names written at a path, whether or not their values are valid."""
         node: Node | None = self.written
         for part in path:
             node = node.child(part) if node is not None else None
@@ -72,7 +73,7 @@ class WorkloadCheck:
             )
 
     def _shares_are_whole(self) -> bool:
-        """Whether no share was taken out because of its form."""
+        """Return True if no group lost its share because of its form."""
         written = [name for name in self._names("groups") if "share" in self._names("groups", name)]
         left = [
             name
@@ -101,7 +102,7 @@ class WorkloadCheck:
 
     def _unknown(self, path: Path_, what: str, got: str, known: Iterable[str], *, key: bool = False) -> Fault:
         names = list(known)
-        allowed = f"a {what} of this file ({', '.join(names) or 'there is none'})"
+        allowed = f"a {what} of this file ({', '.join(names) or 'none exists'})"
         return self._at(path, f"must be {allowed}, got {got!r} instead{did_you_mean(got, names)}", key=key)
 
     def _data(self) -> Iterator[Fault]:
@@ -114,7 +115,7 @@ class WorkloadCheck:
                 yield from self._weights(name, pool)
 
     def _rows(self, name: str, pool: Pool) -> Iterator[Fault]:
-        """Rows must all have the same columns."""
+        """Check that all rows have the same columns."""
         rows = pool.rows or []
         first = rows[0]
         columns = pool.columns or (list(first) if isinstance(first, dict) else None)
@@ -133,7 +134,7 @@ class WorkloadCheck:
     def _weights(self, name: str, pool: Pool) -> Iterator[Fault]:
         for index, row in enumerate(row_values(pool)):
             if pool.weight not in row:
-                continue  # the row is too short, which is told already
+                continue  # the row is too short, which is reported already
             weight = row.get(pool.weight or "", "")
             if datafiles.weight(weight) is None:
                 yield self._at(
@@ -144,8 +145,8 @@ class WorkloadCheck:
             yield self._at(("data", name, "weight"), "must be a column with a weight above 0, got none")
 
     def _csv(self, name: str, pool: Pool) -> Iterator[Fault]:
-        """A file of the workload's own must be there; one of the system's is seen when the system is up."""
-        assert pool.csv is not None  # the model saw to it
+        """Check that a file of the workload exists; files of the system exist only while the system is up."""
+        assert pool.csv is not None  # the model has checked it
         self.columns[name] = pool.columns
         try:
             parts = templates.parse(pool.csv)
@@ -179,7 +180,7 @@ class WorkloadCheck:
 
     def _files(self) -> Iterator[Fault]:
         for path, name in self._every(references.files):
-            if not (self.folder / name).is_file():
+            if not is_regular_file(self.folder / name):
                 yield self._at(path, f"must be a file that exists, got {str(self.folder / name)!r} instead")
             elif place := datafiles.place_in(self.folder / name, self._is_filled):
                 message = (
@@ -189,7 +190,7 @@ class WorkloadCheck:
                 yield self._at(path, message)
 
     def _is_filled(self, part: templates.Part) -> bool:
-        """Whether a place `${...}` in a file names a value of this workload."""
+        """Return True if a place `${...}` in a file names a value of this workload."""
         if isinstance(part, templates.Variable):
             row, _, column = part.name.partition(".")
             known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}
@@ -201,7 +202,7 @@ class WorkloadCheck:
             yield self._at(path, message, key=key)
 
     def _doubtful_names(self) -> set[str]:
-        """Names set by steps that were taken out because of their form."""
+        """Return the names that are set by steps which were removed because of their form."""
         return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
 
     def _scopes(self) -> Iterator[Fault]:
@@ -211,7 +212,7 @@ class WorkloadCheck:
 
 
 def _set_names(node: Node | None) -> set[str]:
-    """Names that steps set or fill, read from the tree whatever the form of the steps."""
+    """Return the names that steps set or fill, read from the tree whatever the form of the steps."""
     names: set[str] = set()
     for each in node.walk() if node is not None else ():
         if not isinstance(each.value, dict):
@@ -225,7 +226,7 @@ def _set_names(node: Node | None) -> set[str]:
 
 
 def row_values(pool: Pool) -> list[dict[str, str]]:
-    """Rows of a pool as mappings of column to text."""
+    """Return the rows of a pool as mappings of column to text."""
     columns = pool.columns
     return [
         dict(row) if isinstance(row, dict) else dict(zip(columns or [], row, strict=False)) for row in pool.rows or []

@@ -1,4 +1,4 @@
-"""From a workload to the workload part of the engine's plan: names become indexes, everything is resolved."""
+"""Compile a workload into the workload part of the engine's plan: names become indexes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Option of a target that is no key of it in the plan: it belongs to its requests.
+# Options of a target that are not keys of the target in the plan: they belong to its requests.
 _LOGIN = "login"
 
 
@@ -52,11 +52,11 @@ def compile_workload(
     Parameters
     ----------
     workload : Workload
-        As loaded.
+        The loaded workload.
     targets : dict of str to list of str
         Addresses by name of target, `host:port` or `http://host:port`, or as `drivers.target_part` takes them.
     exports : dict of str to dict of str to str
-        What the running system offers, by service and name: paths of data files.
+        Values that the running system exports, by service and name: paths of data files.
     parameters : dict, optional
         Values in place of those of the file.
     balance : dict of str to str, optional
@@ -65,7 +65,7 @@ def compile_workload(
         Further keys of a target of the plan by its name: `scheme`, `host`, `tls`, `http`; and `login`, user and
         password of requests that have no authorization of their own.
     services : dict of str to list of str, optional
-        The service at each address by name of target, where these are several.
+        The service at each address by name of target, if a target has several.
 
     Returns
     -------
@@ -75,17 +75,17 @@ def compile_workload(
     Raises
     ------
     StudyError
-        If a parameter, target, export, data file or column is not there; all faults at once.
+        If a parameter, target, export, data file or column does not exist; all faults at once.
     """
     if parameters:
         workload = workload.with_parameters(parameters)
-    told = _Told(balance or {}, options or {}, services or {})
-    return _Compiler(without_reading(workload), targets, exports or {}, told).plan()
+    details = _TargetDetails(balance or {}, options or {}, services or {})
+    return _Compiler(without_reading(workload), targets, exports or {}, details).plan()
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What the system says of targets beside their addresses, each by name."""
+class _TargetDetails:
+    """Details of the targets beside their addresses, each by name of target."""
 
     balance: dict[str, str]
     options: dict[str, dict[str, Any]]
@@ -93,7 +93,7 @@ class _Told:
 
 
 class _Indexes:
-    """Gives names their indexes in the order they come up."""
+    """Gives names their indexes in the order of their first use."""
 
     def __init__(self) -> None:
         self.names: dict[Any, int] = {}
@@ -110,15 +110,15 @@ class _Compiler:
         workload: Workload,
         targets: dict[str, list[str]],
         exports: dict[str, dict[str, str]],
-        told: _Told,
+        details: _TargetDetails,
     ) -> None:
         self.workload = workload
         self.file = workload.file
         self.exports = exports
         self.targets = targets
-        self.told = told
+        self.details = details
         self.target_index = {name: index for index, name in enumerate(targets)}
-        self.logins = [self.told.options.get(name, {}).get(_LOGIN) for name in targets] or [None]
+        self.logins = [self.details.options.get(name, {}).get(_LOGIN) for name in targets] or [None]
         self.spoken = {name: drivers.speaks(addresses) for name, addresses in targets.items()}
         self.variables, self.lists = _Indexes(), _Indexes()
         self.steps, self.pages = _Indexes(), _Indexes()
@@ -133,7 +133,7 @@ class _Compiler:
             placed.text
             for transaction in self.file.transactions.values()
             for _, step in references.walk(transaction)
-            for placed in (*references.reads(step), *references.tells(step))
+            for placed in (*references.reads(step), *references.reads_after_answer(step))
         } | {
             name
             for _, text in references.templates_of_defaults(self.file.defaults)
@@ -175,24 +175,24 @@ class _Compiler:
         return target_faults(self.workload, self.spoken)
 
     def _idle_streams(self) -> list[Fault]:
-        """Several requests at once over a connection need a target that speaks HTTP/2."""
+        """Report several streams per connection if no target speaks HTTP/2."""
         if "streams" not in self.file.defaults.plan_connections:
             return []
-        if any(options.get("http") == "2" for options in self.told.options.values()):
+        if any(options.get("http") == "2" for options in self.details.options.values()):
             return []
-        message = "must only be given where a target speaks HTTP/2 (`http: 2` of a target of the system, or --http2)"
+        message = "must only be given if a target speaks HTTP/2 (`http: 2` of a target of the system, or --http2)"
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """A user can only stay with one address where connections are its own."""
-        if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.told.balance.values():
+        """Report a pool of connections if users stay with one address: such users need their own connections."""
+        if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
-        name = next(name for name, balance in self.told.balance.items() if balance == "user")
+        name = next(name for name, balance in self.details.balance.items() if balance == "user")
         message = f"must not be a pool where each user stays with one service (target {name} of the system)"
         return [self._fault(("defaults", "connections"), message)]
 
     def _missing_exports(self) -> list[Fault]:
-        """Everything the workload asks of the running system must be there."""
+        """Report values that the workload reads from the running system and the system does not export."""
         faults = []
         for path, text in self.workload.texts():
             for export in templates.exports(text):
@@ -200,14 +200,14 @@ class _Compiler:
                 if export.name not in known:
                     names = ", ".join(f"{service}.{name}" for service, of in self.exports.items() for name in of)
                     asked = f"system.{export.service}.{export.name}"
-                    message = f"must be something the system offers ({names or 'nothing'}), got {asked} instead"
+                    message = f"must be a value that the system exports ({names or 'none'}), got {asked} instead"
                     faults.append(self._fault(path, message))
         return faults
 
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
-        services = self.told.services.get(name, [])
-        balance = self.told.balance.get(name, "round_robin")
-        # Who stays with one service is counted by its name, also where there is but one.
+        services = self.details.services.get(name, [])
+        balance = self.details.balance.get(name, "round_robin")
+        # Users that stay with one service are counted by its name, even if there is one service only.
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
@@ -218,18 +218,18 @@ class _Compiler:
             "scheme": "http",
             "addresses": plain,
             "host": plain[0],
-            **{key: value for key, value in self.told.options.get(name, {}).items() if key != _LOGIN},
+            **{key: value for key, value in self.details.options.get(name, {}).items() if key != _LOGIN},
         }
 
     def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
-        """What the plan says of a target with a driver, whose servers must be alike."""
+        """Return the part of the plan about a target with a driver; its servers must be alike."""
         try:
             return drivers.target_part(addresses)
         except ValueError as error:
             raise StudyError([self._fault((), f"its target {name} of the system {error}")]) from error
 
     def _pools(self) -> list[dict[str, Any]]:
-        """Write all pools; what is wrong with any of their files is told at once."""
+        """Write all pools; report the faults of all their files at once."""
         pools, faults = [], []
         for name, pool in self.file.data.items():
             try:
@@ -260,7 +260,7 @@ class _Compiler:
         }
 
     def _read_of(self, pool: str) -> list[str]:
-        """Columns of a pool that templates read."""
+        """Return the columns of a pool that templates read."""
         rows = {pool} | {
             step.as_
             for transaction in self.file.transactions.values()
@@ -276,7 +276,7 @@ class _Compiler:
     def _text(self, part: templates.Part) -> str:
         if isinstance(part, templates.Export):
             return self.exports[part.service][part.name]
-        assert isinstance(part, str)  # the checks let nothing else into a file name
+        assert isinstance(part, str)  # the checks allow nothing else in a file name
         return part
 
     def _inline_pool(self, name: str, pool: Pool) -> dict[str, Any]:
@@ -292,7 +292,7 @@ class _Compiler:
         return {"name": name, "columns": columns, "order": pool.dealt, "rows": values, **weight}
 
     def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
-        """Write a transaction: pages as they are, or a bare list of steps as pages between think times."""
+        """Write a transaction: its pages, or a bare list of steps as pages between think times."""
         if any(isinstance(item, Page) for item in transaction):
             return [
                 self._page(name, item.page, item.steps) if isinstance(item, Page) else self._op(item, name)
@@ -328,7 +328,7 @@ class _Compiler:
         return self._simple(step)
 
     def _step(self, step: Request | CallStep, transaction: str) -> int:
-        """Index of a step; those that differ only in what their names hide are numbered."""
+        """Return the index of a step; steps whose names differ only in hidden secrets are numbered."""
         written = self.written.setdefault((transaction, step.title), {})
         number = written.setdefault(step.written, len(written) + 1)
         return self.steps((transaction, step.title if number == 1 else f"{step.title} ({number})"))
@@ -362,7 +362,7 @@ class _Compiler:
         }
 
     def _simple(self, step: Think | Draw | Set | Push | Pop | Pick) -> dict[str, Any]:
-        """Write a step without steps inside."""
+        """Write a step that contains no other steps."""
         write = Writer(self.variables, self.exports).write
         match step:
             case Think():
@@ -374,7 +374,7 @@ class _Compiler:
                     {"op": "set", "variable": self.variables(name), "value": write(text)}
                     for name, text in step.set.items()
                 ]
-                # Several at once are a loop of one round: the engine's operation sets one.
+                # Several variables at once are a loop of one round: the engine's operation sets one variable.
                 return ops[0] if len(ops) == 1 else {"op": "loop", "count": 1, "ops": ops}
             case Push():
                 return {"op": "push", "list": self.lists(step.to), "value": write(step.push)}
@@ -385,7 +385,7 @@ class _Compiler:
                 return {"op": "pick", "list": self.lists(step.pick), "variable": self.variables(step.into)}
 
     def _draw(self, step: Draw) -> dict[str, Any]:
-        """Only columns that are read take up a variable of every user."""
+        """Write a draw; only columns that are read take up a variable of every user."""
         row = step.as_ or step.draw
         variables = [
             self.variables(f"{row}.{column}") if f"{row}.{column}" in self.read else None
@@ -425,7 +425,7 @@ class _Compiler:
 
 
 def _between_thinks(steps: list[Step]) -> list[list[Step]]:
-    """Split steps at think times, which stand alone."""
+    """Split steps at think times; each think time is a part of its own."""
     chunks: list[list[Step]] = [[]]
     for step in steps:
         if isinstance(step, Think):

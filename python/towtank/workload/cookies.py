@@ -45,13 +45,13 @@ class Cookies(FileModel):
 
     kept: Literal["per_user", "per_round", "never"] = Field(
         "per_user",
-        description="How long what servers set is kept: until the user leaves, until its next round begins, or not at "
-        "all. What is done `once` belongs to the first round, what is done at the `end` to the last.",
+        description="Time that cookies of servers are kept: until the user leaves, until its next round begins, or not "
+        "at all. Transactions of `once` belong to the first round, those of `end` to the last.",
     )
     given: list[GivenCookie] = Field(
         default_factory=list,
         max_length=COOKIES_AT_MOST,
-        description="What each user has from its start, and again where cookies are kept per round; a server may "
+        description="Cookies of each user from its start, set again in each round with `per_round`; a server may "
         "replace or delete it.",
     )
 

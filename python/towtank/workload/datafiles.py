@@ -10,7 +10,7 @@ from pathlib import Path
 
 from towtank.workload import templates
 
-# A header longer than this is no header.
+# Greatest length of a header; a longer first line is not one.
 _HEADER_AT_MOST = 65536
 # Number of bytes of a file that are searched for places to fill; texts written by people are shorter. [byte]
 _LOOKED_AT = 1 << 20

@@ -1,4 +1,4 @@
-"""Steps that ask directories, by LDAP."""
+"""Steps of LDAP: operations on the entries of a directory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from towtank.workload.calls import CallStep, CountOrRange, Expected
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Longest part of a filter in the name of a step.
+# Greatest length of a filter in the name of a step. [characters]
 _TITLE_LENGTH = 60
 _ALL = {"*", "+"}
-# The plan's names, in the order in which a directory is told to change.
+# Names in the plan, in the order in which a request lists its changes.
 _VERBS = ("delete", "add", "replace", "increment")
 
 AttributeName = Annotated[str, StringConstraints(pattern=f"^{filters.ATTRIBUTE}$")]
@@ -31,7 +31,7 @@ def _filter(value: str) -> str:
 
 
 class EntriesExpect(Expected):
-    """What an answer of a directory must be like; otherwise the step has failed."""
+    """Checks of the answer of a directory; the step fails if one of them fails."""
 
     counted: ClassVar[dict[str, str]] = {"entries": "rows", **Expected.counted}
 
@@ -39,17 +39,17 @@ class EntriesExpect(Expected):
 
 
 class Changes(FileModel):
-    """What is changed of an entry, in the order of these keys."""
+    """Changes of an entry, made in the order of these keys."""
 
     delete: dict[AttributeName, Values] = Field(
-        default_factory=dict, description="Attributes and which of their values go; `[]` for all of them."
+        default_factory=dict, description="Attributes and the values to delete; `[]` deletes all of them."
     )
-    add: dict[AttributeName, SomeValues] = Field(default_factory=dict, description="Attributes and further values.")
+    add: dict[AttributeName, SomeValues] = Field(default_factory=dict, description="Attributes and the values to add.")
     replace: dict[AttributeName, Values] = Field(
-        default_factory=dict, description="Attributes and what they have from then on; `[]` for nothing."
+        default_factory=dict, description="Attributes and their new values; `[]` deletes all values."
     )
     increment: dict[AttributeName, Template] = Field(
-        default_factory=dict, description="Attributes and how much they grow (RFC 4525; not every server can)."
+        default_factory=dict, description="Attributes and the number to add (RFC 4525; not every server supports it)."
     )
 
     @model_validator(mode="after")
@@ -59,13 +59,13 @@ class Changes(FileModel):
         return self
 
     def each(self) -> Iterator[tuple[str, str, list[str]]]:
-        """What is done, with which attribute, and with which values."""
+        """Yield the changes: the verb, the attribute, and the values."""
         for verb in _VERBS:
             for attribute, values in getattr(self, verb).items():
                 yield verb, attribute, [values] if isinstance(values, str) else values
 
 
-# Keys that go with each operation, and those of them that it needs.
+# Keys that each operation may have, and those of them that it must have.
 _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bind": (("password",), ()),
     "search": (("scope", "filter", "attributes", "size_limit"), ()),
@@ -79,32 +79,32 @@ _MORE = tuple(key for keys, _ in _KEYS.values() for key in keys)
 
 
 class LdapOperation(FileModel):
-    """Something asked of a directory."""
+    """An operation on a directory."""
 
-    bind: Template | None = Field(None, description='Log in as this entry; `""` for nobody.')
+    bind: Template | None = Field(None, description='Log in as this entry; `""` for an anonymous session.')
     password: Template | None = Field(None, description="Its password.")
-    search: Template | None = Field(None, description="Look for entries from this one on.")
+    search: Template | None = Field(None, description="Search entries from this base entry.")
     scope: Literal["base", "one", "subtree"] | None = Field(
-        None, description="That one alone, those right below it, or it and all below: `subtree` by default."
+        None, description="The base entry alone, the entries directly below it, or all of them; by default `subtree`."
     )
     filter: Annotated[Template, AfterValidator(_filter)] | None = Field(
-        None, description="Which entries, as `(uid=${name})`; all of them by default."
+        None, description="Filter of the entries, such as `(uid=${name})`; by default all of them."
     )
     attributes: Annotated[list[Wanted], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] | None = (
         Field(None, description="Attributes to get: names, `*` for all, `+` for operational ones, `1.1` for none.")
     )
     size_limit: int | None = Field(None, ge=1, le=2**31 - 1, description="Entries to get at most.")
-    compare: Template | None = Field(None, description="Whether `attribute` of this entry is `value`.")
+    compare: Template | None = Field(None, description="Compare `attribute` of this entry with `value`.")
     attribute: AttributeName | None = Field(None, description="Attribute to compare.")
-    value: Template | None = Field(None, description="What it is compared with.")
-    add: Template | None = Field(None, description="Make this entry.")
+    value: Template | None = Field(None, description="Value to compare it with.")
+    add: Template | None = Field(None, description="Add this entry.")
     entry: dict[AttributeName, SomeValues] | None = Field(
         None, min_length=1, description="Attributes of the new entry with their values."
     )
     modify: Template | None = Field(None, description="Change this entry.")
-    changes: Changes | None = Field(None, description="What is changed.")
-    delete: Template | None = Field(None, description="Take this entry away.")
-    unbind: Literal[True] | None = Field(None, description="Leave; the next step comes over another connection.")
+    changes: Changes | None = Field(None, description="The changes.")
+    delete: Template | None = Field(None, description="Delete this entry.")
+    unbind: Literal[True] | None = Field(None, description="End the session; the next step uses a new connection.")
 
     @model_validator(mode="after")
     def _one(self) -> LdapOperation:
@@ -119,22 +119,22 @@ class LdapOperation(FileModel):
         if absent:
             raise ValueError(f"must have {' and '.join(absent)} with {given[0]}, got none")
         if self.bind and self.password is None:
-            raise ValueError("must have password with bind, got none: servers let nobody in by a name alone")
+            raise ValueError("must have password with bind, got none: a bind without a password authenticates nobody")
         return self
 
     @property
     def action(self) -> str:
-        """What is done."""
+        """The key of the operation."""
         return next(name for name in _KEYS if getattr(self, name) is not None)
 
     @property
     def asked(self) -> filters.Filter:
-        """The filter of a search; its values stand behind the base."""
+        """The filter of a search; its values follow the base."""
         return filters.parse(self.filter or "(objectClass=*)", first=1)
 
     @property
     def columns(self) -> list[str] | None:
-        """Columns of the answer; None where only the server knows them."""
+        """Columns of the answer; None if only the server knows them."""
         if self.action == "compare":
             return ["matches"]
         if self.action != "search":
@@ -145,12 +145,12 @@ class LdapOperation(FileModel):
 
 
 class Ldap(CallStep):
-    """Something asked of a directory."""
+    """A call of an LDAP directory."""
 
     speaks: ClassVar[str] = "ldap"
 
-    ldap: LdapOperation = Field(description="What is asked.")
-    expect: EntriesExpect | None = Field(None, description="What the answer must be like.")
+    ldap: LdapOperation = Field(description="The operation.")
+    expect: EntriesExpect | None = Field(None, description="Checks of the answer.")
 
     @model_validator(mode="after")
     def _columns(self) -> Ldap:
@@ -159,18 +159,18 @@ class Ldap(CallStep):
         named += [] if self.expect is None else list(self.expect.value)
         unknown = [] if known is None else [name for name in dict.fromkeys(named) if name not in known]
         if unknown:
-            shown = ", ".join(known or []) or "it gives none"
-            raise ValueError(f"must only look at columns of the answer ({shown}), got {', '.join(unknown)} instead")
+            shown = ", ".join(known or []) or "it has none"
+            raise ValueError(f"must only check columns of the answer ({shown}), got {', '.join(unknown)} instead")
         return self
 
     @property
     def what(self) -> str:
-        """The operation, and of a search its filter."""
+        """The operation, and the filter of a search."""
         words = f"{self.ldap.action} {self.ldap.filter or self.ldap.attribute or ''}".rstrip()
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """The request, with the places of its values."""
+        """Return the request, with the places of its values."""
         return {"kind": "ldap", "request": {self.ldap.action: self._request()}}
 
     def _request(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class Ldap(CallStep):
         return {}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """The name of the entry, then what it is compared with or gets."""
+        """Yield the name of the entry, then the values to compare or to set."""
         asked = self.ldap
         if asked.action == "unbind":
             return

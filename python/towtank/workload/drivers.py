@@ -1,4 +1,4 @@
-"""Addresses of servers that drivers speak with, and what the plan says of them."""
+"""Addresses of servers that drivers speak with, and their part of the plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from towtank.secrets import redacted_text
 from towtank.units import size
 
-# What is spoken with an address of a scheme; HTTP with all others.
+# Protocol of each scheme of an address; every other scheme is HTTP.
 _SPEAKS = {
     "postgresql": "sql",
     "postgres": "sql",
@@ -23,7 +23,7 @@ _SPEAKS = {
     "ldap": "ldap",
 }
 SPOKEN = frozenset({"http", *_SPEAKS.values()})
-"""What can be spoken with a target."""
+"""Protocols of targets."""
 _PORTS = {"postgresql": 5432, "postgres": 5432, "mysql": 3306, "mariadb": 3306, "ldap": 389}
 _MYSQL = {"mysql", "mariadb", "mysql+unix"}
 _SOCKETS = {"tcp+unix", "mysql+unix"}
@@ -31,18 +31,18 @@ _WITHOUT_LOGIN = {"sqlite", "file", "tcp", "tcp+unix"}
 
 
 def speaks(addresses: Sequence[str]) -> str:
-    """What is spoken with the server at these addresses: `http`, or what steps of drivers name."""
+    """Return the protocol of the server at these addresses: `http`, or a protocol of driver steps."""
     scheme, separator, _ = (addresses[0] if addresses else "").partition("://")
     return _SPEAKS.get(scheme, "http") if separator else "http"
 
 
 def network_address(address: str) -> str | None:
-    """Where a driver's address leads over the network, `host:port`; None where it is a file.
+    """Return `host:port` of a driver's address; None if it is a file or a socket.
 
     Raises
     ------
     ValueError
-        If it is no such address.
+        If the address is invalid.
     """
     parts = urlsplit(address)
     if "@" in parts.netloc and parts.scheme in _WITHOUT_LOGIN:
@@ -51,25 +51,25 @@ def network_address(address: str) -> str | None:
         return None
     if parts.scheme in _SOCKETS:
         if not parts.path.strip("/"):
-            raise ValueError(f"must be an address as {parts.scheme}:///path of a socket, got {address!r} instead")
+            raise ValueError(f"must be an address such as {parts.scheme}:///path of a socket, got {address!r} instead")
         return f"unix:{unquote(parts.path)}"
     if parts.scheme == "tcp" and parts.port is None:
-        raise ValueError(f"must be an address as tcp://host:port, got {address!r} instead")
+        raise ValueError(f"must be an address such as tcp://host:port, got {address!r} instead")
     if not parts.hostname:
-        raise ValueError(f"must be an address as {parts.scheme}://host:port, got {address!r} instead")
+        raise ValueError(f"must be an address such as {parts.scheme}://host:port, got {address!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{host}:{parts.port or _PORTS[parts.scheme]}"
 
 
 def with_place(address: str, place: str) -> str:
-    """The same address with `host:port` in place of its own."""
+    """Return the address with `host:port` in place of its own."""
     parts = urlsplit(address)
     entry, at, _ = parts.netloc.rpartition("@")
     return urlunsplit(parts._replace(netloc=f"{entry}{at}{place}"))
 
 
 def target_part(addresses: Sequence[str]) -> dict[str, Any]:
-    """What the plan says of a target with a driver, beside its name and balance.
+    """Return the part of the plan about a target with a driver, without its name and balance.
 
     Parameters
     ----------

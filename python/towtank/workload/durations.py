@@ -1,4 +1,4 @@
-"""Durations that the engine can time."""
+"""Durations that the engine can measure."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 
-# Blanks behind the opening and before the closing bracket; blanks within quotes belong to the name.
+# Blanks after the opening and before the closing bracket; blanks within quotes belong to the name.
 _BLANKS = re.compile(r"(?<=^\[)\s+|\s+(?=\]$)")
 
 
 def json_path(expression: str) -> str:
-    """Check a JSON path and write it the one way the engine reads.
+    """Check a JSON path and return it in the canonical form that the engine reads.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def json_path(expression: str) -> str:
     Raises
     ------
     ValueError
-        If it is none; the message has the position.
+        If it is invalid; the message has the position.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Filters of directories as people write them (RFC 4515), taken apart for the engine.
+"""Filters of directories in text form (RFC 4515), parsed for the engine.
 
     filter  = "(" (("&" | "|") filter* | "!" filter | item) ")"
     item    = attribute ("=" | "~=" | ">=" | "<=") value
@@ -7,7 +7,7 @@
             | [attribute] [":dn"] [":" rule] ":=" value
     value   = text, places `${...}`, and a backslash with two hexadecimal digits for ( ) * and itself
 
-Places stand in values only: whatever a variable holds is compared, and never a part of the filter.
+Places are allowed in values only: the value of a variable is compared, and never becomes a part of the filter.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _DEEPEST = 30
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter as the plan has it, and the templates of its values."""
+    """A filter in the form of the plan, and the templates of its values."""
 
     plan: dict[str, Any]
     values: list[str]
 
 
 def parse(text: str, first: int = 0) -> Filter:
-    """Take a filter apart.
+    """Parse a filter.
 
     Parameters
     ----------
     text : str
-        As people write it.
+        Text of the filter.
     first : int
         Place of its first value among those of the call.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If it is invalid.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class _Reader:
         return {"and" if sign == "&" else "or": inside}
 
     def _until(self, ends: str) -> str:
-        """Literal text up to one of these."""
+        """Read literal text up to one of these characters."""
         start = self.at
         while self.next and self.next not in ends:
             if self.next.startswith("${"):
@@ -168,7 +168,7 @@ class _Reader:
         return self.first + len(self.values) - 1
 
     def _parts(self) -> list[str]:
-        """Templates between the stars of a value."""
+        """Read the templates between the stars of a value."""
         parts, literal = [""], bytearray()
         while self.next and self.next not in "()":
             token = self.next
@@ -195,7 +195,7 @@ class _Reader:
         return bytes.fromhex(digits)
 
     def _literal(self, text: bytearray, *, ends: bool) -> str:
-        """Text as a template; one that ends before a place must not swallow it."""
+        """Write text as a template; a text before a place must not end with a dollar sign."""
         try:
             shown = text.decode()
         except UnicodeDecodeError:

@@ -20,7 +20,7 @@ _NOT_IN_PATHS = re.compile(r"[\x00-\x20\x7f]")
 
 def _token(name: str) -> str:
     if not _TOKEN.fullmatch(name):
-        raise ValueError(f"must be the name of a header, as X-Request-Id, got {shown(name)} instead")
+        raise ValueError(f"must be the name of a header, such as X-Request-Id, got {shown(name)} instead")
     return name
 
 

@@ -1,4 +1,4 @@
-"""What a workload must say of the things that its users are told are stored: how each kind is read back."""
+"""Checks of the kinds of things that users store: each kind must be readable after the run."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ from towtank.workload.noted import STORED
 from towtank.yamlfile import Path_, did_you_mean
 
 Problem = tuple[Path_, str, bool]
-"""Where, what it must be, and whether the key is meant rather than its value."""
+"""Path, requirement, and True if the fault is in the key rather than in its value."""
 
 
 def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
-    """Say what is wrong with kinds of things, with the requests about them, and with what reads them back.
+    """Report faults of kinds of stored things, of the requests about them, and of the transactions that read them back.
 
     Parameters
     ----------
     workload : WorkloadFile
-        What is right in form.
+        The valid part of the file.
     transactions, kinds : list of str
         Names written in the file, whether what they stand for is right in form or not.
     """
     if workload.stored and STORED in workload.data:
-        yield ("data", STORED), f"must have another name, as {STORED} is what is read back, got {STORED!r}", True
+        yield (
+            ("data", STORED),
+            f"must have another name, as {STORED} stands for what is read back, got {STORED!r}",
+            True,
+        )
     yield from _requests(workload, kinds)
     yield from _used(workload)
     for kind, stored in workload.stored.items():
         path: Path_ = ("stored", kind, "read_back")
         if stored.read_back not in transactions:
             near = did_you_mean(stored.read_back, transactions)
-            allowed = f"a transaction of this file ({', '.join(transactions) or 'there is none'})"
+            allowed = f"a transaction of this file ({', '.join(transactions) or 'none exists'})"
             yield path, f"must be {allowed}, got {stored.read_back!r} instead{near}", False
         elif workload.readers[stored.read_back] != kind:
             yield path, f"must read one kind, got {stored.read_back!r}, which reads another one", False
@@ -40,27 +44,27 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
 
 
 def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
-    """Requests name kinds that are there, and read only where things are read back."""
+    """Check that requests name kinds that exist, and read stored content only in a transaction that reads back."""
     for name, transaction in workload.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             for placed in references.kinds(step):
                 place = (*path, *placed.path)
                 if placed.text not in kinds:
                     near = did_you_mean(placed.text, kinds)
-                    allowed = f"a kind of `stored` ({', '.join(kinds) or 'there is none'})"
+                    allowed = f"a kind of `stored` ({', '.join(kinds) or 'none exists'})"
                     yield place, f"must be {allowed}, got {placed.text!r} instead{near}", len(placed.path) > 1
                 elif placed.path == ("reads",) and workload.readers.get(name) not in (None, placed.text):
                     yield place, f"must be the kind that {name} reads back, got {placed.text!r} instead", False
                 elif placed.path == ("reads",) and name not in workload.readers:
                     yield (
                         place,
-                        "must stand in a transaction that reads back (`stored: {KIND: {read_back: ...}}`)",
+                        "must be in a transaction that reads back (`stored: {KIND: {read_back: ...}}`)",
                         True,
                     )
 
 
 def _used(workload: WorkloadFile) -> Iterator[Problem]:
-    """Users do not read back while they work."""
+    """Check that users do not read back during the load."""
     for group, spec in workload.groups.items():
         listed = [
             *((("groups", group, "once", index), name, False) for index, name in enumerate(spec.once)),
@@ -69,11 +73,11 @@ def _used(workload: WorkloadFile) -> Iterator[Problem]:
         ]
         for path, name, key in listed:
             if name in workload.readers:
-                yield path, f"must not be what reads back after the run, got {name!r}", key
+                yield path, f"must not be a transaction that reads back after the run, got {name!r}", key
 
 
 def _reader(workload: WorkloadFile, kind: str, name: str) -> Iterator[Problem]:
-    """What reads back has no pages, and one request whose answer is the content."""
+    """Check a transaction that reads back: it has no pages, and one request whose answer is the content."""
     transaction = workload.transactions[name]
     path: Path_ = ("transactions", name)
     if any(isinstance(item, Page) for item in transaction):

@@ -1,4 +1,4 @@
-"""Reading workload files."""
+"""Read workload files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Workload:
     Attributes
     ----------
     file : WorkloadFile
-        What it says, parameters in place.
+        Contents of the file, parameters in place.
     document : Document
         The file as written.
     tree : Node
@@ -41,16 +41,16 @@ class Workload:
 
     @property
     def folder(self) -> Path:
-        """Where relative files are."""
+        """Folder that relative file names start from."""
         return self.document.path.parent
 
     def with_parameters(self, parameters: dict[str, Any]) -> Workload:
-        """The same workload with other values of parameters.
+        """Return the same workload with other values of parameters.
 
         Raises
         ------
         StudyError
-            If a name is no parameter, or a value does not fit where it is used.
+            If a name is not a parameter, or a value does not fit its uses.
         """
         unknown = [name for name in parameters if name not in self.file.parameters]
         if unknown:
@@ -69,11 +69,11 @@ class Workload:
         return secret_parameters(self.document.root)
 
     def fault(self, path: Path_, message: str) -> Fault:
-        """Make a fault at a place of the file."""
+        """Return a fault at a place of the file."""
         return yamlfile.fault_at(self.tree, path, message)
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
-        """Every template of the file with its path, names of data files included."""
+        """Yield every template of the file with its path, including names of data files."""
         yield from references.templates_of_defaults(self.file.defaults)
         for name, pool in self.file.data.items():
             if pool.csv is not None:
@@ -85,7 +85,7 @@ class Workload:
 
 
 def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
-    """Check a workload file for form and for meaning; all faults at once."""
+    """Check the form and the meaning of a workload file; return all faults at once."""
     substituted = substitute(document.root, parameters)
     written = substituted.tree
     checked = validate_tree(written, WorkloadFile)

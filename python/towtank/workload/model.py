@@ -1,4 +1,4 @@
-"""Workload files: what virtual users do. Pure data; `steps` holds what transactions are made of."""
+"""Schema of workload files: pools, defaults, pages, loops, groups. `steps` defines the steps of transactions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.workload.steps import Auth, Step
 SCHEMA = "towtank/workload/1"
 
 
-# More connections to a target than any system has ports and descriptors for; the engine refuses more.
+# More connections to a target than a system has ports and descriptors; the engine has the same limit.
 CONNECTIONS_AT_MOST = 2**28
 
 
@@ -33,7 +33,7 @@ class Pool(FileModel):
     columns: list[Name] | None = Field(
         None,
         min_length=1,
-        description="Names of the columns: needed with `rows` of lists; with `csv` those that must be there.",
+        description="Names of the columns: needed with `rows` of lists; with `csv`, columns that must exist.",
     )
     rows: list[list[Text] | dict[Name, Text]] | None = Field(
         None,
@@ -42,10 +42,10 @@ class Pool(FileModel):
     )
     order: Literal["random", "weighted", "sequential", "unique"] | None = Field(
         None,
-        description="How rows are dealt: `random` by default, `weighted` with `weight`; `unique` deals none twice, "
-        "the next one to whoever draws first.",
+        description="How rows are dealt: `random` by default, `weighted` with `weight`; `unique` deals no row twice: "
+        "each draw takes the next row.",
     )
-    weight: Name | None = Field(None, description="Column whose numbers say how often a row is drawn.")
+    weight: Name | None = Field(None, description="Column of the weights: a row is drawn in proportion to its weight.")
 
     @model_validator(mode="after")
     def _whole(self) -> Pool:
@@ -56,12 +56,12 @@ class Pool(FileModel):
         if self.order == "weighted" and self.weight is None:
             raise ValueError("must name the column of weights as weight, got order: weighted without it")
         if self.weight is not None and self.order not in {None, "weighted"}:
-            raise ValueError(f"must have order: weighted where weight is given, got {self.order!r}")
+            raise ValueError(f"must have order: weighted if weight is given, got {self.order!r}")
         return self
 
     @property
     def dealt(self) -> str:
-        """How rows are dealt, as the engine names it."""
+        """Order of the rows, as the engine names it."""
         return self.order or ("weighted" if self.weight else "random")
 
 
@@ -76,19 +76,19 @@ def _ip_address(value: str) -> str:
 
 
 class ConnectionPool(FileModel):
-    """A pool of connections, with what may go over each at once."""
+    """A pool of connections, with the number of concurrent requests on each."""
 
     pool: int = Field(ge=1, le=CONNECTIONS_AT_MOST, description="Connections to each target.")
     streams: int | None = Field(
         None,
         ge=1,
         le=2**20,
-        description="Requests at once over each connection, with targets that speak HTTP/2; 100 if left out.",
+        description="Concurrent requests on each connection, with targets that speak HTTP/2; by default 100.",
     )
 
     @property
     def plan(self) -> dict[str, Any]:
-        """The plan's `connections`."""
+        """Return the `connections` of the plan."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
 
@@ -114,27 +114,31 @@ Connections = Annotated[
 
 
 class Defaults(FileModel):
-    """What holds for every request that does not say otherwise."""
+    """Settings of every request that does not override them."""
 
-    target: Name | None = Field(None, description="Target of the requests; may be left out where there is one only.")
+    target: Name | None = Field(
+        None, description="Target of the requests; may be left out if the system has one target only."
+    )
     headers: dict[SentHeaderName, HeaderValue] = Field(default_factory=dict, description="Headers of every request.")
     auth: Auth | None = Field(None, description="Basic authentication of every request.")
-    timeout: PositiveTimedDuration = Field(30.0, description="Time for a whole answer.")
-    connect_timeout: PositiveTimedDuration = Field(5.0, description="Time for making a connection.")
-    drain: PositiveTimedDuration = Field(30.0, description="How long answers are awaited at the end of the load.")
-    think: Pause | None = Field(None, description="Think time of loops that name none.")
+    timeout: PositiveTimedDuration = Field(30.0, description="Time limit of a whole answer.")
+    connect_timeout: PositiveTimedDuration = Field(5.0, description="Time limit of making a connection.")
+    drain: PositiveTimedDuration = Field(
+        30.0, description="Time that the engine waits for answers at the end of the load."
+    )
+    think: Pause | None = Field(None, description="Think time of loops that have none of their own.")
     connections: Connections = Field(
         "per_user",
-        description="Who owns connections: each user its own, a number for a pool per target "
+        description="Owner of connections: each user, a pool per target (a number, "
         "(`{pool: 4, streams: 100}` with what HTTP/2 has at once over each), or each request.",
     )
     sources: list[Annotated[str, AfterValidator(_ip_address)]] = Field(
-        default_factory=list, description="Addresses of the generator that connections leave from, in turn."
+        default_factory=list, description="Source addresses of connections, used in turn."
     )
 
     @property
     def plan_connections(self) -> dict[str, Any]:
-        """The plan's `connections`."""
+        """Return the `connections` of the plan."""
         mode = self.connections
         part: dict[str, Any]
         if isinstance(mode, ConnectionPool):
@@ -145,10 +149,10 @@ class Defaults(FileModel):
 
 
 class Page(FileModel):
-    """What a user sees as one page: its time is from its first request to the end of its last."""
+    """A page as a user sees it: its response time is from its first request to the end of its last."""
 
     page: str = Field(min_length=1, description="Name of the page.")
-    steps: list[Step] = Field(min_length=1, description="What is done.")
+    steps: list[Step] = Field(min_length=1, description="Steps of the page.")
 
 
 def _page_or_step(value: Any) -> str:
@@ -162,7 +166,7 @@ Item = Annotated[
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
 
-# Weights are relative; a sum of such ones is exact.
+# Weights are relative; a sum of weights up to this limit is exact.
 _WEIGHT_AT_MOST = 1_000_000_000
 
 
@@ -184,15 +188,15 @@ def _some_weight(mix: dict[str, float]) -> dict[str, float]:
 
 
 class Loop(FileModel):
-    """What a user does for ever: picks a transaction at random, does it, thinks."""
+    """The endless loop of a user: pick a transaction at random, do it, think."""
 
     think: Pause | None = Field(None, description="Pause after every transaction.")
     pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = Field(
         None,
-        description="Transactions of one user per time, as `5 /h`; or the time from start to start.",
+        description="Rate of transactions of one user, such as `5 /h`; or the time from start to start.",
     )
     mix: Annotated[dict[Name, Weight], Field(min_length=1), AfterValidator(_some_weight)] = Field(
-        description="Transactions and their weights: each has its weight by the sum of all as its share."
+        description="Transactions and their weights: the share of each is its weight divided by the sum of all weights."
     )
 
 
@@ -203,16 +207,16 @@ def _some(share: float) -> float:
 
 
 class Group(FileModel):
-    """Users that behave alike."""
+    """Users with the same behaviour."""
 
     share: Annotated[Share, AfterValidator(_some)] = Field(
         1.0, description="Share of all users; the shares of all groups add to 100 %."
     )
-    once: list[Name] = Field(default_factory=list, description="Transactions done once, after the start of the user.")
-    loop: Loop = Field(description="What is done for ever.")
-    end: list[Name] = Field(default_factory=list, description="Transactions done when the user leaves.")
+    once: list[Name] = Field(default_factory=list, description="Transactions that a user does once, after its start.")
+    loop: Loop = Field(description="The loop of each user.")
+    end: list[Name] = Field(default_factory=list, description="Transactions that a user does before it leaves.")
     cookies: Cookies = Field(
-        default_factory=Cookies, description="What users have of cookies, and how long they keep those of servers."
+        default_factory=Cookies, description="Initial cookies of users, and how long users keep the cookies of servers."
     )
 
 
@@ -226,16 +230,18 @@ Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
 
 
 class Stored(FileModel):
-    """A kind of things that users are told are stored."""
+    """A kind of things that users store and that are read back after the run."""
 
-    read_back: Name = Field(description="Transaction that reads one of them; its key is `${stored.key}` there.")
+    read_back: Name = Field(
+        description="Transaction that reads one thing of this kind; its key is `${stored.key}` there."
+    )
     absent: list[Annotated[int, Field(ge=100, le=599)]] = Field(
-        default=[404, 410], min_length=1, description="Statuses which say that there is no such thing."
+        default=[404, 410], min_length=1, description="Statuses which state that the thing does not exist."
     )
 
 
 class WorkloadFile(FileModel):
-    """What virtual users do."""
+    """The behaviour of virtual users."""
 
     schema_: Literal["towtank/workload/1"] = Field(alias="schema", description="The format of the file.")
     name: Name = Field(description="Name of the workload.")
@@ -245,9 +251,9 @@ class WorkloadFile(FileModel):
         description="Values used as `${parameters.NAME}` anywhere below; a study may change them.",
     )
     data: dict[Name, Pool] = Field(default_factory=dict, description="Pools of data.")
-    defaults: Defaults = Field(default_factory=Defaults, description="What holds for every request.")
+    defaults: Defaults = Field(default_factory=Defaults, description="Settings of every request.")
     transactions: dict[Name, Transaction] = Field(
-        min_length=1, description="What users do: lists of pages, or of steps that make one page."
+        min_length=1, description="Transactions of users: lists of pages, or of steps that make one page."
     )
     groups: dict[Name, Group] = Field(min_length=1, description="Groups of users.")
     stored: dict[Name, Stored] = Field(
@@ -257,5 +263,5 @@ class WorkloadFile(FileModel):
 
     @property
     def readers(self) -> dict[str, str]:
-        """Kind of what each transaction reads back, by the name of the transaction."""
+        """Kind that each transaction reads back, by the name of the transaction."""
         return {stored.read_back: kind for kind, stored in self.stored.items()}

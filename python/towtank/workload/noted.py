@@ -1,4 +1,4 @@
-"""What steps say of things that users are told are stored: keys of steps, and what the plan has of them."""
+"""Keys of steps about stored things (`stores`, `replaces`, `removes`, `reads`), and their part of the plan."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from towtank.workload.texts import Template
 NOTES = ("stores", "replaces", "removes", "reads")
 STORED = "stored"
 STORED_KEY = f"{STORED}.key"
-"""Key of what is to be read back, in the transaction that does it."""
+"""Key of the thing to read back, in the transaction that reads it."""
 
 
 def _key(text: str) -> str:
-    """A key is found again by what the user knows: nothing in it may be made up anew."""
+    """Refuse a key with generated parts: a later read must find the thing by the same key."""
     if any(isinstance(part, templates.Function) for part in templates.parse(text)):
         raise ValueError(f"must be a key made of variables and text, got {text!r} instead")
     return text
@@ -27,20 +27,24 @@ Keyed = Annotated[dict[Name, Annotated[Template, AfterValidator(_key)]], Field(m
 Stores = Annotated[
     Keyed | None,
     Field(
-        description="`{KIND: KEY}`: a good answer tells the user that this is stored, found again by its key; noted "
-        "with size and digest of what was sent, to be read back after the run. The key may be taken from the answer."
+        description="`{KIND: KEY}`: a good answer confirms that this is stored under the key; recorded "
+        "with size and digest of the content, and read back after the run. The key may come from the answer."
     ),
 ]
-Replaces = Annotated[Keyed | None, Field(description="`{KIND: KEY}`: what was stored by this key gets this content.")]
-Removes = Annotated[Keyed | None, Field(description="`{KIND: KEY}`: what was stored by this key goes away.")]
+Replaces = Annotated[
+    Keyed | None, Field(description="`{KIND: KEY}`: replaces the content that is stored under this key.")
+]
+Removes = Annotated[
+    Keyed | None, Field(description="`{KIND: KEY}`: removes the content that is stored under this key.")
+]
 Reads = Annotated[
     Name | None,
-    Field(description="Kind whose content the answer is, in the transaction that reads back what is stored."),
+    Field(description="Kind of the stored content in the answer; only in the transaction that reads it back."),
 ]
 
 
 def given(step: Any) -> list[str]:
-    """What a step says that it does to something that is kept.
+    """Return the names of the keys about stored things that a step has.
 
     Raises
     ------
@@ -54,7 +58,7 @@ def given(step: Any) -> list[str]:
 
 
 def note_of(step: Any) -> tuple[str, str, str] | None:
-    """What a step does to something that is kept: `stores` and so on, the kind, the key; None where it says nothing."""
+    """Return the effect of a step on stored things: verb (`stores` and so on), kind, key; None without an effect."""
     reads = getattr(step, "reads", None)
     if reads is not None:
         return "reads", reads, f"${{{STORED_KEY}}}"
@@ -65,7 +69,7 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
 
 
 def note_part(step: Any, write: Any) -> dict[str, Any]:
-    """The plan's `note` of a step, where it says anything.
+    """Return the `note` of a step in the plan; empty if the step has no effect on stored things.
 
     Parameters
     ----------

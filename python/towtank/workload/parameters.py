@@ -14,7 +14,7 @@ from towtank.yamlfile import Node, Path_, did_you_mean, where
 _PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*\}")
 
 
-# A parameter behind a name within a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
+# A parameter after a name within a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
 _NAMED = re.compile(r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*\}")
 
 
@@ -49,9 +49,9 @@ class Substituted:
     tree : Node
         Everything at its old place.
     faults : list of Fault
-        Of names that are no parameters, and of values that can stand nowhere.
+        Faults of unknown names, and of values that do not fit.
     places : set of (int, int)
-        Where no value could be put: nothing more can be said about these.
+        Places without a valid value, which are not checked further.
     """
 
     tree: Node
@@ -83,12 +83,12 @@ def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
 
 
 def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substituted) -> None:
-    """Replace the parameters named in one text."""
+    """Replace the parameters that one text names."""
     names = [match.group(1) for match in _PLACE.finditer(node.value)]
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:
         done.places.add((node.line, node.column))
-        # A value of the file that is wrong is told where it is declared.
+        # A value of the file that is wrong is reported at its declaration.
         if name not in values or name in changed:
             message = _wrong(name, values)
             done.faults.append(Fault(node.file, node.line, node.column, where(node.path), message))

@@ -18,7 +18,7 @@ from towtank.workload.durations import LONGEST_S, PositiveTimedDuration, TimedDu
 
 
 class Uniform(FileModel):
-    """Every duration between two is equally likely."""
+    """Uniform distribution between two durations."""
 
     min: TimedDuration = Field(description="Shortest.")
     max: TimedDuration = Field(description="Longest.")
@@ -33,7 +33,7 @@ class Uniform(FileModel):
 
 
 class Normal(FileModel):
-    """A normal distribution cut off at both ends: what falls outside is drawn again."""
+    """Normal distribution cut off at both ends: values outside are drawn again."""
 
     mean: TimedDuration = Field(description="Mean before the cut.")
     sd: PositiveTimedDuration = Field(description="Standard deviation before the cut.")
@@ -42,7 +42,7 @@ class Normal(FileModel):
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
-        # Drawing again ends soon only while a good part of the distribution lies between the ends.
+        # Drawing again ends soon only if a good part of the distribution lies between the ends.
         if not self.min <= self.mean <= self.longest or self.longest <= self.min:
             raise ValueError("must have min <= mean <= max and min < max, got them in another order")
         if self.longest > LONGEST_S:
@@ -60,7 +60,7 @@ class Normal(FileModel):
 class PauseModel(FileModel):
     """A pause: one of four forms."""
 
-    fixed: TimedDuration | None = Field(None, description="Always the same.")
+    fixed: TimedDuration | None = Field(None, description="A constant duration.")
     exponential: TimedDuration | None = Field(None, description="Exponential with this mean.")
     uniform: Uniform | None = Field(None, description="Between two durations.")
     normal: Normal | None = Field(None, description="Normal, cut off at both ends.")
@@ -74,14 +74,14 @@ class PauseModel(FileModel):
         return self
 
     def plan(self) -> dict[str, Any]:
-        """The pause as the engine takes it. [s]"""
+        """Return the pause in the form of the plan. [s]"""
         if self.fixed is not None:
             return {"dist": "fixed", "mean_s": self.fixed}
         if self.exponential is not None:
             return {"dist": "exponential", "mean_s": self.exponential}
         if self.uniform is not None:
             return {"dist": "uniform", "min_s": self.uniform.min, "max_s": self.uniform.max}
-        assert self.normal is not None  # _one() saw to it
+        assert self.normal is not None  # _one() has checked it
         return {
             "dist": "normal",
             "mean_s": self.normal.mean,
@@ -91,15 +91,15 @@ class PauseModel(FileModel):
         }
 
     def words(self) -> str:
-        """The pause as a report says it."""
+        """Return the pause in words, for a report."""
         write = units.format_duration
         if self.fixed is not None:
-            return f"{write(self.fixed)}, always the same"
+            return f"{write(self.fixed)}, constant"
         if self.exponential is not None:
             return f"exponential with mean {write(self.exponential)}"
         if self.uniform is not None:
             return f"uniform from {write(self.uniform.min)} to {write(self.uniform.max)}"
-        assert self.normal is not None  # _one() saw to it
+        assert self.normal is not None  # _one() has checked it
         return (
             f"normal with mean {write(self.normal.mean)} and standard deviation {write(self.normal.sd)}, "
             f"cut off at {write(self.normal.min)} and {write(self.normal.longest)}"
@@ -107,7 +107,7 @@ class PauseModel(FileModel):
 
 
 def _short_form(value: object) -> object:
-    """`2 s` stands for `{fixed: 2 s}`; whatever is no mapping is checked as a duration for its message."""
+    """Read `2 s` as `{fixed: 2 s}`; any value that is not a mapping is checked as a duration, for its message."""
     if isinstance(value, dict | PauseModel):
         return value
     try:

@@ -1,4 +1,4 @@
-"""A workload turned into one that only reads back what its users were told is stored."""
+"""Turn a workload into one that only reads back the things that its users stored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from towtank.workload.model import Group, Page, Pool
 from towtank.workload.noted import STORED
 from towtank.workload.steps import Branch, Count, Draw, If, Repeat, Request, Step
 
-# So many are read without a pause. A pool that is empty fails without waiting: without any pause users would spin.
+# Number of reads without a pause. An empty pool fails at once: without any pause users would spin.
 _IN_A_ROW = 20
 _PAUSE = "50 ms"
 
 
 def without_reading(workload: Workload) -> Workload:
-    """The workload without the transactions that only read back: while users work nobody does them."""
+    """Return the workload without the transactions that only read back: users do not do them during the load."""
     readers = workload.file.readers
     if not readers:
         return workload
@@ -27,7 +27,7 @@ def without_reading(workload: Workload) -> Workload:
 
 
 def reading_back(workload: Workload, kind: str, keys: Path) -> Workload:
-    """A workload whose users read everything of one kind once, and note what they get.
+    """Return a workload whose users read everything of one kind once, and record the digests of the answers.
 
     Parameters
     ----------
@@ -56,12 +56,15 @@ def _drawn(steps: list[Step]) -> set[str]:
 
 
 def _going_on(step: Step) -> Step:
-    """The same step, whose failure does not keep the next thing from being read."""
+    """Return the step with `on_failure: go_on`: its failure must not prevent the next read."""
     if isinstance(step, Request | CallStep):
         return step.model_copy(update={"on_failure": "go_on"})
     if isinstance(step, Branch | If):
-        inner = {"then": [_going_on(one) for one in step.then], "else_": [_going_on(one) for one in step.else_]}
-        return step.model_copy(update=inner)
+        nested = {
+            "then": [_going_on(inner) for inner in step.then],
+            "else_": [_going_on(inner) for inner in step.else_],
+        }
+        return step.model_copy(update=nested)
     if isinstance(step, Repeat):
-        return step.model_copy(update={"steps": [_going_on(one) for one in step.steps]})
+        return step.model_copy(update={"steps": [_going_on(inner) for inner in step.steps]})
     return step

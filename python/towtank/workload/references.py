@@ -1,4 +1,4 @@
-"""What steps read and write: templates, variables, lists, files, each with its place below the step."""
+"""Templates, variables, lists and files that steps read and write, each with its place below the step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Placed:
 
 
 def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, list[Step]]]:
-    """The lists of steps of a transaction in order, pages opened, with their paths."""
+    """Yield the lists of steps of a transaction in order, including those of its pages, with their paths."""
     for index, item in enumerate(transaction):
         if isinstance(item, Page):
             for inner, step in enumerate(item.steps):
@@ -45,7 +45,7 @@ def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, lis
 
 
 def blocks_of(step: Step) -> list[tuple[str, list[Step]]]:
-    """The lists of steps inside a step, by their key."""
+    """Return the lists of steps inside a step, by their key."""
     if isinstance(step, Branch | If):
         return [("then", step.then), ("else", step.else_)]
     if isinstance(step, Repeat):
@@ -54,7 +54,7 @@ def blocks_of(step: Step) -> list[tuple[str, list[Step]]]:
 
 
 def walk(transaction: Transaction, path: Path_ = ()) -> Iterator[tuple[Path_, Step]]:
-    """All steps of a transaction, at any depth, with their paths."""
+    """Yield all steps of a transaction, at any depth, with their paths."""
     for place, steps in steps_of(transaction, path):
         for step in steps:
             yield from _walk_step(step, place)
@@ -68,12 +68,12 @@ def _walk_step(step: Step, path: Path_) -> Iterator[tuple[Path_, Step]]:
 
 
 def has_request(step: Step) -> bool:
-    """Whether a request is made in a step, at any depth."""
+    """Return True if a step makes a request, at any depth."""
     return any(isinstance(inner, Request | CallStep) for _, inner in _walk_step(step, ()))
 
 
 def templates_of(step: Step) -> Iterator[Placed]:
-    """Every template of a step itself, without the steps inside it."""
+    """Yield every template of a step itself, without the steps inside it."""
     if isinstance(step, Request):
         yield from _templates_of_request(step)
     elif isinstance(step, CallStep):
@@ -87,7 +87,7 @@ def templates_of(step: Step) -> Iterator[Placed]:
 
 
 def _templates_of_request(step: Request) -> Iterator[Placed]:
-    """What goes out; what is compared with the answer comes after, as it may read what was extracted."""
+    """Yield the templates of the request first, then those of its checks, which may read extracted values."""
     yield Placed((step.method.lower(),), step.path)
     for key, mapping in (("query", step.query), ("headers", step.headers), ("form", step.form or {})):
         for name, text in mapping.items():
@@ -108,14 +108,14 @@ def _templates_of_request(step: Request) -> Iterator[Placed]:
 
 
 def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
-    """The key that is known before the answer."""
+    """Yield the key that is known before the answer."""
     note = note_of(step)
     if note is not None and note[0] in ("replaces", "removes"):
         yield Placed((note[0], note[1]), note[2])
 
 
 def _templates_of_check(step: Request) -> Iterator[Placed]:
-    assert step.check is not None  # the caller saw to it
+    assert step.check is not None  # the caller has checked it
     for key, texts in (("contains", step.check.contains), ("not_contains", step.check.not_contains)):
         for index, text in enumerate(texts):
             yield Placed(("check", key, index), text)
@@ -137,14 +137,14 @@ def _texts(value: Any, path: Path_) -> Iterator[Placed]:
 
 
 def reads(step: Step) -> Iterator[Placed]:
-    """Variables a step reads, each with the place of its template."""
+    """Yield the variables that a step reads, each with the place of its template."""
     for placed in templates_of(step):
         for name in templates.variables(placed.text):
             yield Placed(placed.path, name)
 
 
-def tells(step: Step) -> Iterator[Placed]:
-    """Variables a step reads when its answer was good, which it may have taken from it."""
+def reads_after_answer(step: Step) -> Iterator[Placed]:
+    """Yield the variables that a step reads after a good answer, which may have set them."""
     note = note_of(step)
     if note is not None and note[0] == "stores":
         for name in templates.variables(note[2]):
@@ -152,14 +152,14 @@ def tells(step: Step) -> Iterator[Placed]:
 
 
 def kinds(step: Step) -> Iterator[Placed]:
-    """Kinds of kept things a step is about."""
+    """Yield the kinds of stored things that a step is about."""
     note = note_of(step)
     if note is not None:
         yield Placed((note[0],) if note[0] == "reads" else (note[0], note[1]), note[1])
 
 
 def sets(step: Step) -> Iterator[Placed]:
-    """Variables a step sets; a row drawn from a pool is set as `NAME.*`."""
+    """Yield the variables that a step sets; a row drawn from a pool is set as `NAME.*`."""
     if isinstance(step, Draw):
         yield Placed(("draw",), f"{step.as_ or step.draw}.*")
     elif isinstance(step, Set):
@@ -171,7 +171,7 @@ def sets(step: Step) -> Iterator[Placed]:
 
 
 def fills(step: Step) -> Iterator[Placed]:
-    """Lists a step adds to."""
+    """Yield the lists that a step adds to."""
     if isinstance(step, Push):
         yield Placed(("to",), step.to)
     elif isinstance(step, Request | CallStep):
@@ -179,7 +179,7 @@ def fills(step: Step) -> Iterator[Placed]:
 
 
 def takes(step: Step) -> Iterator[Placed]:
-    """Lists a step reads."""
+    """Yield the lists that a step reads."""
     if isinstance(step, Pop):
         yield Placed(("pop",), step.pop)
     elif isinstance(step, Pick):
@@ -187,7 +187,7 @@ def takes(step: Step) -> Iterator[Placed]:
 
 
 def files(step: Step) -> Iterator[Placed]:
-    """Files a step sends."""
+    """Yield the files that a step sends."""
     if isinstance(step, Request):
         if step.file is not None:
             yield Placed(("file",), step.file)
@@ -197,12 +197,12 @@ def files(step: Step) -> Iterator[Placed]:
 
 
 def names_in(text: str) -> list[str]:
-    """Variables a template reads."""
+    """Return the variables that a template reads."""
     return templates.variables(text)
 
 
 def templates_of_defaults(defaults: Defaults) -> Iterator[tuple[Path_, str]]:
-    """The templates that hold for all requests, with their paths in the file."""
+    """Yield the templates of the settings of all requests, with their paths in the file."""
     for name, text in defaults.headers.items():
         yield ("defaults", "headers", name), text
     if defaults.auth is not None:

@@ -1,4 +1,4 @@
-"""Requests as the engine takes them: path, headers, body, what is extracted, what is checked."""
+"""Write requests for the engine: path, headers, body, extractions, checks."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class RequestWriter:
     Parameters
     ----------
     writer : Writer
-        Of templates.
+        Writer of templates.
     variable, list_ : callable
         Index of a variable and of a list by name.
     defaults : Defaults
-        What holds for requests that do not say otherwise.
+        Settings of requests that do not override them.
     folder : Path
-        Where relative files are.
+        Folder that relative file names start from.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class RequestWriter:
         return path
 
     def _fields(self, fields: dict[str, str]) -> list[Any]:
-        """Fields of a query or a form, encoded."""
+        """Return the fields of a query or a form, encoded."""
         written: list[Any] = []
         for index, (name, value) in enumerate(fields.items()):
             append_text(written, ("&" if index else "") + percent_encoded(name) + "=")
@@ -83,7 +83,7 @@ class RequestWriter:
         return written
 
     def _headers(self, request: Request) -> list[Any]:
-        """Headers of the request, over the default ones, whatever the case of their names."""
+        """Return the headers of a request; they replace default headers of the same name in any case."""
         content_type = self._content_type(request)
         named = {"Content-Type": content_type} if content_type else {}
         headers: dict[str, tuple[str, str]] = {}
@@ -113,7 +113,7 @@ class RequestWriter:
         return {"user": self._writer.write(auth.user), "password": self._writer.write(auth.password)}
 
     def _authorizes(self, request: Request) -> bool:
-        """Whether a request has an authorization among its headers."""
+        """Return True if a request has an authorization among its headers."""
         return "authorization" in {name.lower() for name in (*self._defaults.headers, *request.headers)}
 
     def _body(self, request: Request) -> dict[str, Any] | None:
@@ -133,7 +133,7 @@ class RequestWriter:
         return files.engine_path((self._folder / name).resolve())
 
     def _json(self, value: Any) -> list[Any]:
-        """JSON without blanks, with places in its texts."""
+        """Return JSON without blanks, with places in its texts."""
         written: list[Any] = []
         if isinstance(value, str):
             extend(written, ['"', *self._writer.write(value, "json", literal=_inside_json), '"'])
@@ -199,7 +199,7 @@ def _inside_json(text: str) -> str:
 
 
 def _statuses(statuses: list[int | str]) -> dict[str, Any]:
-    """Statuses as a list, or as bounds where it is one class."""
+    """Return statuses as a list, or as bounds if they are one class."""
     if len(statuses) == 1 and isinstance(statuses[0], str):
         first = int(statuses[0][0]) * 100
         return {"min": first, "max": first + 99}
@@ -211,7 +211,7 @@ def _statuses(statuses: list[int | str]) -> dict[str, Any]:
 
 
 def _bounds(size: int | SizeRange) -> dict[str, int]:
-    """Bounds of a size; what has no upper bound has no `max`."""
+    """Return bounds of a size; without an upper bound there is no `max`."""
     if isinstance(size, int):
         return {"min": size, "max": size}
     return {"min": size.min, **({} if size.max is None else {"max": size.max})}

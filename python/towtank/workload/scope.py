@@ -1,4 +1,4 @@
-"""Which variables and lists of a user have a value where: what is read must be able to have been set.
+"""Checks that each variable and list that a user reads can have a value at that point.
 
 A variable counts as set after any step that can set it, in the same transaction before, or in a transaction that the
 group does `once`. What another transaction of the mix sets does not count: it may not have run yet. `if` may ask for
@@ -27,7 +27,7 @@ class Scope:
     workload : WorkloadFile
         The workload.
     columns : dict of str to list of str or None
-        Columns of each pool; None where they are not known before the system is up.
+        Columns of each pool; None if they are not known before the system is up.
     pools : list of str
         Names of all pools.
     doubtful : set of str
@@ -50,11 +50,11 @@ class Scope:
         self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
-        # Lists that the present group fills; users do not share lists.
+        # Lists that the current group fills; users do not share lists.
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
-        """Everything that is read and cannot have a value, and names that mean two things."""
+        """Yield reads of variables and lists that cannot have a value, and names with two meanings."""
         yield from self._double_names()
         used: set[str] = set()
         at_start: set[str] | None = None
@@ -71,7 +71,7 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # Whoever reads back has done nothing before: only what is read back is known.
+                # A user that reads back has done nothing before: only the thing that it reads is known.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))
@@ -92,7 +92,7 @@ class Scope:
                         )
 
     def _transaction(self, name: str, have: set[str]) -> Iterator[Problem]:
-        """Follow one transaction; `have` is what is set, and grows."""
+        """Follow one transaction; `have` holds the variables that are set, and grows."""
         transaction: Transaction = self.workload.transactions.get(name, [])
         for path, steps in references.steps_of(transaction, ("transactions", name)):
             for step in steps:
@@ -101,7 +101,7 @@ class Scope:
     def _step(self, step: Step, path: Path_, have: set[str]) -> Iterator[Problem]:
         for placed in references.takes(step):
             if placed.text not in self.lists | self.doubtful:
-                known = ", ".join(sorted(self.lists)) or "there is none"
+                known = ", ".join(sorted(self.lists)) or "none exists"
                 near = did_you_mean(placed.text, sorted(self.lists))
                 yield (
                     (*path, *placed.path),
@@ -114,16 +114,16 @@ class Scope:
                 )
                 yield (*path, *placed.path), message
         if isinstance(step, Draw) and step.draw not in self.pools:
-            known, near = ", ".join(self.pools) or "there is none", did_you_mean(step.draw, self.pools)
+            known, near = ", ".join(self.pools) or "none exists", did_you_mean(step.draw, self.pools)
             yield (*path, "draw"), f"must be a pool of data ({known}), got {step.draw!r} instead{near}"
         if isinstance(step, If):
             yield from self._condition(step, path)
         after = {placed.text for placed in references.sets(step)}
         for placed in references.reads(step):
-            # A check looks at the answer; what the same step takes out of it is not there yet.
+            # Checks come before the extractions of the same step.
             yield from self._read(placed, path, have)
         have |= after
-        for placed in references.tells(step):
+        for placed in references.reads_after_answer(step):
             yield from self._read(placed, path, have)
         for key, block in references.blocks_of(step):
             inner = set(have)
@@ -148,7 +148,7 @@ class Scope:
             yield (*path, *placed.path), message
 
     def _why_not(self, name: str, have: set[str]) -> str | None:
-        """Say why a variable cannot be read here, or nothing where it can."""
+        """Return why a variable cannot be read here; None if it can."""
         row, dot, column = name.partition(".")
         if row in self.doubtful or name in have:
             return None
@@ -163,7 +163,7 @@ class Scope:
         return self._unknown(name)
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
-        """The same for a column of a row that is drawn."""
+        """Return why a column of a drawn row cannot be read here; None if it can."""
         pool = self.rows.get(row, row)
         if pool not in self.pools:
             return self._unknown(name)
@@ -182,12 +182,10 @@ class Scope:
         )
         columns = [f"{row}.{column}" for row in self.pools for column in self.columns.get(row) or []]
         near = did_you_mean(name, [*sorted(self.variables), *columns])
-        return (
-            f"must be a variable that a step sets ({', '.join(known) or 'there is none'}), got {name!r} instead{near}"
-        )
+        return f"must be a variable that a step sets ({', '.join(known) or 'none exists'}), got {name!r} instead{near}"
 
     def _defaults(self, everything: set[str]) -> Iterator[Problem]:
-        """Headers and names of users that hold for all requests: known names at least."""
+        """Check that headers and user names for all requests read known variables."""
         defaults = self.workload.defaults
         for path, text in references.templates_of_defaults(defaults):
             for name in references.names_in(text):

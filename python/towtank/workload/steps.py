@@ -1,4 +1,4 @@
-"""Steps: what pages and transactions are made of. Each kind of step is a mapping known by its first key."""
+"""Steps of pages and transactions. Each kind of step is a mapping with a characteristic key."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def _wrong_texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
 
 
 class Generated(FileModel):
-    """Content made up by the engine."""
+    """Content that the engine generates."""
 
-    size: Size = Field(description="How much.")
-    form: Literal["text", "random"] = Field("random", description="Words, or bytes that do not compress.")
+    size: Size = Field(description="Size of the content.")
+    form: Literal["text", "random"] = Field("random", description="Words, or random bytes, which do not compress.")
 
 
 class Part(FileModel):
@@ -77,7 +77,7 @@ class Part(FileModel):
 
     value: Template | None = Field(None, description="Its text.")
     file: str | None = Field(None, min_length=1, description="File that is sent, relative to the workload file.")
-    generated: Generated | None = Field(None, description="Content made up by the engine.")
+    generated: Generated | None = Field(None, description="Content that the engine generates.")
     filename: HeaderValue | None = Field(None, description="Name under which it is sent.")
     content_type: Annotated[HeaderValue, AfterValidator(templates.check_plain)] | None = Field(
         None, description="Its media type."
@@ -92,7 +92,7 @@ class Part(FileModel):
 
 
 def _part(value: object) -> object:
-    """Plain text stands for a part with that value."""
+    """Read plain text as a part with that value."""
     return value if isinstance(value, dict | Part) else {"value": value}
 
 
@@ -109,12 +109,12 @@ SizeOrRange = Annotated[
 
 
 class Check(FileModel):
-    """What an answer must be like; otherwise the step has failed."""
+    """Checks of an answer; the step fails if one of them fails."""
 
     status: (
         Annotated[list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])]
         | None
-    ) = Field(None, description="Status, several of them, or classes as `2xx`. Without it 2xx and 3xx are good.")
+    ) = Field(None, description="Status, a list of them, or classes such as `2xx`. By default 2xx and 3xx are good.")
     size: SizeOrRange | None = Field(None, description="Size of the body: exactly, or `{min, max}`.")
     contains: Annotated[
         list[Template], BeforeValidator(one_or_more, json_schema_input_type=Template | list[Template])
@@ -142,23 +142,25 @@ class Check(FileModel):
                 continue
             if isinstance(status, str) and status in {"1xx", "2xx", "3xx", "4xx", "5xx"}:
                 continue
-            raise ValueError(f"must have a status from 100 to 599 or a class as 2xx, got {status!r} instead")
+            raise ValueError(f"must have a status from 100 to 599 or a class such as 2xx, got {status!r} instead")
         return self
 
 
 class Extract(FileModel):
-    """What is taken out of an answer."""
+    """An extraction of a value from an answer."""
 
     json_: JsonPath | None = Field(None, alias="json", description="JSON path into the body.")
     header: HeaderName | None = Field(None, description="Name of a header.")
-    regex: CapturingRegex | None = Field(None, description="Regular expression; its group, or all it matches.")
+    regex: CapturingRegex | None = Field(
+        None, description="Regular expression: its group is extracted, or without a group the whole match."
+    )
     status: Literal[True] | None = Field(None, description="The status.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
-        description="Which of several; `all` and `append` fill a list of the user, `count` gives their number.",
+        description="Match to extract; `all` and `append` fill a list of the user, `count` gives their number.",
     )
-    required: bool = Field(True, description="Whether the step fails where nothing is found.")
-    default: Text | None = Field(None, description="The value where nothing is found; it is then not required.")
+    required: bool = Field(True, description="Whether the step fails if nothing is found.")
+    default: Text | None = Field(None, description="The value if nothing is found; it is then not required.")
 
     @model_validator(mode="after")
     def _one(self) -> Extract:
@@ -171,17 +173,17 @@ class Extract(FileModel):
 
     @property
     def source(self) -> dict[str, Any]:
-        """The four sources by the name they have in the file and in the plan."""
+        """The four sources by their names in the file and in the plan."""
         return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
 
     @property
     def fills_list(self) -> bool:
-        """Whether the values go into a list rather than a variable."""
+        """True if the values go into a list rather than a variable."""
         return self.pick in {"all", "append"}
 
 
 def _extract(value: object) -> object:
-    """A JSON path alone stands for the first value it leads to."""
+    """Read a JSON path alone as an extraction of its first match."""
     return {"json": value} if isinstance(value, str) else value
 
 
@@ -199,7 +201,7 @@ AuthOrNone = Annotated[
 
 
 class Request(FileModel):
-    """One request and what is made of its answer."""
+    """A request, with the checks of its answer and the values extracted from it."""
 
     get: Template | None = Field(None, description="GET this path.")
     post: Template | None = Field(None, description="POST to this path.")
@@ -208,10 +210,10 @@ class Request(FileModel):
     head: Template | None = Field(None, description="HEAD of this path.")
     patch: Template | None = Field(None, description="PATCH this path.")
     name: str | None = Field(None, min_length=1, description="Name in the results; method and path by default.")
-    target: Name | None = Field(None, description="Target, where it is not the default one.")
+    target: Name | None = Field(None, description="Target, in place of the default.")
     query: dict[str, Template] = Field(default_factory=dict, description="Query, encoded.")
     headers: dict[SentHeaderName, HeaderValue] = Field(
-        default_factory=dict, description="Headers, besides the default ones."
+        default_factory=dict, description="Headers, in addition to the default headers."
     )
     auth: AuthOrNone | None = Field(None, description="`{user, password}` of Basic authentication, or `none`.")
     form: dict[str, Template] | None = Field(None, description="Body: fields of a form, encoded.")
@@ -223,14 +225,16 @@ class Request(FileModel):
     multipart: dict[str, Annotated[Part, BeforeValidator(_part, json_schema_input_type=Text | Part)]] | None = Field(
         None, description="Body: parts by name."
     )
-    check: Check | None = Field(None, description="What the answer must be like.")
+    check: Check | None = Field(None, description="Checks of the answer.")
     extract: dict[Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]] = Field(
-        default_factory=dict, description="Variables and what of the answer goes into them."
+        default_factory=dict, description="Variables and the parts of the answer that set them."
     )
     timeout: PositiveTimedDuration | None = Field(
-        None, description="Time for the whole answer, where it is not the default one."
+        None, description="Time limit of the whole answer, in place of the default."
     )
-    on_failure: Literal["end", "go_on"] = Field("end", description="Whether a failure ends the transaction.")
+    on_failure: Literal["end", "go_on"] = Field(
+        "end", description="Whether a failure ends the transaction, or the next step follows."
+    )
     stores: Stores = None
     replaces: Replaces = None
     removes: Removes = None
@@ -252,12 +256,12 @@ class Request(FileModel):
         noted = given(self)
         if noted and noted[0] in ("stores", "replaces") and not self._has_content():
             raise ValueError(
-                f"must send one content where it {noted[0]} something: a body, or one part that is a file or generated"
+                f"must send one content if it {noted[0]} something: a body, or one part that is a file or generated"
             )
         return self
 
     def _has_content(self) -> bool:
-        """Whether what is sent has one content whose digest can be told."""
+        """Return True if the request sends one content, so that its digest is defined."""
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for part in self.multipart.values()) == 1
@@ -271,12 +275,12 @@ class Request(FileModel):
     def path(self) -> str:
         """The path, a template."""
         path = getattr(self, self.method.lower())
-        assert isinstance(path, str)  # method() found it
+        assert isinstance(path, str)  # method() has found it
         return path
 
     @property
     def bodies(self) -> list[str]:
-        """Names of the kinds of body given: one at most."""
+        """Kinds of the body, at most one."""
         given = {
             "form": self.form,
             "json": self.json_,
@@ -300,14 +304,14 @@ class Request(FileModel):
 class Think(FileModel):
     """A pause of the user inside a transaction."""
 
-    think: Pause = Field(description="How long.")
+    think: Pause = Field(description="Duration of the pause.")
 
 
 class Draw(FileModel):
-    """Takes the next row of a pool."""
+    """Draws the next row of a pool."""
 
     draw: Name = Field(description="Name of the pool.")
-    as_: Name | None = Field(None, alias="as", description="Name of the row, where it is not that of the pool.")
+    as_: Name | None = Field(None, alias="as", description="Name of the row; by default that of the pool.")
 
 
 class Set(FileModel):
@@ -317,37 +321,37 @@ class Set(FileModel):
 
 
 class Push(FileModel):
-    """Appends to a list of the user's own."""
+    """Appends to a list of the user."""
 
     push: Template = Field(description="The value.")
     to: Name = Field(description="Name of the list.")
 
 
 class Pop(FileModel):
-    """Takes a value out of a list; from an empty list the variable becomes empty."""
+    """Removes a value from a list; if the list is empty, the variable becomes empty."""
 
     pop: Name = Field(description="Name of the list.")
     into: Name = Field(description="The variable.")
-    pick: Literal["first", "last", "random"] = Field("last", description="Which one.")
+    pick: Literal["first", "last", "random"] = Field("last", description="Value to read.")
 
 
 class Pick(FileModel):
-    """Reads a random value of a list, which stays there; from an empty list the variable becomes empty."""
+    """Reads a random value of a list and keeps it there; if the list is empty, the variable becomes empty."""
 
     pick: Name = Field(description="Name of the list.")
     into: Name = Field(description="The variable.")
 
 
 class Branch(FileModel):
-    """Does one thing in some cases, another in the others, by chance."""
+    """Chooses at random between two lists of steps."""
 
-    branch: Share = Field(description="Share of the cases, as `30 %`.")
-    then: list[Step] = Field(min_length=1, description="What is done in these cases.")
-    else_: list[Step] = Field(default_factory=list, alias="else", description="What is done in the others.")
+    branch: Share = Field(description="Probability of the first list, such as `30 %`.")
+    then: list[Step] = Field(min_length=1, description="Steps of the first list.")
+    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps of the second list.")
 
 
 def _condition(value: object) -> object:
-    """Refuse an expression, which users of other tools expect, with a hint."""
+    """Refuse an expression, which is a condition in other tools, with a hint."""
     if not isinstance(value, dict | Condition):
         raise ValueError(
             f"must be {{filled: VARIABLE}} or {{empty: VARIABLE}}, got {shown(value)} instead: values are not compared "
@@ -357,7 +361,7 @@ def _condition(value: object) -> object:
 
 
 class Condition(FileModel):
-    """Whether a variable is empty or not."""
+    """A condition: a variable is empty, or is not."""
 
     filled: Name | None = Field(None, description="This variable is not empty.")
     empty: Name | None = Field(None, description="This variable is empty.")
@@ -370,13 +374,13 @@ class Condition(FileModel):
 
 
 class If(FileModel):
-    """Does one thing or another by the state of a variable."""
+    """Chooses between two lists of steps by a condition."""
 
     if_: Annotated[Condition, BeforeValidator(_condition, json_schema_input_type=Condition)] = Field(
         alias="if", description="`{filled: VARIABLE}` or `{empty: VARIABLE}`."
     )
-    then: list[Step] = Field(min_length=1, description="What is done if so.")
-    else_: list[Step] = Field(default_factory=list, alias="else", description="What is done if not.")
+    then: list[Step] = Field(min_length=1, description="Steps if the condition is true.")
+    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps if the condition is false.")
 
 
 class Count(FileModel):
@@ -393,7 +397,7 @@ class Count(FileModel):
 
 
 def _count(value: object) -> object:
-    """A number stands for itself as both ends."""
+    """Read a number as both bounds."""
     if isinstance(value, dict | Count):
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -402,16 +406,16 @@ def _count(value: object) -> object:
 
 
 class Repeat(FileModel):
-    """Does something several times."""
+    """Repeats steps."""
 
     loop: Annotated[Count, BeforeValidator(_count, json_schema_input_type=int | Count)] = Field(
-        description="How often: a number, or `{min, max}`."
+        description="Number of repetitions: a number, or `{min, max}`."
     )
-    steps: list[Step] = Field(min_length=1, description="What is done.")
+    steps: list[Step] = Field(min_length=1, description="Steps that are repeated.")
 
 
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
-"""Steps of drivers by the key that tells them."""
+"""Steps of drivers by their characteristic key."""
 
 # Tags are in brackets because pydantic puts them into the paths of its errors, beside the keys of the file.
 _KINDS = {
@@ -429,7 +433,7 @@ def _known(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str | None:
-    """Tell a step by its key; `pick` is a step only where it is not the way a value is popped."""
+    """Return the kind of a step by its key; `pick` is a step only if it is not an option of `pop`."""
     if isinstance(value, dict):
         found = next((kind for key, kind in _KINDS.items() if key in value), None)
         return found or ("<pick>" if "pick" in value else None)
@@ -458,5 +462,3 @@ Step = Annotated[
     ),
     BeforeValidator(_known),
 ]
-for _model in (Branch, If, Repeat):
-    _model.model_rebuild()

@@ -12,7 +12,7 @@ from towtank.workload.loading import Workload
 from towtank.workload.steps import Request
 from towtank.yamlfile import Path_, did_you_mean
 
-# What goes to a target.
+# Parts of a workload that have a target.
 Aimed = Request | CallStep | GivenCookie
 
 
@@ -27,20 +27,27 @@ def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> s
     return fitting[0] if len(fitting) == 1 else None
 
 
+def targets_of(workload: Workload, spoken: Mapping[str, str]) -> list[str]:
+    """Return the names of the targets that a workload uses, in order; `spoken` is the protocol of each target."""
+    default = workload.file.defaults.target
+    found = {target_of(aimed, default, spoken) for _, aimed in _aimed(workload)}
+    return [name for name in spoken if name in found]
+
+
 def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
     """Report targets of a workload that do not exist, speak another protocol, or are ambiguous.
 
     Parameters
     ----------
     workload : Workload
-        As loaded.
+        The loaded workload.
     spoken : mapping of str to str
         Protocol of each target, by its name.
     """
     faults = []
     known = list(spoken)
     default = workload.file.defaults.target
-    names = ", ".join(known) or "there is none"
+    names = ", ".join(known) or "none exists"
 
     def unknown(path: Path_, name: str) -> Fault:
         message = f"must be a target of the system ({names}), got {name!r} instead{did_you_mean(name, known)}"
@@ -76,7 +83,7 @@ def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list
         if found in fitting or found not in spoken:
             return []
         return [
-            f"must have a target that speaks {shown} ({', '.join(fitting) or 'there is none'}), got {found!r} instead"
+            f"must have a target that speaks {shown} ({', '.join(fitting) or 'none exists'}), got {found!r} instead"
         ]
     if fitting:
         return [f"must name its target ({', '.join(fitting)}), as the system has several"]

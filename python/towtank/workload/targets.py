@@ -1,4 +1,4 @@
-"""Which addresses may be loaded: this machine and private networks; others only when the user says so by name."""
+"""Addresses that may be loaded: this machine and private networks; others only with an explicit permission."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlsplit
 from towtank.errors import Fault, StudyError, TargetError
 from towtank.units import shown
 
-# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and what is set aside for
-# benchmarks and never routed (RFC 2544), in which the hosts of systems are.
+# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and the network for
+# benchmarks (RFC 2544), which is never routed and holds the hosts of systems.
 _OWN = [
     ipaddress.ip_network(network)
     for network in (
@@ -27,14 +27,14 @@ _OWN = [
         "fe80::/10",
     )
 ]
-# Link-local and private numbers at which clouds answer with the secrets of a machine: they are nobody's to load.
+# Link-local and private addresses at which clouds return the secrets of a machine: nobody may load these.
 _METADATA = [ipaddress.ip_network(network) for network in ("169.254.169.0/24", "169.254.170.0/24", "fd00:ec2::/32")]
 
 COMMAND_LINE = "<command line>"
 
 
 def is_own(address: str) -> bool:
-    """Tell whether a numeric address is in a loopback, private or link-local network, and not a cloud's own."""
+    """Return True if a numeric address is in a loopback, private or link-local network, and not a metadata address."""
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
         number = number.ipv4_mapped
@@ -42,22 +42,22 @@ def is_own(address: str) -> bool:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Take `host:port` or `http://host:port/...` apart; the port is 80 (https: 443) where none is given.
+    """Split `host:port` or `http://host:port/...`; the default port is 80 (https: 443).
 
     Raises
     ------
     ValueError
-        If it is no such address.
+        If the address is invalid.
     """
     if address.startswith(("/", ".", "~")):
         path = f"file://{address}" if address.startswith("/") else "file:///path"
         raise ValueError(
-            f"must be an address as host:port, http://host:port or, for files, file:///path ({shown(path)}), got "
+            f"must be an address such as host:port, http://host:port or, for files, file:///path ({shown(path)}), got "
             f"{shown(address)} instead"
         )
     parts = urlsplit(address if "://" in address else f"//{address}")
     if not parts.hostname:
-        raise ValueError(f"must be an address as host:port or http://host:port, got {shown(address)} instead")
+        raise ValueError(f"must be an address such as host:port or http://host:port, got {shown(address)} instead")
     try:
         port = parts.port
     except ValueError:
@@ -91,7 +91,7 @@ def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
 def check_targets(
     addresses: Iterable[str], allowed: Iterable[str] = (), *, where: str = "target", permit: str = "--i-may-load"
 ) -> dict[str, list[str]]:
-    """Make sure that every address may be loaded, or sent to.
+    """Check that every address may be loaded, or that data may be sent to it.
 
     Parameters
     ----------
@@ -100,12 +100,12 @@ def check_targets(
     allowed : iterable of str
         Hosts named with the option `permit`, as names or numbers.
     where, permit : str
-        What faults are about, and the option that allows an address.
+        Subject of the faults, and the option that allows an address.
 
     Returns
     -------
     dict of str to list of str
-        What each host resolved to, numeric; to be used in place of the name, so that it cannot change its mind.
+        Numeric addresses of each host, to be used in place of the name, so that it cannot change.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def check_targets(
     if faults:
         options = " ".join(f"{permit} {host}" for host in refused)
         rule = {"--i-may-load": "load only systems that you are allowed to load"}.get(
-            permit, "what is measured leaves your network"
+            permit, "the measurements leave your network"
         )
         hint = f"{rule}; if you may, add {options}" if refused else None
         raise StudyError(faults, hint=hint)
@@ -143,14 +143,14 @@ def check_targets(
 
 
 def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Put the numbers that were checked in place of names in a plan, so that no other is loaded.
+    """Replace names in a plan by the addresses that were checked, so that no other address is loaded.
 
     Parameters
     ----------
     plan : dict
         A plan of the engine. Requests and certificates keep the name of the target.
     numbers : mapping of str to sequence of str
-        What `check_targets` gave.
+        Result of `check_targets`.
 
     Raises
     ------

@@ -30,7 +30,7 @@ _FORMS = "a variable, POOL.COLUMN, user.number, iteration, uuid, now.ms, random.
 
 @dataclass(frozen=True)
 class Variable:
-    """A place that a variable of the user fills, or a column of a pool: `documents.id`."""
+    """A place for a variable of the user or a column of a pool: `documents.id`."""
 
     name: str
     encode: str | None = None
@@ -56,7 +56,7 @@ Part = str | Variable | Function | Export
 
 
 def parse(text: str) -> list[Part]:
-    """Take a template apart.
+    """Parse a template.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _add_text(parts: list[Part], text: str) -> None:
 
 
 def _place(inside: str) -> Part:
-    """Read what stands between `${` and `}`."""
+    """Parse the text between `${` and `}`."""
     reference, bar, encoding = inside.partition("|")
     reference, encoding = reference.strip(), encoding.strip()
     if bar and encoding not in ENCODINGS:
@@ -144,7 +144,7 @@ def _random(reference: str) -> Function:
 
 
 def check(text: str) -> str:
-    """Check the syntax of a template and give it back; for fields of models."""
+    """Check the syntax of a template and return it; for fields of models."""
     parse(text)
     return text
 
@@ -168,17 +168,17 @@ def check_plain(text: str) -> str:
 
 
 def variables(text: str) -> list[str]:
-    """Names of all variables and columns a template reads, in order."""
+    """Return the names of all variables and columns that a template reads, in order."""
     return [part.name for part in parse(text) if isinstance(part, Variable)]
 
 
 def exports(text: str) -> list[Export]:
-    """All values of the running system a template reads."""
+    """Return all values of the running system that a template reads."""
     return [part for part in parse(text) if isinstance(part, Export)]
 
 
 class Writer:
-    """Writes templates as the engine takes them.
+    """Writes templates for the engine.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class Writer:
         self._exported = exported
 
     def export(self, part: Export) -> str:
-        """The value of the running system.
+        """Return a value of the running system.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class Writer:
         encode : str
             Encoding of places that name none themselves.
         literal : callable
-            How the text between the places, and values of the system, are encoded.
+            Encoding of the text between the places, and of values of the system.
         """
         written: list[Any] = []
         for part in parse(text):

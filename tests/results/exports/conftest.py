@@ -1,4 +1,4 @@
-"""What the tests of the exports share: results on disk, and the command line."""
+"""Shared by the tests of the exports: results on disk, and the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.results.folder import RunFolder
 
 @dataclass
 class Answer:
-    """What a command said."""
+    """Status and output of a command."""
 
     status: int
     out: str
@@ -34,7 +34,7 @@ def towtank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
 
     def run(*arguments: object) -> Answer:
-        status = app.run([str(one) for one in arguments])
+        status = app.run([str(argument) for argument in arguments])
         captured = capsys.readouterr()
         return Answer(status, captured.out, captured.err)
 

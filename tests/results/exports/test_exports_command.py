@@ -40,11 +40,11 @@ def test_every_format_is_written_and_nothing_else_changes(towtank, results, name
     before = hashes(results)
     answer = towtank("export", results, "--to", name, "--json")
     assert answer.status == 0
-    told = json.loads(answer.out)
-    assert (told["schema"], told["format"]) == ("towtank/export/1", name)
-    assert told["runs"] == [f"r{number:03d}" for number in range(1, 9)]
+    result = json.loads(answer.out)
+    assert (result["schema"], result["format"]) == ("towtank/export/1", name)
+    assert result["runs"] == [f"r{number:03d}" for number in range(1, 9)]
     files = {path for path in (results / "exports").rglob("*") if path.is_file()}
-    assert files == {Path(one) for one in told["files"]}
+    assert files == {Path(file) for file in result["files"]}
     assert all(path.stat().st_size for path in files)
     assert hashes(results) == before
 
@@ -72,7 +72,7 @@ def test_run_inside_a_study_has_its_objectives(towtank, results):
 
 def test_program_leaves_with_its_status(results):
     command = [sys.executable, "-m", "towtank", "export", str(results), "--to", "junit", "--out", "-"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("<?xml")
 
@@ -87,7 +87,7 @@ def test_format_is_asked_for(towtank, results):
     assert towtank("export", results).status == 2
 
 
-def test_unknown_runs_are_told_together(towtank, results):
+def test_unknown_runs_are_reported_together(towtank, results):
     answer = towtank("export", results, "--to", "csv", "--run", "r1", "--run", "r004", "--run", "r009")
     assert answer.status == 2
     assert [re.search("got '(.*)' instead", line)[1] for line in answer.err.splitlines()] == ["r009", "r1"]
@@ -119,7 +119,7 @@ def test_study_without_runs_is_refused(towtank, results, name):
 
 @pytest.mark.parametrize("name", ["hlog", "junit"])
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", "\x00", '{"study": 5, "design": {"a": 1}, "factors": []}'])
-def test_broken_manifest_of_the_study_is_told_or_borne(towtank, results, name, content):
+def test_broken_manifest_of_the_study_is_reported_or_tolerated(towtank, results, name, content):
     (results / "study.json").write_text(content)
     answer = towtank("export", results, "--to", name)
     assert answer.status in ((0,) if content.startswith('{"') else (2,)), answer.err
@@ -136,7 +136,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("manifest", MALFORMED, ids=str)
-def test_manifest_of_another_form_is_told(towtank, results, manifest):
+def test_manifest_of_another_form_is_reported(towtank, results, manifest):
     (results / "study.json").write_text(json.dumps(manifest))
     answer = towtank("export", results, "--to", "junit")
     assert answer.status == 2, answer.err
@@ -144,7 +144,7 @@ def test_manifest_of_another_form_is_told(towtank, results, manifest):
     assert f"study.json: study.{key}" in answer.err
 
 
-def test_broken_manifests_of_runs_are_told_together_with_the_way_out(towtank, results):
+def test_broken_manifests_of_runs_are_reported_together_with_a_hint(towtank, results):
     (results / "runs" / "r002" / "run.json").write_text("{")
     (results / "runs" / "r003" / "run.json").write_text('{"factors": [1]}')
     answer = towtank("export", results, "--to", "csv")
@@ -156,7 +156,7 @@ def test_broken_manifests_of_runs_are_told_together_with_the_way_out(towtank, re
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_run_without_records_is_left_out_and_told(towtank, results, name):
+def test_run_without_records_is_left_out_and_reported(towtank, results, name):
     for path in (results / "runs" / "r003" / "engine").iterdir():
         path.unlink()
     answer = towtank("export", results, "--to", name, "--json")
@@ -175,12 +175,12 @@ def test_no_records_at_all_are_refused(towtank, results, name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_torn_and_damaged_lines_are_passed_over_and_told(towtank, results, name):
+def test_torn_and_damaged_lines_are_skipped_and_reported(towtank, results, name):
     path = results / "runs" / "r004" / "engine" / "worker-00.0000.ndjson"
     lines = path.read_bytes().splitlines(keepends=True)
     lines[10] = lines[10].replace(b'"k":"interval"', b'"k":"intervaI"')
     path.write_bytes(b"".join(lines)[:-40])
-    if name not in RECORDED:  # these tell what the analysis found, when it is made
+    if name not in RECORDED:  # these have the results of the analysis, made at that time
         (results / "runs" / "r004" / "summary.json").unlink()
     answer = towtank("export", results, "--to", name, "--run", "r004")
     assert answer.status == 0
@@ -198,7 +198,7 @@ def test_segment_cut_at_any_byte_is_exported_as_far_as_it_goes(towtank, results,
         assert answer.status == 0 or "must hold recorded intervals" in answer.err
 
 
-def test_one_file_goes_where_it_is_told(towtank, results, tmp_path):
+def test_one_file_goes_to_the_given_path(towtank, results, tmp_path):
     assert towtank("export", results, "--to", "csv", "--out", tmp_path / "deep" / "a.csv").status == 0
     assert (tmp_path / "deep" / "a.csv").is_file()
     (tmp_path / "there").mkdir()
@@ -233,7 +233,7 @@ def test_place_without_a_name_is_refused(towtank, results, out):
     assert towtank("export", results, "--to", "csv", "--out", out).status == 2
 
 
-def test_place_that_cannot_be_written_is_told(towtank, results, tmp_path):
+def test_place_that_cannot_be_written_is_reported(towtank, results, tmp_path):
     (tmp_path / "file").write_text("mine")
     answer = towtank("export", results, "--to", "csv", "--out", tmp_path / "file" / "below.csv")
     assert answer.status == 2
@@ -273,7 +273,7 @@ def test_registered_formats_name_themselves():
 def test_help_and_guide_list_every_format():
     assert ", ".join(FORMATS) == export_command._FORMATS
     guide = (ROOT / "docs" / "guides" / "export.md").read_text("utf-8")
-    table = guide.partition("## The formats")[2].partition("What each cannot carry")[0]
+    table = guide.partition("## The formats")[2].partition("The limits of each format")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == list(FORMATS)
     for name in FORMATS:
         assert f"| `{name}` | {find(name).carries} |" in guide

@@ -22,16 +22,16 @@ def rows(towtank, mixed, tmp_path) -> list[dict[str, str]]:
 
 def test_counts_are_those_of_the_exchanges(rows):
     for number, name in enumerate(TRANSACTIONS):
-        own = [one for one in EXCHANGES if one.transaction == number]
-        told = [row for row in rows if row["of"] == "transaction" and row["name"] == name]
-        assert sum(int(row["ok"]) for row in told) == sum(one.failure is None for one in own)
+        own = [exchange for exchange in EXCHANGES if exchange.transaction == number]
+        result = [row for row in rows if row["of"] == "transaction" and row["name"] == name]
+        assert sum(int(row["ok"]) for row in result) == sum(exchange.failure is None for exchange in own)
         failed: Counter[str] = Counter()
-        for row in told:
+        for row in result:
             for pair in row["failed_by_kind"].split():
                 kind, count = pair.split("=")
                 failed[kind] += int(count)
-        assert failed == Counter(one.failure for one in own if one.failure)
-        assert sum(int(row["timed"]) for row in told) == sum(one.failure not in UNTIMED for one in own)
+        assert failed == Counter(exchange.failure for exchange in own if exchange.failure)
+        assert sum(int(row["timed"]) for row in result) == sum(exchange.failure not in UNTIMED for exchange in own)
 
 
 def test_threads_are_one_row_and_no_row_spans_two_stages(rows):
@@ -53,7 +53,9 @@ def test_threads_are_one_row_and_no_row_spans_two_stages(rows):
 def test_times_are_within_a_bucket_of_the_truth(rows):
     row = next(row for row in rows if row["of"] == "all" and row["start_s"] == "2")
     times = sorted(
-        1e9 * (one.end - one.intended) for one in EXCHANGES if 2 < one.end <= 3 and one.failure not in UNTIMED
+        1e9 * (exchange.end - exchange.intended)
+        for exchange in EXCHANGES
+        if 2 < exchange.end <= 3 and exchange.failure not in UNTIMED
     )
     assert int(row["timed"]) == len(times)
     assert float(row["response_mean_s"]) == pytest.approx(sum(map(round, times)) / len(times) / 1e9, abs=1e-9)

@@ -23,8 +23,8 @@ def read_back(path: Path) -> list[HdrHistogram]:
     reader = HistogramLogReader(str(path), HdrHistogram(1_000, 3_600_000_000_000, 3))
     try:
         found = []
-        while (one := reader.get_next_interval_histogram()) is not None:
-            found.append(one)
+        while (histogram := reader.get_next_interval_histogram()) is not None:
+            found.append(histogram)
         return found
     finally:
         reader.close()
@@ -50,13 +50,17 @@ def test_header_is_that_of_version_1_3(log):
 def test_every_transaction_is_read_back_second_by_second(log):
     found = read_back(log)
     for number, tag in enumerate(TAGS):
-        own = [one for one in EXCHANGES if one.transaction == number and one.failure not in UNTIMED]
-        seen = {one.get_start_time_stamp() - WALL_NS / 1e6: one for one in found if one.get_tag() == tag}
-        assert sum(one.get_total_count() for one in seen.values()) == len(own)
+        own = [exchange for exchange in EXCHANGES if exchange.transaction == number and exchange.failure not in UNTIMED]
+        seen = {
+            histogram.get_start_time_stamp() - WALL_NS / 1e6: histogram
+            for histogram in found
+            if histogram.get_tag() == tag
+        }
+        assert sum(histogram.get_total_count() for histogram in seen.values()) == len(own)
         for start, length in ((0.0, 1.0), (1000.0, 0.5), (1500.0, 0.5), (2000.0, 1.0), (3000.0, 1.0)):
-            truth = [one for one in own if start < 1e3 * one.end <= start + 1e3 * length]
+            truth = [exchange for exchange in own if start < 1e3 * exchange.end <= start + 1e3 * length]
             assert seen[start].get_total_count() == len(truth)  # both load threads in one line
-            most = max(1e9 * (one.end - one.intended) for one in truth)
+            most = max(1e9 * (exchange.end - exchange.intended) for exchange in truth)
             assert seen[start].get_max_value() == pytest.approx(most, rel=0.001)
             assert seen[start].get_end_time_stamp() - WALL_NS / 1e6 - start == pytest.approx(1e3 * length)
 
@@ -67,7 +71,9 @@ def test_sum_over_the_log_counts_nothing_twice(log):
     while reader.add_next_interval_histogram() is not None:
         pass
     reader.close()
-    times = sorted(1e9 * (one.end - one.intended) for one in EXCHANGES if one.failure not in UNTIMED)
+    times = sorted(
+        1e9 * (exchange.end - exchange.intended) for exchange in EXCHANGES if exchange.failure not in UNTIMED
+    )
     assert whole.get_total_count() == len(times)
     assert whole.get_value_at_percentile(50) == pytest.approx(times[(len(times) + 1) // 2 - 1], rel=0.001)
 
@@ -101,10 +107,10 @@ def test_names_with_the_same_tag_stay_apart(towtank, mixed, tmp_path):
         header["transactions"] = ["a b", "a,b"]
         path.write_bytes(lines.encode(header) + b"".join(rest))
     assert towtank("export", mixed.path, "--to", "hlog", "--out", tmp_path / "x").status == 0
-    assert {one.get_tag() for one in read_back(tmp_path / "x")} == {"a_b", "a_b_2"}
+    assert {histogram.get_tag() for histogram in read_back(tmp_path / "x")} == {"a_b", "a_b_2"}
 
 
-def test_rubbish_in_place_of_a_histogram_is_left_out_and_told(towtank, mixed, tmp_path):
+def test_rubbish_in_place_of_a_histogram_is_left_out_and_reported(towtank, mixed, tmp_path):
     path = mixed.engine / "worker-00.0000.ndjson"
     written = []
     for line in path.read_bytes().splitlines():
@@ -117,5 +123,5 @@ def test_rubbish_in_place_of_a_histogram_is_left_out_and_told(towtank, mixed, tm
     answer = towtank("export", mixed.path, "--to", "hlog", "--out", tmp_path / "x")
     assert answer.status == 0
     assert "histograms could not be read and were left out" in answer.err
-    other = [one for one in EXCHANGES if one.user % 2 == 1 and one.failure not in UNTIMED]
-    assert sum(one.get_total_count() for one in read_back(tmp_path / "x")) == len(other)
+    other = [exchange for exchange in EXCHANGES if exchange.user % 2 == 1 and exchange.failure not in UNTIMED]
+    assert sum(histogram.get_total_count() for histogram in read_back(tmp_path / "x")) == len(other)

@@ -41,7 +41,9 @@ def test_every_row_says_what_it_is(rows):
 
 
 def test_rows_are_as_many_as_requests_ended_by_step_and_outcome(rows):
-    truth = Counter((f"{TRANSACTIONS[one.transaction]} / request", one.failure or "ok") for one in EXCHANGES)
+    truth = Counter(
+        (f"{TRANSACTIONS[exchange.transaction]} / request", exchange.failure or "ok") for exchange in EXCHANGES
+    )
     assert Counter((row["label"], row["responseCode"]) for row in rows) == truth
     assert all((row["success"] == "true") == (row["responseCode"] == "ok") for row in rows)
     assert sum(int(row["bytes"]) for row in rows) == 4_000 * len(EXCHANGES)
@@ -49,10 +51,10 @@ def test_rows_are_as_many_as_requests_ended_by_step_and_outcome(rows):
 
 def test_times_are_those_recorded_to_a_millisecond(rows):
     for number, name in enumerate(TRANSACTIONS):
-        own = [one for one in EXCHANGES if one.transaction == number and one.failure not in UNTIMED]
-        told = [row for row in rows if row["label"] == f"{name} / request" and row["responseCode"] not in UNTIMED]
-        times = sorted(1e3 * (one.end - one.intended) for one in own)
-        assert sorted(int(row["elapsed"]) for row in told) == pytest.approx(times, abs=0.7)
+        own = [exchange for exchange in EXCHANGES if exchange.transaction == number and exchange.failure not in UNTIMED]
+        result = [row for row in rows if row["label"] == f"{name} / request" and row["responseCode"] not in UNTIMED]
+        times = sorted(1e3 * (exchange.end - exchange.intended) for exchange in own)
+        assert sorted(int(row["elapsed"]) for row in result) == pytest.approx(times, abs=0.7)
 
 
 def test_time_outs_are_the_slowest_and_untimed_failures_say_so(rows):
@@ -65,7 +67,7 @@ def test_time_outs_are_the_slowest_and_untimed_failures_say_so(rows):
 
 def test_rows_end_in_the_second_in_which_they_ended(rows):
     edges = [0, 1000, 1500, 2000, 3000, 4000]
-    truth = Counter(next(edge for edge in reversed(edges) if edge < 1e3 * one.end) for one in EXCHANGES)
+    truth = Counter(next(edge for edge in reversed(edges) if edge < 1e3 * exchange.end) for exchange in EXCHANGES)
     ends = [int(row["timeStamp"]) + int(row["elapsed"]) - START_MS for row in rows]
     assert Counter(next(edge for edge in reversed(edges) if edge <= end) for end in ends) == truth
 
@@ -74,7 +76,8 @@ def test_latency_is_at_most_the_elapsed_time(rows):
     assert all(0 <= int(row["Latency"]) <= int(row["elapsed"]) for row in rows)
     answered = [row for row in rows if row["responseCode"] not in UNTIMED]
     assert sum(int(row["Latency"]) for row in answered) == pytest.approx(
-        sum(0.9e3 * (one.end - one.actual) for one in EXCHANGES if one.failure not in UNTIMED), rel=0.02
+        sum(0.9e3 * (exchange.end - exchange.actual) for exchange in EXCHANGES if exchange.failure not in UNTIMED),
+        rel=0.02,
     )
 
 

@@ -47,16 +47,15 @@ def objectives(results: Path, *found: dict[str, object]) -> None:
 def test_objectives_are_cases(export):
     met, missed = export()["objectives"]
     assert met.get("name") == "p95 of open_all_searches < 1 s (search_index present)"
-    assert list(met) == []
+    # It is met, by a run with a doubt.
+    assert [(part.tag, part.text) for part in met] == [("system-out", "leans on a suspect run: r005")]
     assert missed.get("name") == "p95 of open_all_searches < 1 s (search_index absent)"
     failure = missed.find("failure")
     assert failure is not None
-    assert failure.get("message") == (
-        "seen 1.898 s at users 72, search_index absent; the objective holds up to load 48"
-    )
+    assert failure.get("message") == ("seen 1.9 s at users 72, search_index absent; the objective holds up to load 48")
 
 
-def test_valid_and_suspect_runs_pass_and_tell_their_doubts(export):
+def test_valid_and_suspect_runs_pass_and_list_their_doubts(export):
     runs = export()["runs"]
     assert (runs.get("tests"), runs.get("errors"), runs.get("failures")) == ("8", "0", "0")
     first = runs[0]
@@ -82,20 +81,20 @@ def test_invalid_run_is_an_error_and_so_is_what_rests_on_it(export, results):
     assert str(error.get("message")).endswith("but at load 72: r005 is invalid (the server died)")
 
 
-def test_objective_that_nothing_tells_about_is_an_error(export, results):
+def test_objective_without_a_deciding_run_is_an_error(export, results):
     objectives(
         results, {"text": "p95 of fly < 1 s", "metric": "p95", "transaction": "fly", "comparison": "<", "value": 1}
     )
     errors = [case.find("error") for case in export()["objectives"]]
-    assert [None if one is None else one.get("type") for one in errors] == ["objective_not_measured"] * 2
+    assert [None if error is None else error.get("type") for error in errors] == ["objective_not_measured"] * 2
 
 
 @pytest.mark.parametrize(
     ("text", "value", "shown"),
     [
-        ("throughput > 100 /s", 100.0, "seen 11.45 /s"),
+        ("throughput > 100 /s", 100.0, "seen 11.4 /s"),
         ("errors < 0 %", 0.0, "seen 0 %"),
-        ("mean < 1 ms", 0.001, "seen 310.5 ms"),
+        ("mean < 1 ms", 0.001, "seen 311 ms"),
     ],
 )
 def test_what_was_seen_is_in_the_unit_of_the_objective(export, results, text, value, shown):

@@ -41,7 +41,7 @@ def metrics(lines: list[Json]) -> dict[str, list[Json]]:
 
 
 def attributes(holder: Json) -> dict[str, str]:
-    return {one["key"]: one["value"]["stringValue"] for one in holder["attributes"]}
+    return {attribute["key"]: attribute["value"]["stringValue"] for attribute in holder["attributes"]}
 
 
 @pytest.fixture
@@ -71,17 +71,17 @@ def test_counts_are_those_of_the_exchanges(points):
     ):
         found: Counter[tuple[str, str]] = Counter()
         for point in points[metric]:
-            told = attributes(point)
+            result = attributes(point)
             assert (point["form"], isinstance(point["asInt"], str)) == ("sum", True)
-            found[told[key], told["towtank.outcome"]] += int(point["asInt"])
-        assert found == Counter((names[one.transaction], one.failure or "ok") for one in EXCHANGES)
+            found[result[key], result["towtank.outcome"]] += int(point["asInt"])
+        assert found == Counter((names[exchange.transaction], exchange.failure or "ok") for exchange in EXCHANGES)
 
 
 def test_histograms_hold_every_time_once_and_its_exact_sum(points):
     found = points["towtank.transaction.response_time"]
-    times = [one.end - one.intended for one in EXCHANGES if one.failure not in UNTIMED]
+    times = [exchange.end - exchange.intended for exchange in EXCHANGES if exchange.failure not in UNTIMED]
     for point in found:
-        counts = [int(one) for one in point["positive"]["bucketCounts"]]
+        counts = [int(count) for count in point["positive"]["bucketCounts"]]
         assert (sum(counts), point["zeroCount"]) == (int(point["count"]), "0")
         assert len(counts) <= 160
         assert counts[0] > 0 < counts[-1]
@@ -96,12 +96,12 @@ def test_values_lie_in_their_buckets(points):
         number = TRANSACTIONS.index(attributes(point)["towtank.transaction"])
         start, end = ((int(point[key]) - WALL_NS) / 1e9 for key in ("startTimeUnixNano", "timeUnixNano"))
         own = sorted(
-            one.end - one.intended
-            for one in EXCHANGES
-            if one.transaction == number and start < one.end <= end and one.failure not in UNTIMED
+            exchange.end - exchange.intended
+            for exchange in EXCHANGES
+            if exchange.transaction == number and start < exchange.end <= end and exchange.failure not in UNTIMED
         )
         base, offset = 2 ** (2 ** -point["scale"]), point["positive"]["offset"]
-        counts = [int(one) for one in point["positive"]["bucketCounts"]]
+        counts = [int(count) for count in point["positive"]["bucketCounts"]]
         buckets_of = [place for place, count in enumerate(counts) for _ in range(count)]
         for time, place in zip(own, buckets_of, strict=True):
             assert base ** (offset + place) * 0.999 <= time <= base ** (offset + place + 1) * 1.001
@@ -115,7 +115,7 @@ def test_spans_of_a_stream_follow_each_other_without_overlap(points):
             streams[frozenset(attributes(point).items())].append(span)
         for spans in streams.values():
             assert all(start < end for start, end in spans), name
-            assert all(one[1] <= other[0] for one, other in pairwise(spans)), name
+            assert all(first[1] <= other[0] for first, other in pairwise(spans)), name
 
 
 def test_start_lag_has_no_sum_for_none_is_recorded(points):
@@ -144,7 +144,7 @@ def test_scale_of_the_specification():
 )
 def test_every_value_is_in_one_of_at_most_160_buckets(pairs):
     pairs.sort()
-    values, counts = np.array([one for one, _ in pairs]), np.array([count for _, count in pairs])
+    values, counts = np.array([value for value, _ in pairs]), np.array([count for _, count in pairs])
     scale, offset, found = buckets(values, counts)
     assert len(found) <= 160
     assert found.sum() == counts.sum()
@@ -211,7 +211,7 @@ def test_pauses_grow_and_end(receiver):
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         ((400, {}, b'{"code": 3, "message": "bad point"}'), "refused the metrics with status 400: bad point"),
         ((404, {}, b"\xff\xfe"), "refused the metrics with status 404"),
@@ -222,11 +222,11 @@ def test_pauses_grow_and_end(receiver):
         ),
     ],
 )
-def test_what_is_refused_is_told_and_the_file_is_kept(send, results, receiver, answer, told):
+def test_refusals_are_reported_and_the_file_is_kept(send, results, receiver, answer, message):
     receiver.answers = [answer]
     said = send()
     assert said.status == 6
-    assert told in said.err
+    assert message in said.err
     assert len(receiver.requests) == 1
     assert (results / "exports" / "metrics.otlp.jsonl").is_file()
 
@@ -236,7 +236,7 @@ def test_warning_of_a_receiver_that_took_everything_is_no_fault(send, receiver):
     assert send().status == 0
 
 
-def test_nobody_there_is_told(towtank, results):
+def test_an_unreachable_receiver_is_reported(towtank, results):
     with nobody() as url:
         answer = towtank("export", results, "--to", "otlp", "--run", "r004", "--endpoint", url)
     assert answer.status == 6

@@ -32,12 +32,12 @@ def test_runs_are_read_as_one_table(towtank, results, tmp_path):
         f"SELECT run, sum(ok) FROM read_parquet('{named(out)}/*/intervals.parquet', hive_partitioning = true)"
         " WHERE of = 'transaction' GROUP BY run ORDER BY run"
     )
-    told = []
+    result = []
     for run in ("r002", "r004"):
         segment = (results / "runs" / run / "engine" / "worker-00.0000.ndjson").read_bytes().splitlines()
-        series = [one for line in segment for one in (lines.decode(line) or {}).get("series", [])]
-        told.append((run, sum(one["ok"] for one in series if one["of"] == "transaction")))
-    assert found == told
+        series = [entry for line in segment for entry in (lines.decode(line) or {}).get("series", [])]
+        result.append((run, sum(entry["ok"] for entry in series if entry["of"] == "transaction")))
+    assert found == result
 
 
 def test_tables_are_those_of_the_run_folder(towtank, mixed, tmp_path):

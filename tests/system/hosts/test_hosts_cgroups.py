@@ -1,4 +1,4 @@
-"""Control groups of both versions, on trees of plain files: what is written where."""
+"""Control groups of both versions, on trees of plain files: the files and values that are written."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_trees_of_version_2_are_found(new: Trees, tmp_path: Path) -> None:
 def test_without_trees_there_is_no_version(tmp_path: Path) -> None:
     trees = find_trees(proc(tmp_path / "self", "proc /proc proc rw 0 0\n", ""))
     assert (trees.version, trees.has("cpu")) == (None, False)
-    with pytest.raises(TargetError, match="there is no cpu controller"):
+    with pytest.raises(TargetError, match="the controller cpu of control groups is not available"):
         ControlGroup(trees, "towtank-000000/web").weigh(512)
 
 

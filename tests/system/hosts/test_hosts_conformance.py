@@ -1,4 +1,4 @@
-"""What every host that starts services must do alike, whatever its provider."""
+"""Contract of every host that starts services, for all providers."""
 
 import json
 import os
@@ -20,7 +20,7 @@ server = socket.create_server((sys.argv[1], int(sys.argv[2])))
 print('listening', flush=True)
 time.sleep(600)
 """
-# A shell that detaches a grandchild, tells its number, and waits.
+# A shell that detaches a grandchild, prints its process id, and waits.
 TREE = "setsid sleep 600 & echo $! >{file}; wait"
 
 
@@ -44,18 +44,18 @@ def test_services_do_not_get_what_else_the_environment_holds(
     for name in ("CLOUD_TOKEN", "TOWTANK_FAR", "PGPASSWORD", "https_proxy"):
         monkeypatch.setenv(name, secret)
     run_to_end(host.process(ProcessSpec("worker", ["env"], {"GIVEN": "yes"}), tmp_path / "worker.log"))
-    for told in ((tmp_path / "worker.log").read_text(), host.execute(["env"], environment={"GIVEN": "yes"}).output):
-        assert "GIVEN=yes" in told
-        assert secret not in told
+    for reported in ((tmp_path / "worker.log").read_text(), host.execute(["env"], environment={"GIVEN": "yes"}).output):
+        assert "GIVEN=yes" in reported
+        assert secret not in reported
 
 
-def test_a_process_that_fails_is_told_with_its_last_words(host: Host, tmp_path: Path) -> None:
+def test_a_process_that_fails_is_reported_with_its_last_words(host: Host, tmp_path: Path) -> None:
     process = host.process(ProcessSpec("worker", ["sh", "-c", "echo no room; exit 3"]), tmp_path / "worker.log")
     with pytest.raises(TargetError, match=r"worker ended with status 3\n  no room"):
         run_to_end(process)
 
 
-def test_a_program_that_is_not_there_is_told(host: Host, tmp_path: Path) -> None:
+def test_a_missing_program_is_reported(host: Host, tmp_path: Path) -> None:
     process = host.process(ProcessSpec("worker", ["/no/such/program"]), tmp_path / "worker.log")
     with pytest.raises(TargetError, match="worker ended with status 127"):
         run_to_end(process)
@@ -66,10 +66,10 @@ def test_processes_are_ended_with_all_their_children(host: Host, tmp_path: Path)
     process = host.process(ProcessSpec("tree", ["sh", "-c", TREE.format(file=file)]), tmp_path / "tree.log")
     process.start()
 
-    def told() -> str:
+    def reported() -> str:
         return (host.read(file) or "").strip()
 
-    pid = str(until(told))
+    pid = str(until(reported))
     assert lives(host, pid)
     assert process.status() is None
     process.stop()
@@ -178,7 +178,7 @@ def test_programs_of_towtank_are_there(host: Host) -> None:
     assert host.execute([host.python(), "-c", "import sys; print(sys.version_info[0])"]).output == "3\n"
 
 
-def test_facts_tell_provider_and_address_as_plain_data(host: Host) -> None:
+def test_facts_report_provider_and_address_as_plain_data(host: Host) -> None:
     facts = json.loads(json.dumps(host.facts()))
     assert facts["provider"] == host.provider
     assert facts["address"] == host.address

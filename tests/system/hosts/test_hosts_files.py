@@ -20,8 +20,8 @@ def faults(tmp_path: Path, text: str) -> list[str]:
     return [str(fault).removeprefix(f"{path}:") for fault in caught.value.faults]
 
 
-def test_all_faults_are_told_with_their_places(tmp_path: Path) -> None:
-    told = faults(
+def test_all_faults_are_reported_with_their_places(tmp_path: Path) -> None:
+    reported = faults(
         tmp_path,
         "hosts:\n"
         "  a: {provider: namespace}\n"
@@ -49,8 +49,8 @@ def test_all_faults_are_told_with_their_places(tmp_path: Path) -> None:
         "13:35: services.three.host: must be a host on which services can be started",
         "13:44: services.three.disk: must be a disk of host d, which has none, got 'data' instead",
     ]
-    assert [any(line.startswith(start) for line in told) for start in expected] == [True] * len(expected), told
-    assert len(told) == len(expected), told
+    assert [any(line.startswith(start) for line in reported) for start in expected] == [True] * len(expected), reported
+    assert len(reported) == len(expected), reported
 
 
 @pytest.mark.parametrize(

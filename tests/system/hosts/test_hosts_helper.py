@@ -1,4 +1,4 @@
-"""Programs that hold something for hosts: one that does not get ready holds nothing up."""
+"""Helper programs of hosts: one that does not get ready delays nothing."""
 
 from __future__ import annotations
 

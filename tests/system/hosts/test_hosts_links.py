@@ -1,4 +1,4 @@
-"""Links: what `tc` is told, and what the relay does with packets, on a clock of the test."""
+"""Links: the commands for `tc`, and the relay of packets, on a clock of the test."""
 
 import os
 import random

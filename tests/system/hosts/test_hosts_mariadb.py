@@ -51,7 +51,7 @@ def test_its_data_lies_on_the_disk_of_its_host(tmp_path: Path, monkeypatch: pyte
         with closing(pymysql.connect(**where)) as connection, connection.cursor() as cursor:
             cursor.execute("select sum(n), @@hostname from t")
             assert cursor.fetchone() == (3, "data")
-        service = next(one for one in system._services if one.name == "database")
+        service = next(candidate for candidate in system._services if candidate.name == "database")
         assert list(service.host.outside(service.host.disk("disk")).glob("towtank-mariadb-*/data/ibdata1"))
         for scraper in endpoints.scrapers:
             assert scraper.scrape(), scraper.service

@@ -1,4 +1,4 @@
-"""Hosts of provider namespaces: what they keep apart, and that each of their sizes takes effect."""
+"""Hosts of provider namespaces: their isolation, and the effect of each of their limits."""
 
 import os
 import subprocess
@@ -275,7 +275,7 @@ def test_a_disk_that_does_not_fit_is_refused_and_leaves_nothing(virtual: Make, r
     assert cleaning.leftovers(host._site.prefix) == []
 
 
-def test_the_reference_names_what_a_host_tells(virtual: Make) -> None:
+def test_the_reference_names_the_metrics_of_a_host(virtual: Make) -> None:
     host = virtual(cpus=0.5, memory="64 MiB", disks={"data": {"size": "16 MiB"}})
-    told = {key.partition("{")[0] for key in scraped(host)}
-    assert told == {metric.name for metric in metrics.VIRTUAL_HOST.metrics}
+    reported = {key.partition("{")[0] for key in scraped(host)}
+    assert reported == {metric.name for metric in metrics.VIRTUAL_HOST.metrics}

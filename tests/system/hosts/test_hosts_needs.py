@@ -1,4 +1,4 @@
-"""What a system file needs of the machine, and how it is said what is not there."""
+"""Needs of a system file, and the messages about missing ones."""
 
 import os
 import subprocess
@@ -60,7 +60,7 @@ def test_nothing_is_missed_where_all_is_there() -> None:
 )
 def test_each_key_names_what_it_lacks(keys: dict[str, Any], absent: str, where: str) -> None:
     name = absent.replace("__", ".").replace("_", " ")
-    assert lines(keys, **{absent: "gone"}) == [f"hosts.web.{where}: needs {name}, which is not there: gone"]
+    assert lines(keys, **{absent: "gone"}) == [f"hosts.web.{where}: needs {name}, which is not available: gone"]
     plain = {} if keys else {"cpus": 1.0}
     assert bool(lines(plain, **{absent: "gone"})) == (absent == "namespaces")
 
@@ -69,19 +69,19 @@ def test_delay_needs_one_of_two() -> None:
     keys = {"network": {"delay": "5 ms"}}
     assert lines(keys, netem="unknown") == lines(keys, tap="unknown") == []
     assert lines(keys, netem="unknown", tap="no device") == [
-        "hosts.web.network.delay: needs netem or tap, which is not there: no device"
+        "hosts.web.network.delay: needs netem or tap, which is not available: no device"
     ]
 
 
-def test_one_reason_is_told_once() -> None:
+def test_one_reason_is_reported_once() -> None:
     absent = dict.fromkeys(("namespaces", "bridge", "cgroup", "cgroup_cpu"), "needs root")
     assert len(lines({"cpus": 1.0}, **absent)) == 1
 
 
-def test_a_cpu_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_cpu_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capabilities, "probe", offered)
-    told = virtual_host(pinned=[8191]).lacks()
-    assert told == [
+    reported = virtual_host(pinned=[8191]).lacks()
+    assert reported == [
         f"hosts.web.pinned: must name CPUs among {', '.join(map(str, sorted(os.sched_getaffinity(0))))}, "
         "got 8191 instead"
     ]
@@ -138,6 +138,6 @@ def test_without_root_local_works_and_the_rest_says_what_it_needs(open_folder: P
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        "lacks: hosts.web.provider: needs namespaces, which is not there: needs root",
+        "lacks: hosts.web.provider: needs namespaces, which is not available: needs root",
         "refuses: None local",
     ]

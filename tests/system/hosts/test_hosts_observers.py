@@ -1,4 +1,4 @@
-"""What observers show of programs that detach on hosts of every provider, as `tests/certified` does on this machine."""
+"""Observers against programs that count themselves on hosts of every provider, as in `tests/certified`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from certification import Certified
-from certified_observers import PROGRAM, await_counts, command, judge
+from certified_observers import CASES, PROGRAM, Samples, await_counts, command, judge, observe_groups
+from host_support import until
 
 from towtank.observe import Observation
 from towtank.results import observe
@@ -20,9 +21,6 @@ from towtank.results.folder import RunFolder
 from towtank.system.hosts.cgroups import ControlGroup, find_trees
 from towtank.system.hosts.host import Host
 from towtank.system.process import ProcessSpec
-
-CASES = ("duty_cycle", "grandchildren", "detached", "detached_program", "shared_memory")
-
 
 # Goes into control groups, then becomes the command behind `--`.
 JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
@@ -57,7 +55,7 @@ def test_orphans_of_a_named_process_count_in_its_own_control_group(
     try:
         run = RunFolder.create(tmp_path / "r001", {"run": "r001"})
         with Observation(run, {case: process.pid}, interval_s=0.2) as observation:
-            time.sleep(1.0)
+            until(lambda: any(case in sample.get("groups", {}) for sample in observe.read_probe(run.observe).samples))
             (tmp_path / "go").touch()
             counts = await_counts(output.read_text)
             time.sleep(0.5)
@@ -68,13 +66,14 @@ def test_orphans_of_a_named_process_count_in_its_own_control_group(
         assert process.stdin is not None
         process.stdin.close()
     name = f"{case.replace('_', ' ')}, named by its number, in a control group of its own"
-    judge(certified, name, counts, observe.read_probe(run.observe).samples, case)
+    samples = observe.read_probe(run.observe).samples
+    judge(certified, name, counts, Samples(samples, samples), case)
 
 
 @pytest.mark.certify
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["namespaces by veth", "ssh"], indirect=True)
-def test_programs_that_detach_are_shown_as_they_count_themselves(host: Host, tmp_path: Path, certified: Certified):
+def test_programs_are_shown_as_they_count_themselves(host: Host, tmp_path: Path, certified: Certified):
     tmp_path.chmod(0o755)
     shutil.copy(PROGRAM, tmp_path)
     processes = {}
@@ -87,17 +86,12 @@ def test_programs_that_detach_are_shown_as_they_count_themselves(host: Host, tmp
     try:
         for process in processes.values():
             process.start()
-        run = RunFolder.create(tmp_path / "r001", {"run": "r001"})
         groups = {process.spec.name: process.pid for process in processes.values() if process.pid is not None}
-        with Observation(run, groups, interval_s=0.5, probes=host.watching().probes) as observation:
-            counts = {case: await_counts(process.log.read_text) for case, process in processes.items()}
-            time.sleep(4.0)
-        assert observation.failures() == []
+        texts = {case: process.log.read_text for case, process in processes.items()}
+        counts, samples = observe_groups(tmp_path, groups, texts, probes=host.watching().probes)
     finally:
         for process in processes.values():
             process.stop()
-    remote = observe.read_remote_probes(run.observe)
-    stream = next(iter(remote.values())) if remote else observe.read_probe(run.observe)
     for case, process in processes.items():
         name = f"{case.replace('_', ' ')}, host of provider {host.provider}"
-        judge(certified, name, counts[case], stream.samples, process.spec.name)
+        judge(certified, name, counts[case], samples, process.spec.name)

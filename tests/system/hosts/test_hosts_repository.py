@@ -47,14 +47,14 @@ def test_a_repository_sees_the_sizes_of_its_host_and_stores_on_its_disk(
     with build_system(file, tmp_path, tmp_path / "logs") as system:
         endpoints = system.up()
         (address,) = endpoints.addresses["content"]
-        told = endpoints.settings["content"]["jvm_told"]["content"]
-        # A CPU and a half is told as two; memory is that of the control group.
-        assert (told["cpus"].split(",")[1].strip(), told["memory"]) == ("2 available", "1024M")
+        reported = endpoints.settings["content"]["jvm_told"]["content"]
+        # A CPU and a half is rounded to two; memory is that of the control group.
+        assert (reported["cpus"].split(",")[1].strip(), reported["memory"]) == ("2 available", "1024M")
         client = CmisClient(address)
         text = b"harbour " * 1000
         made = client.create(client.at("/inbox/000")["cmis:objectId"], "new.txt", text)
         assert client.content(made["cmis:objectId"]) == text
-        service = next(one for one in system._services if one.name == "content")
+        service = next(candidate for candidate in system._services if candidate.name == "content")
         disk = service.host.outside(service.host.disk("area"))
         assert any(file.read_bytes() == text for file in disk.rglob("*") if file.is_file())
         for scraper in endpoints.scrapers:

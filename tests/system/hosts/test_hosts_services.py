@@ -1,4 +1,4 @@
-"""Servers that others wrote on hosts of their own: reached through the virtual network, watched from outside."""
+"""Servers of others on their own hosts: reached through the virtual network, observed from outside."""
 
 import urllib.request
 from pathlib import Path

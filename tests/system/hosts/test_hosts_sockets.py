@@ -1,4 +1,4 @@
-"""Memory of sockets: what a host's sockets hold is what was sent to them and not read."""
+"""Memory of sockets: that of a host is the amount of data sent to its sockets and not read."""
 
 import socket
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def host(virtual: Callable[..., VirtualHost]) -> VirtualHost:
     try:
         made.within(socket_memory)
     except OSError as error:
-        pytest.skip(f"the kernel tells nothing of sockets: {error}")
+        pytest.skip(f"the kernel reports no sockets: {error}")
     return made
 
 

@@ -80,7 +80,7 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
     clocks = run.manifest["clocks"]["far"]
     # The same machine: the clocks are one, and the measured offset holds that within its uncertainty.
     assert len(clocks) == 2
-    assert all(abs(one["offset_ns"]) <= one["uncertainty_ns"] for one in clocks)
+    assert all(abs(clock["offset_ns"]) <= clock["uncertainty_ns"] for clock in clocks)
 
 
 def test_secrets_are_on_no_command_line_and_in_no_fact(
@@ -109,13 +109,13 @@ def test_secrets_are_on_no_command_line_and_in_no_fact(
         host.tear_down()
 
 
-def test_what_is_missing_is_told_before_anything_starts(ssh: SshServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_needs_are_reported_before_anything_starts(ssh: SshServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TOWTANK_NONE", raising=False)
     host = remote(ssh, key="/no/key", known_hosts="/no/hosts", password_from="TOWTANK_NONE")
     assert host.lacks() == [
         "hosts.far.password_from: must name a variable of the environment, TOWTANK_NONE is not set",
-        "hosts.far.key: must be a file, /no/key is not there",
-        "hosts.far.known_hosts: must be a file, /no/hosts is not there",
+        "hosts.far.key: must be a file, /no/key does not exist",
+        "hosts.far.known_hosts: must be a file, /no/hosts does not exist",
     ]
 
 
@@ -131,7 +131,7 @@ def test_a_folder_that_somebody_else_made_is_not_taken(ssh: SshServer, tmp_path:
     host.folder.rmdir()
 
 
-def test_its_name_is_told_only_once_the_folder_is_its_own(ssh: SshServer, tmp_path: Path) -> None:
+def test_its_name_is_printed_only_once_the_folder_is_its_own(ssh: SshServer, tmp_path: Path) -> None:
     host = remote(ssh)
     try:
         host.prepare(Room(tmp_path))
@@ -160,14 +160,14 @@ def test_a_wrong_key_is_refused(ssh: SshServer, tmp_path: Path, monkeypatch: pyt
         remote(ssh, key=str(tmp_path / "other")).prepare(Room(tmp_path))
 
 
-def test_a_machine_that_is_not_there_is_told(ssh: SshServer, tmp_path: Path) -> None:
+def test_an_unreachable_machine_is_reported(ssh: SshServer, tmp_path: Path) -> None:
     host = remote(ssh, port=1)
     with pytest.raises(TargetError, match=r"127\.0\.0\.1: SSH: "):
         host.prepare(Room(tmp_path))
     host.tear_down()
 
 
-def test_a_lost_connection_is_told_and_everything_there_ends(ssh: SshServer, tmp_path: Path) -> None:
+def test_a_lost_connection_is_reported_and_everything_there_ends(ssh: SshServer, tmp_path: Path) -> None:
     host = remote(ssh)
     host.prepare(Room(tmp_path))
     process = host.process(ProcessSpec("worker", ["sh", "-c", "echo $$; sleep 600"], grace_s=1.0), tmp_path / "log")

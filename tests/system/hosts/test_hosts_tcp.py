@@ -1,4 +1,4 @@
-"""What TCP counts in the network of a host: queues that overflow, segments that are sent again, and nobody else's."""
+"""TCP counters of the network of a host: overflows of queues and retransmissions of this network only."""
 
 import contextlib
 import os
@@ -16,6 +16,7 @@ from towtank.system.hosts.virtual import VirtualHost
 
 OVERFLOWS, DROPS = "host_tcp_listen_overflows_total", "host_tcp_listen_drops_total"
 AGAIN, NEEDLESS = "host_tcp_retransmits_total", "host_tcp_needless_retransmits_total"
+TIMEOUTS, RECOVERIES = "host_tcp_timeouts_total", "host_tcp_probe_recoveries_total"
 ESTABLISHED = 1
 Counters = Callable[[], dict[str, float]]
 
@@ -34,8 +35,12 @@ def hosts(room: Room) -> Iterator[list[VirtualHost]]:
             each.tear_down()
 
 
+def _waits(counts: dict[str, float]) -> float:
+    return counts[TIMEOUTS] + counts[RECOVERIES]
+
+
 def counters(host: VirtualHost) -> Counters:
-    """What a host's stream tells of TCP."""
+    """Return a reader of the TCP counters of a host."""
     (scraper,) = host.watching().scrapers
     assert isinstance(scraper, HostScraper)
     return lambda: {key: value for key, value in scraper.scrape().items() if key.startswith("host_tcp_")}
@@ -44,7 +49,7 @@ def counters(host: VirtualHost) -> Counters:
 def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost]) -> None:
     server, client, _ = hosts
     there, here, elsewhere = (counters(host) for host in hosts)
-    assert set(there()) == {OVERFLOWS, DROPS, AGAIN, NEEDLESS}
+    assert set(there()) == {OVERFLOWS, DROPS, AGAIN, NEEDLESS, TIMEOUTS, RECOVERIES}
     assert not any([*there().values(), *here().values(), *elsewhere().values()])
     port = server.free_ports()
 
@@ -85,28 +90,30 @@ def test_segments_that_get_lost_are_counted_where_they_are_sent_again(hosts: lis
         sending = client.within(lambda: socket.create_connection((server.address, port)))
         receiving = listening.accept()[0]
         with sending, receiving:
-            before, answered = here()[AGAIN], there()[AGAIN]
+            before, answered, waited = here()[AGAIN], there()[AGAIN], _waits(here())
             server.cut()
             sending.sendall(b"lost")
             until(lambda: here()[AGAIN] >= before + 2)
             server.mend()
             receiving.settimeout(60)
             assert receiving.recv(10) == b"lost"
+            # The first retransmission is a probe, the next ones follow timeouts.
+            assert _waits(here()) > waited
             assert there()[AGAIN] == answered
     assert set(elsewhere().values()) == {0.0}
 
 
-def test_what_this_machine_counts_is_not_told_of_a_host(hosts: list[VirtualHost]) -> None:
+def test_counts_of_this_machine_are_not_those_of_a_host(hosts: list[VirtualHost]) -> None:
     before = counters(hosts[0])()
     with socket.create_server(("127.0.0.1", 0), backlog=1) as listening:
         clients = [socket.socket() for _ in range(4)]
         at_first = tcp_counters(os.getpid())[OVERFLOWS]
-        for one in clients:
-            one.setblocking(False)
-            one.connect_ex(listening.getsockname())
+        for entry in clients:
+            entry.setblocking(False)
+            entry.connect_ex(listening.getsockname())
         until(lambda: tcp_counters(os.getpid())[OVERFLOWS] > at_first)
-        for one in clients:
-            one.close()
+        for client in clients:
+            client.close()
     assert counters(hosts[0])() == before
 
 

@@ -1,4 +1,4 @@
-"""What a CMIS repository is started with: options of the JVM, configuration of the nodes, the list of its documents."""
+"""Files of a CMIS repository: options of the JVM, configuration of the nodes, the list of its documents."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ def test_settings_become_options_of_the_jvm() -> None:
     assert given[-1] == "-XX:MaxGCPauseMillis=50"
 
 
-def test_a_jvm_on_a_sized_host_is_told_its_cpus_which_come_into_force_too_late() -> None:
+def test_a_jvm_on_a_sized_host_gets_its_cpus_as_an_option() -> None:
     assert "-XX:ActiveProcessorCount=2" in jvm.options(JvmSettings(), HalfHost(), Path("gc.log"))
     assert "-XX:ActiveProcessorCount=1" in jvm.options(JvmSettings(cpus=1), HalfHost(), Path("gc.log"))
 
 
 def test_what_a_jvm_says_of_itself_is_read_from_its_log(tmp_path: Path) -> None:
-    assert jvm.told(GC_LOGS / "g1.log") == {
+    assert jvm.reported(GC_LOGS / "g1.log") == {
         "version": "17.0.15+6-Debian-1deb12u1 (release)",
         "cpus": "2 total, 2 available",
         "memory": "24105M",
         "max_capacity": "96M",
         "parallel_workers": "2",
     }
-    assert jvm.told(GC_LOGS / "z.log")["max_capacity"] == "96M"
-    assert jvm.told(tmp_path / "none.log") == {}
+    assert jvm.reported(GC_LOGS / "z.log")["max_capacity"] == "96M"
+    assert jvm.reported(tmp_path / "none.log") == {}
 
 
 WRONG = {
@@ -82,7 +82,7 @@ WRONG = {
     "jvm: {options: ['-Xmx2g']}": "must be an option that has no setting of its own",
     "jvm: {options: ['-XX:+UseZGC']}": "must be an option that has no setting of its own",
     "jvm: {options: ['-XX:OnError=id']}": "must be an option that leads to no files, programs or ports",
-    "jvm: {options: [verbose]}": "must be an option of the JVM as -XX:MaxGCPauseMillis=50, got 'verbose' instead",
+    "jvm: {options: [verbose]}": "must be an option of the JVM such as -XX:MaxGCPauseMillis=50, got 'verbose' instead",
     "jvm: {heep: 1 GiB}": "did you mean 'heap'",
     "sync_delay: 0 s": "must have a sync_delay of at least 1 ms",
     "bundle_cache: 1500 KiB": "must have a bundle_cache in whole MiB",
@@ -104,10 +104,10 @@ def test_wrong_settings_are_refused_with_their_place(settings: str, tmp_path: Pa
 
 
 def parameters(root: ElementTree.Element, path: str) -> dict[str, str]:
-    return {one.get("name", ""): one.get("value", "") for one in root.findall(f"{path}/param")}
+    return {element.get("name", ""): element.get("value", "") for element in root.findall(f"{path}/param")}
 
 
-def test_nodes_share_database_and_contents_and_are_told_apart_by_the_journal() -> None:
+def test_nodes_share_database_and_contents_and_have_their_own_journal_entries() -> None:
     settings = CmisRepositorySettings.model_validate(
         {"sync_delay": "250 ms", "database_pool": 7, "bundle_cache": "16 MiB", "inline_below": "2 KiB"}
     )
@@ -136,7 +136,7 @@ def test_nodes_share_database_and_contents_and_are_told_apart_by_the_journal() -
     assert alone.find("Cluster") is None
 
 
-def test_jetty_is_told_its_threads() -> None:
+def test_jetty_is_configured_with_its_threads() -> None:
     root = ElementTree.fromstring(cmis_configuration.jetty_xml(CmisRepositorySettings(threads=24)))
     assert root.findtext("Get[@name='ThreadPool']/Set[@name='maxThreads']") == "24"
 

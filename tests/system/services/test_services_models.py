@@ -1,4 +1,4 @@
-"""System files with gateways and pages of metrics: members that cannot be, all faults at once, what is watched."""
+"""System files with gateways and pages of metrics: invalid members, all faults at once, the scrapers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def written(folder: Path, *services: str) -> Path:
     return path
 
 
-def test_members_that_cannot_be_are_told_all_at_once_with_their_places(tmp_path: Path) -> None:
+def test_members_that_cannot_be_are_reported_all_at_once_with_their_places(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         "web: {kind: null_server, host: here}",
@@ -33,26 +33,26 @@ def test_members_that_cannot_be_are_told_all_at_once_with_their_places(tmp_path:
     )
     with pytest.raises(StudyError) as refused:
         load_system(path)
-    told = str(refused.value)
-    assert "system.yaml:6:46: services.first.members[0]: must be a service of this file" in told
-    assert "did you mean 'web'" in told
-    assert "services.first.members[1]: must not lead back to 'first'" in told
-    assert "services.second.members: must not lead back to 'second'" in told
-    assert "services.third.members[0]: must be a service that speaks HTTP without TLS, got 'store' instead" in told
-    assert "services.fourth: must have either members or files, got none" in told
+    reported = str(refused.value)
+    assert "system.yaml:6:46: services.first.members[0]: must be a service of this file" in reported
+    assert "did you mean 'web'" in reported
+    assert "services.first.members[1]: must not lead back to 'first'" in reported
+    assert "services.second.members: must not lead back to 'second'" in reported
+    assert "services.third.members[0]: must be a service that speaks HTTP without TLS, got 'store' instead" in reported
+    assert "services.fourth: must have either members or files, got none" in reported
 
 
-def test_a_page_of_an_exporter_is_watched_beside_what_a_service_tells(tmp_path: Path) -> None:
+def test_a_page_of_an_exporter_is_watched_beside_what_a_service_reports(tmp_path: Path) -> None:
     pages = "observe: {prometheus: ['http://127.0.0.1:9100/metrics', 'http://127.0.0.1:9101/metrics']}"
     path = written(tmp_path, f"store: {{kind: redis, host: here, {pages}}}", "web: {kind: null_server, host: here}")
     system = build_system(load_system(path), tmp_path, tmp_path / "logs")
-    watched = [(one.service, one.source) for service in system._services for one in scrapers_of(service)]
+    watched = [(scraper.service, scraper.source) for service in system._services for scraper in scrapers_of(service)]
     assert watched == [("store", "redis"), ("store-prometheus", "prometheus"), ("store-prometheus-2", "prometheus")]
 
 
 def test_a_page_that_is_no_address_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "web: {kind: null_server, host: here, observe: {prometheus: here}}")
-    with pytest.raises(StudyError, match="must be an address as http://host:port/metrics, got 'here' instead"):
+    with pytest.raises(StudyError, match="must be an address such as http://host:port/metrics, got 'here' instead"):
         load_system(path)
 
 
@@ -95,6 +95,6 @@ services:
         load_system(path)
     said = str(raised.value)
     assert "must be a service without a login in its address: a gateway does not send it, got 'far' instead" in said
-    assert "ldap: must have no login: each user is known to the directory by their own" in said
+    assert "ldap: must have no login: each user logs in with its own name and password" in said
     assert "must have the same login in each address, or in none" in said
     assert "hidden" not in said

@@ -51,7 +51,7 @@ def test_a_client_with_the_cookie_stays_and_one_without_is_spread(
         assert cookies == {"MEMBER=web-1", "MEMBER=web-2", "MEMBER=web-3"}
         for _ in range(REQUESTS):
             assert ask(front, "MEMBER=web-2") is None
-        scraper = next(one for one in endpoints.scrapers if one.service == "front")
+        scraper = next(candidate for candidate in endpoints.scrapers if candidate.service == "front")
         values = scraper.scrape()
         scraper.close()
         assert [values[series(MEMBER_REQUESTS, member=f"web-{n}")] for n in (1, 2, 3)] == [1, 1 + REQUESTS, 1]

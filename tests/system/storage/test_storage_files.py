@@ -1,4 +1,4 @@
-"""System files with mounts: all faults with their places, what becomes of settings, and a content server on each."""
+"""System files with mounts: all faults with their places, effects of settings, and a content server on each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written(folder: Path, *services: str) -> Path:
     return path
 
 
-def test_faults_are_told_all_at_once_with_their_places(tmp_path: Path) -> None:
+def test_faults_are_reported_all_at_once_with_their_places(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         "store: {kind: glusterfs_server, host: far, disk: data}",
@@ -47,7 +47,7 @@ def test_faults_are_told_all_at_once_with_their_places(tmp_path: Path) -> None:
     )
     with pytest.raises(StudyError) as refused:
         load_system(path)
-    told = str(refused.value)
+    reported = str(refused.value)
     for words in (
         "system.yaml:10:39: services.area.host: must be a host of provider namespaces for a glusterfs_mount",
         "services.second.servers[0]: must be a service of this file",
@@ -59,7 +59,7 @@ def test_faults_are_told_all_at_once_with_their_places(tmp_path: Path) -> None:
         "services.fourth.settings: must have a cache of 0 B or at least 4 MiB",
         "services.fifth.settings: must have a cache of 0 B or at least 4 MiB",
     ):
-        assert words in told, told
+        assert words in reported, reported
 
 
 def test_hosts_of_mounts_and_of_nodes_are_checked_together(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_hosts_of_mounts_and_of_nodes_are_checked_together(tmp_path: Path) -> No
     )
     with pytest.raises(StudyError) as refused:
         load_system(path)
-    told = sorted(f"{fault.line}:{fault.column}: {fault.where}: {fault.message}" for fault in refused.value.faults)
+    reported = sorted(f"{fault.line}:{fault.column}: {fault.where}: {fault.message}" for fault in refused.value.faults)
     everywhere = "must be a mount on all hosts of its nodes, web, far (area), got"
-    assert told == sorted(
+    assert reported == sorted(
         [
             "12:9: services.half: must have its host among its hosts (far), got 'web' instead",
             "13:10: services.twice: must name each of its hosts once",

@@ -1,4 +1,4 @@
-"""A file system that several hosts have mounted: what one has closed the others read at once, whole."""
+"""A file system that several hosts have mounted: after one has closed a file, the others read all of it at once."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ NODES = """content:
     population: {scale: 0.00002}"""
 SETTINGS = {"plain": "", "copies": "copies: 2, direct: true", "uncached": "cache: 0 B, write_behind: 0 B"}
 PORT = 7007
-# How long a command on a host may take on a busy machine. [s]
+# Time limit of a command on a host on a busy machine. [s]
 LIMIT_S = 60.0
 
-# Looks what is under each name that it is told; the one who tells it has closed the file a moment ago. It has looked
+# Reads the file of each name that it receives; the sender has closed the file a moment ago. It has looked
 # for the next one already, which is not there yet.
 READER = """
 import hashlib, os, socket, sys
@@ -131,7 +131,7 @@ class Shared:
         return host.execute([host.python(), "-c", script, *map(str, arguments)], LIMIT_S)
 
     def python(self, number: int, script: str, *arguments: object) -> str:
-        """What a script says that must end well."""
+        """Return the output of a script that must succeed."""
         answer = self.try_python(number, script, *arguments)
         assert answer.status == 0, answer.output
         return answer.output.strip()
@@ -198,11 +198,11 @@ def test_what_was_changed_in_place_is_seen_when_it_is_asked_again(shared: Shared
     until(lambda: shared.python(2, READ, path) == "after it was changed")
 
 
-def test_each_mount_tells_what_its_own_host_does(shared: Shared) -> None:
+def test_each_mount_reports_what_its_own_host_does(shared: Shared) -> None:
     scrapers = {scraper.service: scraper for scraper in shared.mount.scrapers()}
     assert list(scrapers) == ["area", "area-2", "area-3"]
     before = {name: scraper.scrape() for name, scraper in scrapers.items()}
-    shared.python(2, WRITE, shared.path("told"), "x" * 70_000)
+    shared.python(2, WRITE, shared.path("reported"), "x" * 70_000)
     written = {
         name: scraper.scrape()["glusterfs_written_bytes_total"] - before[name]["glusterfs_written_bytes_total"]
         for name, scraper in scrapers.items()
@@ -213,10 +213,10 @@ def test_each_mount_tells_what_its_own_host_does(shared: Shared) -> None:
 
 
 def test_processes_and_settings_name_their_hosts(shared: Shared) -> None:
-    told = shared.system._endpoints()
-    hosts = {name: tier["host"] for name, tier in told.tiers.items() if tier["kind"] == "glusterfs_mount"}
+    reported = shared.system._endpoints()
+    hosts = {name: tier["host"] for name, tier in reported.tiers.items() if tier["kind"] == "glusterfs_mount"}
     assert hosts == {"area": "web-1", "area-2": "web-2", "area-3": "web-3"}
-    settings = json.loads(json.dumps(told.settings["area"]))
+    settings = json.loads(json.dumps(reported.settings["area"]))
     assert settings["mounted_at"] == {f"web-{number}": "/tmp/mounts/area" for number in (1, 2, 3)}
 
 
@@ -239,7 +239,9 @@ def test_what_one_node_stored_the_other_gives(tmp_path: Path) -> None:
         endpoints = system.up()
         with endpoints.exports["content"]["accounts_csv"].open(encoding="utf-8", newline="") as file:
             account = next(csv.DictReader(file))
-        nodes = [CmisClient(one, account["user"], account["password"]) for one in endpoints.addresses["content"]]
+        nodes = [
+            CmisClient(address, account["user"], account["password"]) for address in endpoints.addresses["content"]
+        ]
         folder = nodes[0].at("/inbox/000")["cmis:objectId"]
         for number in range(10):
             text = f"document {number} ".encode() * (1 + 1000 * number)

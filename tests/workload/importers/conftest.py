@@ -1,4 +1,4 @@
-"""Imports files and reads back what was written."""
+"""Imports files and reads the resulting workloads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
 
 @dataclass
 class Import:
-    """What an import came to."""
+    """The result of an import."""
 
     draft: Draft
     text: str

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from jmeter_generated import cookie_manager, generated, header_manager, login_manager
-from jmeter_plans import arguments, element, group, post, request, whole
+from jmeter_plans import arguments, assertion, element, group, post, request, whole
 from judges import Log, driven, logging_server
 
 JMETER = Path(os.environ.get("TOWTANK_JMETER", ".venv/jmeter")).resolve()
@@ -22,10 +22,11 @@ LOOPS = 2
 
 
 def run(text: str, log: Log, folder: Path, duration: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What JMeter asks for, and the same number of requests of Towtank."""
+    """Return the requests of JMeter, and the same number of requests of Towtank."""
     file = folder / "plan.jmx"
     host, port = log.address.split(":")
     (folder / "h.csv").write_text("user,pw\nann,1\nbob,2\ncy,3\ndi,4\n", encoding="utf-8")
+    (folder / "s.csv").write_text("1;2\n3;4\n5;6\n7;8\n", encoding="utf-8")
     text = whole(text, LOOPS).replace("HOST", host).replace("PORT", port).replace("FOLDER", str(folder))
     file.write_text(text, encoding="utf-8")
     java = ["java", "-Xmx256m", f"-Djmeter.home={JMETER}", "-cp", f"{JMETER}/libraries/*"]
@@ -116,6 +117,11 @@ PLANS = {
         + element("GenericController", defaults("/inner") + at("") + at("/own"))
     ),
     "several slashes": group(at("/a//b/") + at("/a/?u=//c") + at("//d")),
+    "a slash in a variable": group(variables("/base") + at("${v}/x") + at("${v}") + at("y/${v}")),
+    "no slash in a variable": group(variables("base") + at("${v}/x") + at("/${v}")),
+    "an address in a variable": group(variables("http://HOST:PORT/base") + at("${v}/x?y=1")),
+    "an empty variable": group(variables("") + at("${v}/x") + at("${v}y")),
+    "slashes at the end of a variable": group(variables("/base/") + at("${v}/x")),
     "headers in two places": group(
         header_manager([("X-A", "outer"), ("X-B", "outer")])
         + element("GenericController", header_manager([("X-A", "inner")]) + at("/x", header_manager([("X-B", "own")])))
@@ -175,6 +181,34 @@ PLANS = {
     "a loop that a failure ends": group(
         element("LoopController", at("/a") + at("/bad") + at("/b"), LoopController__loops="2") + at("/c"),
         on_sample_error="startnextloop",
+    ),
+    "an assertion about the whole body": group(
+        at("/1", assertion("response_data", 1, "abc")) + at("/2"), on_sample_error="startnextloop"
+    ),
+    "an assertion that one text is not there": group(
+        at("/1", assertion("response_data", 52, "abc", "zzz")) + at("/2"), on_sample_error="startnextloop"
+    ),
+    "an assertion that one text is there": group(
+        at("/1", assertion("response_data", 48, "abc", "zzz")) + at("/2"), on_sample_error="startnextloop"
+    ),
+    "a status that fails in any case": group(
+        at("/bad", assertion("response_code", 8, "404")) + at("/2"), on_sample_error="startnextloop"
+    ),
+    "a fragment": group(at("/a#part") + at("/b?x=1#part")),
+    "blanks in a variable of a path": group(variables("a b&amp;c") + at("/x?v=${v}")),
+    "headers of one name": group(header_manager([("X-A", "1"), ("x-a", "2")]) + at("/x")),
+    "the type of a form by a header": group(
+        header_manager([("Content-Type", "application/json")])
+        + sent("/p", arguments(("a", "1", "true"), ("b", "2", "true")), "POST")
+        + sent("/u", arguments(("a", "1", "true")), "PUT")
+    ),
+    "rows divided by semicolons": group(
+        data_set("FOLDER/s.csv")
+        .replace('delimiter">,', 'delimiter">;')
+        .replace(
+            '<boolProp name="recycle', '<stringProp name="variableNames">a,b</stringProp><boolProp name="recycle', 1
+        )
+        + at("/x/${a}/${b}")
     ),
     "once only": group(element("OnceOnlyController", at("/once")) + at("/each")),
 }

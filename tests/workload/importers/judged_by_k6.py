@@ -33,7 +33,7 @@ def k6(file: Path, *words: str) -> None:
 
 
 def both(text: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What k6 asks for, and as many requests of Towtank."""
+    """Return the requests of k6, and as many requests of Towtank."""
     with logging_server({"/bad": 404}) as log:
         file = folder / "script.js"
         file.write_text(text.replace("ADDRESS", log.address), encoding="utf-8")
@@ -68,7 +68,7 @@ SCRIPTS = {
         "const ok = check(visit('/1'), { ok: (r) => r.status === 200 }) && check(visit('/bad'), { ok: (r) => "
         "r.status === 200 });\nif (!ok) return;\nvisit('/2');"
     ),
-    "a helper tells whether it is good": script(
+    "a helper decides whether it is good": script(
         "const good = () => check(visit('/bad'), { ok: (r) => r.status === 200 });\nif (!good()) return;\nvisit('/2');"
     ),
     "a request in a condition is made once": script("if (visit('/1').status !== 200) return;\nvisit('/2');"),
@@ -88,6 +88,11 @@ SCRIPTS = {
     "user agent and host": script(
         "http.get(base + '/x', { headers: { Host: 'shop', 'X-Agent': 'a' } });", {"userAgent": "me/1"}
     ),
+    "an address of parts": script(
+        "http.get(`${__ENV.SCHEME || 'http'}://ADDRESS/x`);\n"
+        "http.get(`${__ENV.ROOT || 'http://ADDRESS/base'}/y`);\nhttp.get(`http://ADDRESS${__ENV.BELOW || '/z'}/1`);"
+    ),
+    "an address in data": script("http.get(['http://ADDRESS/a?b=c'][Math.floor(Math.random())] + '&d=e');"),
     "counts in paths": script("for (let n = 1; n <= 3; n++) { visit(`/page/${n}`); }\nvisit('/x');"),
     "login in the first round": script(
         "if (__ITER === 0) { kept = send('/login', { u: 'a' }).json('token'); }\nvisit('/x');", {"noCookiesReset": True}
@@ -97,11 +102,11 @@ SCRIPTS = {
 NOTED = {
     "returns from a group": (
         script("group('g', () => { if (visit('/bad').status !== 200) return; visit('/1'); });\nvisit('/2');"),
-        "leaves its function only in k6",
+        "leaves only its function in k6",
     ),
     "returns from a function": (
         script("const f = () => { if (visit('/bad').status !== 200) { return; } visit('/1'); };\nf();\nvisit('/2');"),
-        "leaves its function only in k6",
+        "leaves only its function in k6",
     ),
     "tests later": (
         script(f"{_BAD}visit('/1');\nif (!{_CHECK}) return;\nvisit('/2');"),
@@ -111,15 +116,15 @@ NOTED = {
     "JSON without a type": (script("http.post(base + '/x', JSON.stringify({ a: 1 }));"), "k6 sends JSON without it"),
     "cookies of one name": (
         script("visit('/set/own');\nvisit('/x', { cookies: { own: 'mine' } });"),
-        "takes the place of one of its name",
+        "replaces a cookie of the same name",
     ),
     "a branch by status": (
         script("if (visit('/1').status === 200) { visit('/2'); } else { visit('/3'); }\nvisit('/4');"),
-        "what it decides about is left out",
+        "its branches are left out",
     ),
     "a request in the branch of a failure": (
         script(f"{_BAD}if (!{_CHECK}) {{ visit('/report'); return; }}\nvisit('/1');"),
-        "what is done before the round ends is left out",
+        "steps before the end of the round are left out",
     ),
 }
 
@@ -134,8 +139,8 @@ def test_what_differs_is_noted(name: str, tmp_path: Path) -> None:
     text, why = NOTED[name]
     wanted, found = both(text, tmp_path)
     assert found != wanted
-    told = read("k6", tmp_path / "script.js", Options((), tmp_path, strict=True)).notes.sorted()
-    assert any(why in note.why for note in told)
+    reported = read("k6", tmp_path / "script.js", Options((), tmp_path, strict=True)).notes.sorted()
+    assert any(why in note.why for note in reported)
 
 
 def test_pauses_are_those_of_k6(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from towtank import units
-from towtank.workload.importers import accesslog_paths, thinking
-from towtank.workload.importers.accesslog_lines import Hit, read_lines
-from towtank.workload.importers.accesslog_paths import Key, Patterns, pattern_of
-from towtank.workload.importers.accesslog_sessions import LEAST_GAP, Sessions
+from towtank.workload.importers import thinking
+from towtank.workload.importers.accesslog import paths as accesslog_paths
+from towtank.workload.importers.accesslog.lines import Hit, read_lines
+from towtank.workload.importers.accesslog.paths import Key, Patterns, pattern_of
+from towtank.workload.importers.accesslog.sessions import LEAST_GAP, Sessions
 from towtank.workload.importers.draft import Notes
 from towtank.workload.importers.thinking import fit_gaps
 
@@ -290,3 +291,15 @@ def test_the_users_are_those_that_the_workload_needs(import_text: Importer) -> N
     # 8 s is the truth; 1.96 standard errors of some 13,000 gaps are 0.14 s.
     assert pause == pytest.approx(8, abs=0.3)
     assert findings["think_times"]["fitted_to"] > thinking.GAPS_AT_MOST
+
+
+def test_what_the_last_numbers_are_taken_for_is_said(import_text: Importer) -> None:
+    """A log of whole seconds (`%T`) would otherwise pass for one of microseconds."""
+    whole = import_text("accesslog", f"{line(0, 'GET /x', end=' 250000')}\n{line(9, 'GET /x', end=' 350000')}\n")
+    assert whole.draft.findings["load"]["response_mean_s"] == pytest.approx(0.3)
+    assert any(
+        text.startswith("response time: 300 ms on average over 2 pages") for text in whole.draft.findings["summary"]
+    )
+    none = import_text("accesslog", f"{line(0, 'GET /x')}\n{line(9, 'GET /x')}\n")
+    assert none.draft.findings["load"]["response_mean_s"] is None
+    assert not any("response time" in text for text in none.draft.findings["summary"])

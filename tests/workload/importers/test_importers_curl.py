@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from towtank.workload.importers.accounting import Fate
-from towtank.workload.importers.curl_table import OPTIONS
-from towtank.workload.importers.curl_words import Splitter
+from towtank.workload.importers.curl.table import OPTIONS
+from towtank.workload.importers.curl.words import Splitter
 
 KEYS = json.loads((Path(__file__).parents[2] / "data/imports/keys/curl.json").read_text("utf-8"))["options"]
 Importer = Callable[..., Any]
@@ -90,7 +90,7 @@ def test_files_that_are_here_are_sent(import_text: Importer, tmp_path: Any) -> N
     assert found.requests() == [{"put": "/body.bin", "file": "body.bin"}]
 
 
-def test_what_is_lost_is_told_with_its_line(import_text: Importer) -> None:
+def test_losses_are_reported_with_their_lines(import_text: Importer) -> None:
     found = import_text("curl", "curl -kL http://a/ \\\n --compressed \\\n -b 'a=b' --unheard-of\n")
     assert found.noted("option -kL") == [1, 1]
     assert found.noted("option --compressed") == [2]
@@ -218,6 +218,13 @@ def test_a_time_for_connections_holds_for_all_lines(second: str, said: list[int]
     assert found.noted("option --connect-timeout") == said
 
 
+def test_names_that_no_file_can_have_are_files_that_do_not_exist(import_text: Importer) -> None:
+    long = "9" * 300
+    found = import_text("curl", f"curl -T {long} http://a/1\ncurl --data-binary @{long} http://a/2\n")
+    assert found.noted(f"file {long[:80]}") == [1, 2]
+    assert [step.get("body") for step in found.requests()] == ["${random.text(1024)}"] * 2
+
+
 @pytest.mark.parametrize("token", ["--oauth2-bearer t", "-H 'Authorization: Bearer t'"])
 def test_a_token_goes_over_other_logins(token: str, import_text: Importer) -> None:
     found = import_text("curl", f"curl -u ann:x {token} http://bob:y@a/1\n")
@@ -244,6 +251,88 @@ def test_headers_that_curl_does_not_send(import_text: Importer) -> None:
 def test_json_with_a_key_twice_stays_as_it_is(import_text: Importer) -> None:
     (step,) = import_text("curl", """curl --json '{"n":1,"n":2}' http://a/\n""").requests()
     assert step["body"] == '{"n":1,"n":2}'
+
+
+def test_of_several_data_none_is_a_file(import_text: Importer) -> None:
+    found = import_text("curl", "curl http://a/1\ncurl -d a=b -d @x http://a/2\ncurl -G -d @x http://a/3\n")
+    assert [step["get"] for step in found.requests()] == ["/1"]
+    assert [line for line, _, why in found.notes() if "one is a file" in why] == [2, 3]
+    assert import_text("curl", "curl -d a=b --data-raw @x http://a/2\n").requests()[0]["body"] == "a=b&@x"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("curl -f http://a/1 && curl http://a/2", [1]),
+        ("curl http://a/1 &&\ncurl http://a/2", [2]),
+        ("curl http://a/1; curl http://a/2", []),
+        ("cd x && curl http://a/2", []),
+        ("curl http://a/1 & curl http://a/2", []),
+    ],
+)
+def test_what_is_done_only_after_a_good_request_is_noted(text: str, said: list[int], import_text: Importer) -> None:
+    assert import_text("curl", f"{text}\n").noted("&&") == said
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two files where the command lines are read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one").write_text("a=1", "utf-8")
+    (tmp_path / "many").write_text("a=1\nb=2\n", "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "media", "said"),
+    [
+        ("-d @many", "application/x-www-form-urlencoded", "line ends"),
+        ("-d @one", "application/x-www-form-urlencoded", ""),
+        ("--data-binary @many", "application/x-www-form-urlencoded", ""),
+        ("--json @one", "application/json", ""),
+        ("-d @one -H 'Content-Type: text/x'", "text/x", ""),
+        ("-T one", None, "uploads without one"),
+        ("-T one -H 'Content-Type: text/x'", "text/x", ""),
+        ("-d a=b -H 'Content-Type:'", None, "sends the body without it"),
+        ("-F 'f=<one'", None, "as a field"),
+        ("-F 'f=@one'", None, ""),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_files_have_the_type_that_curl_gives_them(
+    line: str, media: str | None, said: str, import_text: Importer
+) -> None:
+    found = import_text("curl", f"curl {line} http://a/x\n")
+    assert found.requests()[0].get("headers", {}).get("Content-Type") == media
+    notes = [why for _, what, why in found.notes() if what not in {"timeouts", "think time"}]
+    assert [said in why for why in notes] == ([True] if said else [])
+
+
+def test_words_behind_two_dashes_are_no_options(import_text: Importer) -> None:
+    found = import_text("curl", "curl -s -X PUT -- http://a/1 -x > out.txt\n")
+    assert [step["put"] for step in found.requests()] == ["/1", "/"]
+    assert not found.noted("option")
+
+
+def test_variables_that_the_file_sets_are_put_in(import_text: Importer) -> None:
+    lines = [
+        "export BASE=http://a:1/base",
+        "BODY='{\"n\": 1}' KIND=application/json",
+        'curl -H "Content-Type: $KIND" -d "$BODY" $BASE/1',
+        "BASE=$BASE/v2",
+        "curl ${BASE}/2",
+        "BASE=$(cat file)",
+        'curl "$BASE/3?k=$KEY"',
+        "BASE=`pwd`",
+    ]
+    found = import_text("curl", "\n".join(lines) + "\n")
+    first, second, third = found.requests()
+    assert (first["post"], first["json"], second["get"]) == ("/base/1", {"n": 1}, "/base/v2/2")
+    assert (third["get"], third["query"]) == ("/3", {"k": "${parameters.key}"})
+    assert found.draft.parameters == {"key": "change-me"}
+    assert [(line, why) for line, what, why in found.notes() if what == "variable $BASE"] == [
+        (7, "its value is unknown: only the path of the URL is kept, set the address with --address"),
+        (8, "is set to a value that is not known before the run"),
+    ]
 
 
 def _value(name: str) -> str:

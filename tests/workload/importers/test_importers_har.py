@@ -1,4 +1,4 @@
-"""Recordings: pages, think times, correlated values, what is dropped."""
+"""Recordings: pages, think times, correlated values, dropped requests."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from towtank.errors import StudyError
 from towtank.workload.importers.accounting import Fate
-from towtank.workload.importers.har_correlation import put
-from towtank.workload.importers.har_table import KEYS
+from towtank.workload.importers.har.correlation import put
+from towtank.workload.importers.har.table import KEYS
 
 LISTS = json.loads((Path(__file__).parents[2] / "data/imports/keys/har.json").read_text("utf-8"))["parts"]
 Importer = Callable[..., Any]
@@ -219,9 +219,9 @@ FORM = "application/x-www-form-urlencoded"
 @pytest.mark.parametrize(
     ("method", "url", "changed", "why"),
     [
-        ("GET", "http://a/favicon.ico", {}, "browsers ask for this picture by themselves"),
-        ("OPTIONS", "http://a/api", {"_resourceType": "preflight"}, "browsers ask leave so"),
-        ("POST", "http://a/beacon", {"_resourceType": "ping"}, "the browser reports so"),
+        ("GET", "http://a/favicon.ico", {}, "an icon that browsers request by themselves"),
+        ("OPTIONS", "http://a/api", {"_resourceType": "preflight"}, "a preflight of the browser"),
+        ("POST", "http://a/beacon", {"_resourceType": "ping"}, "a report of the browser"),
         ("GET", "http://a/old", {"_fromCache": "prefetch"}, "the browser had it in its cache"),
         ("GET", "http://a/sw", {"response": {"_fetchedViaServiceWorker": True}}, "a script in the browser answered it"),
         ("GET", "http://a/cut", {"_error": "the server broke off"}, "its answer is not whole: the server broke off"),
@@ -229,7 +229,7 @@ FORM = "application/x-www-form-urlencoded"
             "GET",
             "http://a/blocked",
             {"response": {"status": 0, "_error": "net::ERR_BLOCKED_BY_CLIENT"}},
-            "there is no answer in the recording: net::ERR_BLOCKED_BY_CLIENT",
+            "the recording has no answer: net::ERR_BLOCKED_BY_CLIENT",
         ),
     ],
 )
@@ -241,7 +241,9 @@ def test_what_browsers_do_beside_their_users(
     odd["response"].update(changed.pop("response", {}))
     found = import_text("har", recording(entry(0, "GET", "http://a/"), {**odd, **changed}))
     assert [step.get("get") for step in found.requests()] == ["/"]
-    assert next(told for _, what, told in found.notes() if what == f"{method} {url}").startswith(f"dropped: {why}")
+    assert next(reported for _, what, reported in found.notes() if what == f"{method} {url}").startswith(
+        f"dropped: {why}"
+    )
 
 
 def test_passwords_of_forms_become_parameters(import_text: Importer) -> None:
@@ -261,7 +263,7 @@ def test_passwords_of_forms_become_parameters(import_text: Importer) -> None:
     assert found.noted("password in the field password") == [1]
 
 
-def test_cookies_that_no_answer_sets_are_told(import_text: Importer) -> None:
+def test_cookies_that_no_answer_sets_are_reported(import_text: Importer) -> None:
     first = entry(0, "GET", "http://a/x", headers={"Cookie": "old=1"}, answered={"Set-Cookie": "sid=7; Path=/"})
     second = entry(3, "GET", "http://a/y", headers={"Cookie": "sid=7; old=1; theme=dark"})
     found = import_text("har", recording(first, second))
@@ -285,7 +287,7 @@ def test_parts_of_a_form_are_taken_out_of_its_text(import_text: Importer) -> Non
 
 
 def test_a_value_whose_name_stands_behind_it(import_text: Importer) -> None:
-    """Two hidden fields begin alike: what stands behind the value tells them apart."""
+    """Two hidden fields begin alike: the text after the value distinguishes them."""
     page = '<input value="0011223344" name="a"><input value="99aabbccdd" name="token">'
     form = {"post": "token=99aabbccdd", "media": FORM}
     found = import_text("har", recording(entry(0, "GET", "http://a/f", page), entry(3, "POST", "http://a/f", **form)))
@@ -396,6 +398,20 @@ def test_the_login_of_a_url_is_the_login_of_the_request(import_text: Importer) -
     assert "secret" not in str(step)
 
 
+@pytest.mark.parametrize(
+    ("headers", "size", "said"),
+    [({"Content-Length": "100"}, -1, True), ({}, 100, True), ({"Content-Length": "0"}, 0, False), ({}, -1, False)],
+)
+def test_a_body_that_was_not_recorded_is_noted(
+    headers: dict[str, str], size: int, said: bool, import_text: Importer
+) -> None:
+    upload = entry(0, "PUT", "http://a/x", headers=headers)
+    upload["request"]["bodySize"] = size
+    found = import_text("har", recording(upload))
+    assert bool(found.noted("body of the request")) == said
+    assert not import_text("har", recording(entry(0, "PUT", "http://a/x", headers=headers, post="{}"))).noted("body of")
+
+
 def _whole() -> dict[str, Any]:
     """A recording in which each kind of mapping occurs."""
     one = entry(0, "POST", "http://a/x", answer="{}", answered={"X": "y"}, headers={"X-One": "1"}, post="a=1")
@@ -449,6 +465,7 @@ def _session() -> dict[str, Any]:
     form = [{"name": "a", "value": "1", "contentType": "text/x-a"}, {"name": "f", "value": "", "fileName": "f.png"}]
     login["request"]["postData"] = {"mimeType": "multipart/form-data; boundary=b", "params": form}
     login["pageref"] = "one"
+    first["request"]["bodySize"] = 3
     order = entry(4, "POST", "http://a/order", headers={"X-One": "1"}, post='{"n": 1}')
     picture = entry(4.1, "GET", "http://a/picture")
     picture["response"]["content"] = {"text": "", "mimeType": "image/png"}
@@ -470,6 +487,7 @@ _OTHERS: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {
     ("request", "url"): ((_ORDER, "request"), "http://a/order/2"),
     ("request", "headers"): ((_ORDER, "request"), []),
     ("request", "postData"): ((_ORDER, "request"), {"mimeType": "text/plain", "text": "x"}),
+    ("request", "bodySize"): ((_START, "request"), 5),
     ("postData", "mimeType"): ((_ORDER, "request", "postData"), "text/plain"),
     ("postData", "text"): ((_ORDER, "request", "postData"), '{"n": 2}'),
     ("postData", "params"): ((_LOGIN, "request", "postData"), [{"name": "b", "value": "2"}]),

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from jmeter_plans import element, plan, sampler
+from jmeter_plans import assertion, element, plan, sampler
 
 from towtank.workload.importers.draft import Draft
-from towtank.workload.importers.jmx_elements import _one_group
-from towtank.workload.importers.jmx_texts import Texts
+from towtank.workload.importers.jmx.elements import _one_group
+from towtank.workload.importers.jmx.texts import Texts
 
 Importer = Callable[..., Any]
 
@@ -75,7 +75,7 @@ def test_timers(tag: str, properties: dict[str, str], pause: Any, import_text: I
     assert steps_of(found)[0] == {"think": pause}
 
 
-def test_a_throughput_timer_is_told(import_text: Importer) -> None:
+def test_a_throughput_timer_is_reported(import_text: Importer) -> None:
     found = import_text("jmx", plan(element("ConstantThroughputTimer", throughput="60") + sampler("/x")))
     assert found.noted("ConstantThroughputTimer") == [2]
     assert [next(iter(step)) for step in steps_of(found)] == ["get"]
@@ -93,16 +93,36 @@ def test_a_throughput_timer_is_told(import_text: Importer) -> None:
         ("response_data", 1, "a.*", {"regex": ["^(?:a.*)$"]}),
         ("response_data", 20, "bad", {"not_contains": ["bad"]}),
         ("response_data", 6, "b.d", {"not_regex": ["b.d"]}),
+        ("response_data", 1, "plain", {"regex": ["^(?:plain)$"]}),
+        ("response_data", 5, "plain", {"not_regex": ["^(?:plain)$"]}),
+        ("response_data", 2, "a.${__P(some,b)}", {"regex": ["a.b"]}),
+        ("response_code", 1, "200|404", {"status": 200}),
+        ("response_code", 8, "404", None),
+        ("response_data", 2, "a.${none}", None),
     ],
 )
-def test_assertions(field: str, kind: int, text: str, check: dict[str, Any], import_text: Importer) -> None:
-    assertion = (
-        '<ResponseAssertion testname="A"><collectionProp name="Asserion.test_strings">'
-        f'<stringProp name="1">{text}</stringProp></collectionProp>'
-        f'<stringProp name="Assertion.test_field">Assertion.{field}</stringProp>'
-        f'<intProp name="Assertion.test_type">{kind}</intProp></ResponseAssertion><hashTree/>'
+def test_assertions(field: str, kind: int, text: str, check: dict[str, Any] | None, import_text: Importer) -> None:
+    found = import_text("jmx", plan(sampler("/x", assertion(field, kind, text))))
+    assert found.requests()[0].get("check") == check
+    assert check is not None or found.noted("ResponseAssertion")
+
+
+def test_a_status_that_an_assertion_ignores_is_good(import_text: Importer) -> None:
+    ignoring = assertion("response_code", 8, "404").replace(
+        "</ResponseAssertion>", '<boolProp name="Assertion.assume_success">true</boolProp></ResponseAssertion>'
     )
-    assert import_text("jmx", plan(sampler("/x", assertion))).requests()[0]["check"] == check
+    assert import_text("jmx", plan(sampler("/x", ignoring))).requests()[0]["check"] == {"status": 404}
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    [(16, {"contains": ["a", "b"]}), (48, {"regex": ["(?:a|b)"]}), (20, {"not_contains": ["a", "b"]}), (52, None)],
+)
+def test_several_texts_of_an_assertion(kind: int, check: dict[str, Any] | None, import_text: Importer) -> None:
+    """All of them, or with 32 one of them; absence of one of several cannot be checked."""
+    found = import_text("jmx", plan(sampler("/x", assertion("response_data", kind, "a", "b"))))
+    assert found.requests()[0].get("check") == check
+    assert bool(found.noted("ResponseAssertion")) == (check is None)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +171,8 @@ def test_scopes_of_headers_and_timers(import_text: Importer) -> None:
         ("${nested}", "x${parameters.a}"),
         ("${loop}", "${parameters.loop}"),
         ("${no}", "$${no}"),
-        ("${__urlencode(${a})}", "$${__urlencode($${a})}"),
+        ("${__urlencode(${a} &b)}", "1+%26b"),
+        ("${__urlencode(${no})}", "$${__urlencode($${no})}"),
         ("${open", "$${open"),
         ("${got}${__urlencode(${got})}", "${got}${got|url}"),
     ],
@@ -165,7 +186,7 @@ def test_texts(text: str, template: str) -> None:
     assert texts.static("${nested}/${__P(p,d)}/${no}") == "x1/d/${no}"
 
 
-def test_a_missing_data_file_is_told(import_text: Importer) -> None:
+def test_a_missing_data_file_is_reported(import_text: Importer) -> None:
     data = element("CSVDataSet", filename="gone.csv", variableNames="a,b")
     found = import_text("jmx", plan(data + sampler("/x/${a}")))
     assert found.workload["data"]["gone"]["rows"] == [["change-me-a", "change-me-b"]]

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jmeter_plans import arguments, element, group, plan, post, request, sampler
+from jmeter_generated import header_manager as manager_of
+from jmeter_plans import arguments, assertion, element, group, plan, post, request, sampler
 
 from towtank.errors import StudyError
 from towtank.workload.importers.accounting import Fate
-from towtank.workload.importers.jmx_table import COMMON, ELEMENTS
+from towtank.workload.importers.jmx.table import COMMON, ELEMENTS
 
 Importer = Callable[..., Any]
 KEYS = json.loads((Path(__file__).parents[2] / "data/imports/keys/jmeter.json").read_text("utf-8"))["elements"]
@@ -76,7 +77,7 @@ def test_think_time_is_a_flow_control_with_a_timer_below(import_text: Importer) 
 def test_a_flow_control_that_stops_is_noted(import_text: Importer) -> None:
     found = import_text("jmx", group(element("TestAction", ActionProcessor__target="0") + request("/x")))
     assert [why for _, what, why in found.notes() if "TestAction" in what] == [
-        "stops the thread or the test: a user cannot be told to, and goes on with the next step"
+        "stops the thread or the test: a user cannot do this, and goes on with the next step"
     ]
 
 
@@ -139,7 +140,7 @@ def cookie_manager(entries: str = "", **properties: str) -> str:
 
 
 def of_group(found: Any) -> dict[str, Any]:
-    """What the only group says of cookies."""
+    """Return the cookies of the only group."""
     (group_,) = found.workload["groups"].values()
     return dict(group_.get("cookies", {}))
 
@@ -381,7 +382,7 @@ def test_a_once_only_controller_inside_another_is_said_to_be_done_each_time(impo
     once = element("OnceOnlyController", request("/login"))
     found = import_text("jmx", group(element("LoopController", once, LoopController__loops="2")))
     assert [why for _, what, why in found.notes() if "OnceOnly" in what] == [
-        "stands inside another controller: its steps are done each time"
+        "is inside another controller: its steps are done each time"
     ]
 
 
@@ -391,7 +392,7 @@ def test_a_once_only_controller_below_others_is_said_to_come_first(first: bool, 
     found = import_text("jmx", group(once + other if first else other + once))
     assert found.workload["groups"]["g"]["once"] == ["g_once"]
     assert [why for _, what, why in found.notes() if "OnceOnly" in what] == (
-        [] if first else ["is done before the first round; JMeter does what stands above it first"]
+        [] if first else ["runs before the first round; JMeter runs the elements above it first"]
     )
     found = import_text("jmx", group(once + other, on_sample_error="startnextloop"))
     assert found.noted("OnceOnlyController")
@@ -417,6 +418,54 @@ def test_requests_that_wait_without_end_in_jmeter_are_noted(import_text: Importe
     assert not found.noted("timeouts")
 
 
+def test_headers_of_one_name_in_one_manager_are_sent_together(import_text: Importer) -> None:
+    names = [("X-A", "1"), ("x-a", "2"), ("Cookie", "a=1"), ("Cookie", "b=2")]
+    found = import_text("jmx", group(manager_of(names) + request("/x")))
+    assert found.requests()[0]["headers"] == {"X-A": "1, 2", "Cookie": "a=1; b=2"}
+
+
+def test_the_type_of_a_form_is_that_of_its_header(import_text: Importer) -> None:
+    """It stays with the request, where it goes over what the form says of itself."""
+    inside = arguments(("a", "1", "true"))
+    found = import_text("jmx", group(manager_of([("Content-Type", "application/json")]) + post("/x", inside) * 2))
+    assert [step["headers"] for step in found.requests()] == [{"Content-Type": "application/json"}] * 2
+
+
+@pytest.mark.parametrize(
+    ("method", "value", "encode", "said"),
+    [
+        ("GET", "x=1", "false", "as the body"),
+        ("POST", "x=1", "true", "JMeter encodes it"),
+        ("POST", "x=1", "false", ""),
+        ("POST", "x", "true", ""),
+    ],
+)
+def test_arguments_without_a_name_are_noted(
+    method: str, value: str, encode: str, said: str, import_text: Importer
+) -> None:
+    found = import_text("jmx", group(post("/x", arguments(("", value, encode)), method)))
+    notes = [why for _, what, why in found.notes() if what not in {"timeouts", "load of 'G'"}]
+    assert [said in why for why in notes] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(("kind", "said"), [(8, True), (40, False)])
+def test_several_statuses_of_an_assertion_that_hold_at_once_are_noted(
+    kind: int, said: bool, import_text: Importer
+) -> None:
+    found = import_text("jmx", group(request("/x", assertion("response_code", kind, "200", "201"))))
+    assert found.requests()[0]["check"] == {"status": [200, 201]}
+    assert bool(found.noted("ResponseAssertion")) == said
+
+
+@pytest.mark.parametrize(("browser", "said"), [("true", False), ("false", True)])
+def test_headers_that_jmeter_gives_parts_are_noted(browser: str, said: bool, import_text: Importer) -> None:
+    inside = arguments(("a", "1", "true")) + "".join(
+        f'<boolProp name="HTTPSampler.{name}">{value}</boolProp>'
+        for name, value in (("DO_MULTIPART_POST", "true"), ("BROWSER_COMPATIBLE_MULTIPART", browser))
+    )
+    assert bool(import_text("jmx", group(post("/x", inside))).noted("multipart body")) == said
+
+
 def test_a_part_of_a_body_has_its_own_media_type(import_text: Importer) -> None:
     typed = arguments(("a", "1", "true"), ("b", "2", "true")).replace(
         '<stringProp name="Argument.name">a<',
@@ -434,7 +483,7 @@ _SCOPED = {
     "HTTPSamplerProxy": _REQUEST,
     "HTTPSampler": _REQUEST,
     "HTTPSampler2": _REQUEST,
-    "CSVDataSet": {"filename": _QUOTED.name, "variableNames": "a;b", "delimiter": ";", "recycle": "false"},
+    "CSVDataSet": {"filename": _QUOTED.name, "variableNames": "a,b", "delimiter": ";", "recycle": "false"},
     "IfController": {"IfController.condition": "x"},
     "RandomController": {},
     "RegexExtractor": {"RegexExtractor.refname": "t", "RegexExtractor.regex": "a(b)"},
@@ -567,7 +616,7 @@ def test_a_cookie_of_a_whole_domain_is_noted(import_text: Importer) -> None:
     def said(domain: str) -> bool:
         manager = cookie_manager(cookie("own", domain=domain, domain_specified="true", path="/"))
         found = import_text("jmx", group(manager + request("/x", host="b")))
-        return any("of a whole domain" in why for _, what, why in found.notes() if what == "cookie 'own'")
+        return any("for a whole domain" in why for _, what, why in found.notes() if what == "cookie 'own'")
 
     assert said(".b")
     assert not said("b")

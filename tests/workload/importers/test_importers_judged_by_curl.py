@@ -28,6 +28,9 @@ curl -s http://ann:s%40cret@ADDRESS/user-info
 curl -s --oauth2-bearer token http://ADDRESS/bearer
 curl -s --range 600 http://ADDRESS/range
 curl -s -X DELETE http://ADDRESS/delete
+curl -s -d @one http://ADDRESS/file
+curl -s --json @one http://ADDRESS/json-file
+curl -s --data-binary @one -H 'Content-Type: text/x' http://ADDRESS/typed-file
 curl -s -X PUT -d 'x=1' http://ADDRESS/put
 curl -s -I http://ADDRESS/head
 curl -s -F a=1 -F b=two http://ADDRESS/multipart
@@ -46,9 +49,10 @@ pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is no
 
 
 def both(lines: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What curl asks for, and as many requests of Towtank; cookies differ, which a note says."""
+    """Return the requests of curl, and as many requests of Towtank; cookies differ, which a note reports."""
     with logging_server({"/missing": 404}) as log:
         file = folder / "commands.sh"
+        (folder / "one").write_text('{"a": "1"}', encoding="utf-8")
         file.write_text(lines.replace("ADDRESS", log.address), encoding="utf-8")
         subprocess.run(["sh", str(file)], check=True, stdout=subprocess.DEVNULL, cwd=folder)
         wanted = without_cookies(log.taken())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from towtank.workload.importers.k6_requests import duration
+from towtank.workload.importers.k6.requests import duration
 
 Importer = Callable[..., Any]
 
@@ -74,7 +74,7 @@ def test_requests(call: str, step: dict[str, Any], script: Callable[..., Any]) -
 @pytest.mark.parametrize(
     ("body", "key"), [("{ a: 1, b: f() }", "form"), ("JSON.stringify({ a: '1', b: f() })", "json")]
 )
-def test_single_values_that_are_not_known_are_told(body: str, key: str, script: Callable[..., Any]) -> None:
+def test_single_values_that_are_not_known_are_reported(body: str, key: str, script: Callable[..., Any]) -> None:
     found = script(f"http.post('http://a/', {body});")
     assert found.requests()[0][key] == {"a": "1", "b": "change-me"}
     assert found.noted("field b") == [4]
@@ -105,7 +105,7 @@ def test_checks(test: str, check: dict[str, Any], script: Callable[..., Any]) ->
 
 
 @pytest.mark.parametrize("test", ["(r) => r.timings.duration < 5", "(r) => other(r)", "(r) => r.html('p') === 'x'"])
-def test_checks_that_cannot_be_said_are_told(test: str, script: Callable[..., Any]) -> None:
+def test_checks_that_cannot_be_said_are_reported(test: str, script: Callable[..., Any]) -> None:
     found = script(f"check(http.get('http://a/'), {{ x: (r) => r.status === 200,\n y: {test} }});")
     assert found.requests()[0]["check"] == {"status": 200}
     assert found.noted("check y") == [5]

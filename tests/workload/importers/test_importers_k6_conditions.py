@@ -1,4 +1,4 @@
-"""Conditions of scripts of k6: what ends a round, what leaves a function only, what is made once."""
+"""Conditions of scripts of k6: those that end a round, those that leave a function only, and the first round."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HEAD = (
     "const visit = (path) => http.get('http://a' + path);\nconst is200 = { ok: (r) => r.status === 200 };\n"
     "const good = (r) => check(r, { ok: (r) => r.status === 200 });\n"
 )
-LEAVES = "leaves its function only in k6; here a request that fails ends the round, with what follows"
-LATER = "stands behind other steps: here a request that fails ends the round before them"
-UNKNOWN = "its condition is not known before the run: what it decides about is left out"
+LEAVES = "leaves only its function in k6; here a failed request ends the whole round"
+LATER = "follows other steps: here a failed request ends the round before them"
+UNKNOWN = "its condition is not known before the run: its branches are left out"
 
 
 @pytest.fixture
@@ -105,8 +105,8 @@ def test_a_branch_that_leaves_in_its_else_goes_on_in_the_other(script: Callable[
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("if (good(visit('/1'))) return;", "is done only where an answer is good: left out"),
-        ("if (!good(visit('/1'))) { visit('/2'); }", "is done only where an answer is not good: left out"),
+        ("if (good(visit('/1'))) return;", "is done only if an answer is good: left out"),
+        ("if (!good(visit('/1'))) { visit('/2'); }", "is done only if an answer is not good: left out"),
         ("if (visit('/1').status === 200) return;", UNKNOWN),
         ("if (visit('/1').status === 200) { visit('/2'); } else { visit('/3'); }", UNKNOWN),
         ("if (visit('/1').json('id') === 7) { visit('/2'); }", UNKNOWN),
@@ -128,7 +128,7 @@ def test_what_depends_on_an_answer_is_noted_and_left_out(body: str, why: str, sc
 )
 def test_requests_before_a_return_are_noted(branch: str, script: Callable[[str], Any]) -> None:
     found = script(f"if (!good(visit('/1'))) {branch}\nvisit('/2');")
-    assert reasons(found) == ["what is done before the round ends is left out"]
+    assert reasons(found) == ["steps before the end of the round are left out"]
     assert course(found) == [("/1", None), ("/2", "go_on")]
 
 

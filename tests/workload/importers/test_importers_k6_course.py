@@ -1,4 +1,4 @@
-"""Scripts of k6: what goes on after a failure, what is done once, arrival rates, and every option."""
+"""Scripts of k6: steps after a failure, steps that run once, arrival rates, and every option."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from towtank.workload.importers.accounting import Fate
-from towtank.workload.importers.k6_table import OPTIONS
+from towtank.workload.importers.k6.table import OPTIONS
 
 Importer = Callable[..., Any]
 LISTS = json.loads((Path(__file__).parents[2] / "data/imports/keys/k6.json").read_text("utf-8"))
@@ -262,6 +262,21 @@ def test_cookies_of_a_request_are_its_header(script: Callable[..., Any]) -> None
     assert not found.noted("cookie 'b'")
 
 
+@pytest.mark.parametrize(
+    ("part", "said"), [("json('token')", True), ("json().a.b", True), ("json()", False), ("body", False)]
+)
+def test_lengths_that_may_be_those_of_a_text_are_noted(part: str, said: bool, script: Callable[..., Any]) -> None:
+    found = script(f"check(http.get('http://a/'), {{ x: (r) => r.{part}.length > 0 }});")
+    assert bool(found.noted("length of")) == said
+
+
+@pytest.mark.parametrize("statement", ["void http.get('http://a/1');", "!http.get('http://a/1');"])
+def test_requests_below_a_sign_are_made_without_a_note(statement: str, script: Callable[..., Any]) -> None:
+    found = script(f"{statement}\nhttp.get('http://a/2');")
+    assert [step["get"] for step in found.requests()] == ["/1", "/2"]
+    assert {what for _, what, _ in found.notes()} == {"redirects"}
+
+
 @pytest.mark.parametrize(("last", "said"), [(1_000_000, False), (1_000_001, True)])
 def test_a_loop_above_the_bound_of_workloads_is_noted(last: int, said: bool, script: Callable[..., Any]) -> None:
     found = script(f"for (let i = 0; i < {last}; i++) {{ http.get('http://a/'); }}")
@@ -278,6 +293,8 @@ _KINDS = {
     "ramping-arrival-rate": KEYS["RampingArrivalRateScenario"] + KEYS["BaseScenario"],
     "per-vu-iterations": KEYS["PerVUIterationsScenario"] + KEYS["BaseScenario"],
     "shared-iterations": KEYS["SharedIterationsScenario"] + KEYS["BaseScenario"],
+    "stage": [*KEYS["Stage"], "new"],
+    "threshold": [*KEYS["ObjectThreshold"], "new"],
 }
 # They are what the test varies in other ways, or say which scenario it is.
 _GIVEN = frozenset({"executor", "scenarios", "thresholds", "stages"})
@@ -286,7 +303,11 @@ _GIVEN = frozenset({"executor", "scenarios", "thresholds", "stages"})
 def _script(kind: str, name: str = "", value: Any = None) -> str:
     more = {name: value} if name else {}
     params, options = (more, {}) if kind == "params" else ({}, more)
-    if kind not in {"params", "options"}:
+    if kind == "stage":
+        options = {"stages": [{"duration": "5s", "target": 3, **more}]}
+    elif kind == "threshold":
+        options = {"thresholds": {"http_req_duration": [{"threshold": "p(95)<5", **more}]}}
+    elif kind not in {"params", "options"}:
         extra = {"preAllocatedVUs": 5, "rate": 3, "stages": [{"target": 9}]} if kind.endswith("rate") else {}
         given = {key: each for key, each in extra.items() if key in _KINDS[kind] and key != name}
         options = {"scenarios": {"s": {"executor": kind, **given, **more}}}

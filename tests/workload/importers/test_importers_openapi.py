@@ -12,8 +12,8 @@ import pytest
 from towtank.errors import StudyError
 from towtank.workload.importers.accounting import Fate
 from towtank.workload.importers.jsonfile import parse
-from towtank.workload.importers.openapi_table import KEYS
-from towtank.workload.importers.openapi_values import DEPTH_AT_MOST, Maker, References
+from towtank.workload.importers.openapi.table import KEYS
+from towtank.workload.importers.openapi.values import DEPTH_AT_MOST, Maker, References
 
 LISTS = json.loads((Path(__file__).parents[2] / "data/imports/keys/openapi.json").read_text("utf-8"))["objects"]
 Importer = Callable[..., Any]
@@ -72,7 +72,7 @@ def test_schemas_nested_without_end_are_bounded() -> None:
     assert depth == DEPTH_AT_MOST
 
 
-def test_references_that_lead_nowhere_are_told(import_text: Importer) -> None:
+def test_references_that_lead_nowhere_are_reported(import_text: Importer) -> None:
     text = """openapi: 3.1.0
 paths:
   /a:

@@ -1,4 +1,4 @@
-"""Files of strangers: what they stand for is bounded, and they read no file but those beside them."""
+"""Files of strangers: their expansion is bounded, and they read only files beside them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from jmeter_plans import element, plan, sampler
 
 from towtank.errors import StudyError
 from towtank.workload.importers import xmlfile
-from towtank.workload.importers.accesslog_lines import read_lines
-from towtank.workload.importers.curl_words import Splitter
+from towtank.workload.importers.accesslog.lines import read_lines
+from towtank.workload.importers.curl.words import Splitter
 from towtank.workload.importers.draft import Draft, Notes
-from towtank.workload.importers.jmx_texts import Texts
+from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jsonfile import parse
-from towtank.workload.importers.openapi_values import VALUES_AT_MOST, Maker, References
+from towtank.workload.importers.openapi.values import VALUES_AT_MOST, Maker, References
 from towtank.workload.importers.textfile import beside
 
 Importer = Callable[..., Any]

@@ -1,4 +1,4 @@
-"""The parts all importers share: YAML as written, JSON and XML as read, names, weights."""
+"""Common parts of all importers: writing of YAML, reading of JSON and XML, names, weights."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_urls(url: str, path: str, query: list[tuple[str, str]] | None) -> None:
     assert path_and_query(url) == (path, query)
 
 
-@pytest.mark.parametrize("module", ["draft", "emitting", "jsonfile", "accesslog_paths", "k6_requests"])
+@pytest.mark.parametrize("module", ["draft", "emitting", "jsonfile", "accesslog.paths", "k6.requests"])
 def test_examples_in_docstrings(module: str) -> None:
     found = doctest.testmod(import_module(f"towtank.workload.importers.{module}"))
     assert found.attempted > 0

@@ -25,12 +25,12 @@ impl Zipf {
                 sum
             })
             .collect();
-        Self(cumulated.iter().map(|one| one / sum).collect())
+        Self(cumulated.iter().map(|weight| weight / sum).collect())
     }
 
     pub fn key(&self, bits: u64) -> u64 {
         let uniform = (bits >> 11) as f64 / (1_u64 << 53) as f64;
-        self.0.partition_point(|&one| one <= uniform) as u64
+        self.0.partition_point(|&bound| bound <= uniform) as u64
     }
 }
 
@@ -43,7 +43,7 @@ pub fn trace(references: &[(u64, u64)]) -> String {
     text
 }
 
-/// What a reference found.
+/// Result of a reference.
 pub struct Found {
     pub entry: bool,
     pub bytes: bool,
@@ -75,8 +75,8 @@ impl TwoLimits {
 
     pub fn ask(&mut self, key: u64, size: u64) -> Found {
         let size = self.largest(key, size);
-        let entry = self.entries.iter().position(|&one| one == key);
-        let file = self.files.iter().position(|one| one.0 == key);
+        let entry = self.entries.iter().position(|&entry| entry == key);
+        let file = self.files.iter().position(|file| file.0 == key);
         let found = Found {
             entry: entry.is_some(),
             bytes: file.is_some(),
@@ -91,7 +91,7 @@ impl TwoLimits {
         self.files.push((key, size));
         while self.entries.len() as u64 > self.entries_at_most {
             let gone = self.entries.remove(0);
-            self.files.retain(|one| one.0 != gone);
+            self.files.retain(|file| file.0 != gone);
         }
         while self.needed() > u128::from(self.bytes_at_most) && !self.files.is_empty() {
             self.files.remove(0);
@@ -100,12 +100,12 @@ impl TwoLimits {
     }
 
     fn needed(&self) -> u128 {
-        let files: u128 = self.files.iter().map(|one| u128::from(one.1)).sum();
+        let files: u128 = self.files.iter().map(|file| u128::from(file.1)).sum();
         files + u128::from(self.metadata) * self.entries.len() as u128
     }
 
     fn largest(&mut self, key: u64, size: u64) -> u64 {
-        if let Some(known) = self.sizes.iter_mut().find(|one| one.0 == key) {
+        if let Some(known) = self.sizes.iter_mut().find(|size| size.0 == key) {
             known.1 = known.1.max(size);
             return known.1;
         }

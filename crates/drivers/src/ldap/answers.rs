@@ -1,8 +1,8 @@
-//! What a directory says (RFC 4511, section 4).
+//! Answers of a directory (RFC 4511, section 4).
 
 use super::ber::{self, ENUMERATED, Elements, INTEGER, Malformed, OCTETS, SEQUENCE, SET};
 
-/// Longest message that is taken: more than any entry that is read for its texts. [B]
+/// Longest accepted message: more than any entry that is read for its texts. [B]
 const MESSAGE_CEILING: usize = 64 << 20;
 
 const BIND_RESPONSE: u8 = 0x61;
@@ -16,50 +16,50 @@ const SEARCH_REFERENCE: u8 = 0x73;
 const EXTENDED_RESPONSE: u8 = 0x78;
 const INTERMEDIATE: u8 = 0x79;
 
-/// What one message says.
+/// Content of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
     /// An entry that was found.
     Entry(Entry<'a>),
     /// The operation is over, with this code.
     Done(u32),
-    /// Something that no operation of ours depends on: the address of another server, news of the operation.
+    /// A message that does not concern this client: a referral to another server, or progress of the operation.
     Aside,
 }
 
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Message<'a> {
-    /// Number of the request that it answers; 0: of none.
+    /// Number of the request that it answers; 0 for none.
     pub(crate) number: u32,
-    /// What it says.
+    /// Content of the message.
     pub(crate) said: Said<'a>,
 }
 
-/// An entry: its name, and its attributes as they came.
+/// An entry: its name, and its attributes in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a [u8],
     attributes: &'a [u8],
 }
 
-/// Bytes of the message that begins here; `None` where that is not known yet.
+/// Length of the message that begins here; `None` if it is not known yet.
 ///
 /// # Errors
-/// If it is none, or too long.
+/// If the bytes are no message, or it is too long.
 pub(crate) fn length(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     ber::frame(bytes, SEQUENCE, MESSAGE_CEILING)
 }
 
-/// Reads one whole message.
+/// Reads one complete message.
 ///
 /// # Errors
-/// If it is none that a server may send.
+/// If it is not a message of a server.
 pub(crate) fn read(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let mut message = Elements(Elements(bytes).of(SEQUENCE)?);
     let number = message.number(INTEGER)?;
     let (tag, inside) = message.any()?;
-    // What follows are controls, none of which was asked for.
+    // Controls follow, none of which was requested.
     let said = match tag {
         SEARCH_ENTRY => {
             let mut entry = Elements(inside);
@@ -83,7 +83,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
 }
 
 impl<'a> Entry<'a> {
-    /// Gives each value of each attribute in turn to `take`, with the name of the attribute and the place of the value.
+    /// Passes each value of each attribute in turn to `take`, with the name of the attribute and the index of the
+    /// value.
     ///
     /// # Errors
     /// If the entry is malformed.
@@ -109,7 +110,7 @@ impl<'a> Entry<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::damaging::Damaging;
+    use towtank_damaging::{Damaging, rounds};
 
     fn entry() -> Vec<u8> {
         let mut out = Vec::new();
@@ -151,7 +152,7 @@ mod tests {
         out
     }
 
-    /// Reads all there is, entries to their last value; how many values there were.
+    /// Reads everything, entries to their last value; returns the number of values.
     fn whole(bytes: &[u8]) -> Result<usize, Malformed> {
         let mut count = 0;
         if length(bytes)?.is_some_and(|length| length <= bytes.len())
@@ -210,7 +211,7 @@ mod tests {
     fn no_bytes_make_it_panic() {
         let mut damaging = Damaging::new();
         let (mut read, mut refused) = (0_u32, 0_u32);
-        for turn in 0..200_000 {
+        for turn in rounds(200_000) {
             let mut bytes = if turn % 2 == 0 { entry() } else { done() };
             damaging.damage(&mut bytes, 3);
             match whole(&bytes) {

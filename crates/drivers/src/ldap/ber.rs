@@ -15,12 +15,12 @@ pub(crate) const SEQUENCE: u8 = 0x30;
 /// `SET`.
 pub(crate) const SET: u8 = 0x31;
 
-/// Set in the first byte of a length that has bytes of its own.
+/// Flag in the first byte of a length that has bytes of its own.
 const LONG: u8 = 0x80;
-/// Bytes of the longest length that is read: 4 GiB.
+/// Bytes of the longest accepted length: 4 GiB.
 const LENGTH_BYTES: usize = 4;
 
-/// What came is no BER, or not what stands there.
+/// The bytes are not BER, or not the expected element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
@@ -68,7 +68,7 @@ pub(crate) fn boolean(out: &mut Vec<u8>, tag: u8, is_true: bool) {
     octets(out, tag, &[if is_true { 0xff } else { 0 }]);
 }
 
-/// Tag, bytes of the head and bytes of the content of the element that begins here; `None` where its head is not whole.
+/// Tag, bytes of the head and bytes of the content of the element that begins here; `None` if its head is incomplete.
 fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
     let [tag, first, rest @ ..] = bytes else {
         return Ok(None);
@@ -92,7 +92,7 @@ fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
     Ok(Some((*tag, 2 + count, length)))
 }
 
-/// Bytes of the element of this tag that begins here; `None` where not even its head is whole.
+/// Length of the element of this tag that begins here; `None` if its head is incomplete.
 ///
 /// # Errors
 /// If another element begins here, or one of more than `at_most` bytes.
@@ -114,15 +114,15 @@ pub(crate) fn frame(bytes: &[u8], tag: u8, at_most: usize) -> Result<Option<usiz
 pub(crate) struct Elements<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Elements<'a> {
-    /// Whether there are no more.
+    /// Returns `true` if no elements are left.
     pub(crate) fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// Tag and content of the next one.
+    /// Tag and content of the next element.
     ///
     /// # Errors
-    /// If there is none that is whole.
+    /// If no complete element follows.
     pub(crate) fn any(&mut self) -> Result<(u8, &'a [u8]), Malformed> {
         let (tag, head, content) = head(self.0)?.ok_or(Malformed("an element that is cut off"))?;
         let end = head + content;
@@ -132,10 +132,10 @@ impl<'a> Elements<'a> {
         Ok((tag, inside))
     }
 
-    /// Content of the next one, which has this tag.
+    /// Content of the next element, which has this tag.
     ///
     /// # Errors
-    /// If it is another one, or not whole.
+    /// If it has another tag, or is incomplete.
     pub(crate) fn of(&mut self, tag: u8) -> Result<&'a [u8], Malformed> {
         let (found, inside) = self.any()?;
         if found == tag {
@@ -145,10 +145,10 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The next one, a number of this tag.
+    /// The next element, a number of this tag.
     ///
     /// # Errors
-    /// If it is none, negative or larger than LDAP has any.
+    /// If it is not a number, negative or larger than any of LDAP.
     pub(crate) fn number(&mut self, tag: u8) -> Result<u32, Malformed> {
         let bytes = self.of(tag)?;
         let in_range = (1..=LENGTH_BYTES).contains(&bytes.len()) && bytes[0] < 0x80;

@@ -1,8 +1,8 @@
-//! Result codes by their names (RFC 4511, appendix A; beyond it, those that servers give by other RFCs).
+//! Result codes by their names (RFC 4511, appendix A; codes of other RFCs that servers use).
 
-/// Everything went well.
+/// The operation succeeded.
 pub(crate) const SUCCESS: u32 = 0;
-/// A search found more than it was to give.
+/// A search found more entries than its limit.
 pub(crate) const SIZE_LIMIT_EXCEEDED: u32 = 4;
 /// A comparison that does not hold.
 pub(crate) const COMPARE_FALSE: u32 = 5;
@@ -57,7 +57,7 @@ const NAMES: [(u32, &str); 44] = [
     (122, "assertionFailed"),
 ];
 
-/// Name of a code; the number where it has none.
+/// Name of a code; the number if it has none.
 pub(crate) fn name(code: u32) -> String {
     let found = NAMES.iter().find(|(number, _)| *number == code);
     found.map_or_else(

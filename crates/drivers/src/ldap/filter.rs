@@ -1,4 +1,4 @@
-//! Which entries a search is for (RFC 4511, section 4.5.1.7).
+//! Filters of a search (RFC 4511, section 4.5.1.7).
 
 use serde::Deserialize;
 
@@ -6,25 +6,25 @@ use super::ber::{self, OCTETS, SEQUENCE};
 use super::request::text;
 use crate::session::Value;
 
-/// A filter. Values are places among those of the call.
+/// A filter. Values are indices of those of the call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Filter {
-    /// Entries that all of them hold for.
+    /// Entries that match all of them.
     And(Vec<Filter>),
-    /// Entries that one of them holds for.
+    /// Entries that match any of them.
     Or(Vec<Filter>),
-    /// Entries that it does not hold for.
+    /// Entries that do not match it.
     Not(Box<Filter>),
     /// Entries that have the attribute.
     Present(String),
     /// Entries with this value.
     Equal(Assertion),
-    /// Entries with this value or one behind it.
+    /// Entries with this value or a greater one.
     GreaterOrEqual(Assertion),
-    /// Entries with this value or one before it.
+    /// Entries with this value or a smaller one.
     LessOrEqual(Assertion),
-    /// Entries with a value like this one.
+    /// Entries with a similar value.
     Approximate(Assertion),
     /// Entries with a value that has these parts.
     Substrings(Substrings),
@@ -32,13 +32,13 @@ pub enum Filter {
     Extensible(Extensible),
 }
 
-/// An attribute and what it is compared with.
+/// An attribute and the value to compare with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assertion {
     /// The attribute.
     pub attribute: String,
-    /// Place of the value.
+    /// Index of the value.
     pub value: usize,
 }
 
@@ -48,13 +48,13 @@ pub struct Assertion {
 pub struct Substrings {
     /// The attribute.
     pub attribute: String,
-    /// What it begins with.
+    /// Start of the value.
     #[serde(default)]
     pub initial: Option<usize>,
-    /// What comes between.
+    /// Parts of the value in between.
     #[serde(default)]
     pub any: Vec<usize>,
-    /// What it ends with.
+    /// End of the value.
     #[serde(default, rename = "final")]
     pub last: Option<usize>,
 }
@@ -63,16 +63,16 @@ pub struct Substrings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extensible {
-    /// The rule; that of the attribute by default.
+    /// The rule; by default that of the attribute.
     #[serde(default)]
     pub rule: Option<String>,
-    /// The attribute; all of them by default.
+    /// The attribute; by default all of them.
     #[serde(default)]
     pub attribute: Option<String>,
-    /// Whether attributes of the entry's name count.
+    /// `true` if attributes of the entry's name count.
     #[serde(default)]
     pub of_name: bool,
-    /// Place of the value.
+    /// Index of the value.
     pub value: usize,
 }
 
@@ -87,10 +87,10 @@ const fn constructed(number: u8) -> u8 {
 }
 
 impl Filter {
-    /// Places of its values.
+    /// Indices of its values.
     pub(super) fn places(&self, found: &mut Vec<usize>) {
         match self {
-            Self::And(all) | Self::Or(all) => all.iter().for_each(|one| one.places(found)),
+            Self::And(all) | Self::Or(all) => all.iter().for_each(|inner| inner.places(found)),
             Self::Not(one) => one.places(found),
             Self::Present(_) => {}
             Self::Equal(one)
@@ -110,15 +110,15 @@ impl Filter {
     pub(super) fn write(&self, values: &[Value], out: &mut Vec<u8>) {
         let each = |out: &mut Vec<u8>, tag: u8, all: &[Filter]| {
             ber::element(out, tag, |out| {
-                for one in all {
-                    one.write(values, out);
+                for inner in all {
+                    inner.write(values, out);
                 }
             });
         };
         match self {
             Self::And(all) => each(out, constructed(0), all),
             Self::Or(all) => each(out, constructed(1), all),
-            // A choice under a tag of its own keeps the tag of what was chosen.
+            // A choice under a tag of its own keeps the tag of the chosen alternative.
             Self::Not(one) => each(out, constructed(2), std::slice::from_ref(one)),
             Self::Equal(one) => one.write(constructed(3), values, out),
             Self::Substrings(parts) => parts.write(values, out),

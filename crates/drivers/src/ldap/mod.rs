@@ -11,6 +11,8 @@ mod filter;
 mod request;
 mod table;
 
+use std::rc::Rc;
+
 use bytes::Bytes;
 
 use self::answers::{Message, Said};
@@ -19,7 +21,8 @@ use crate::answer::{Answer, Failed, FailureKind, Meter};
 use crate::executor::Call;
 use crate::operation::{Operation, Task};
 use crate::server::Location;
-use crate::session::{Step, Value, Waiting};
+use crate::session::Value;
+use crate::turns::Turn;
 use crate::wire::Wire;
 
 pub use self::filter::{Assertion, Extensible, Filter, Substrings};
@@ -28,29 +31,32 @@ pub use self::request::{Attribute, Change, DirectoryRequest, Scope, Verb};
 /// Highest number of a message (`maxInt`).
 const NUMBER_CEILING: u32 = i32::MAX as u32;
 
-struct Session {
-    wire: Wire,
+/// A session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) wire: Wire,
     /// Number of the last message.
     number: u32,
-    /// Where messages are written: their lengths are known at their ends.
+    /// Buffer in which messages are written: their lengths are known only at their ends.
     scratch: Vec<u8>,
-    /// Whether the answer to the last message is awaited.
+    /// `true` while the answer to the last message is outstanding.
     is_waiting: bool,
-    /// Whether the farewell was said.
+    /// `true` once the unbind request was sent.
     is_over: bool,
 }
 
-/// Opens a session, logged in where a name is given.
+/// Opens a session, logged in if a name is given.
 ///
 /// # Errors
-/// Kind `connect`: no connection, or the server does not let the user in.
+/// Kind `connect`: no connection, or the server does not admit the user.
 pub(crate) async fn open(
     location: &Location,
+    turn: &Rc<Turn>,
     user: Option<&str>,
     password: Option<&str>,
-) -> Result<Box<dyn Waiting>, Failed> {
+) -> Result<Session, Failed> {
     let mut session = Session {
-        wire: Wire::connect(location).await?,
+        wire: Wire::connect(location, turn).await?,
         number: 0,
         scratch: Vec::new(),
         is_waiting: false,
@@ -63,7 +69,7 @@ pub(crate) async fn open(
         let entered = session.exchange(&bind, &values, None, meter).await;
         entered.map_err(|failed| Failed::new(FailureKind::Connect, failed.reason))?;
     }
-    Ok(Box::new(session))
+    Ok(session)
 }
 
 fn protocol(error: ber::Malformed) -> Failed {
@@ -97,6 +103,7 @@ impl Session {
     /// The next message, whole.
     async fn next(&mut self, meter: &mut Meter) -> Result<Bytes, Failed> {
         loop {
+            self.wire.pace().await;
             let length = answers::length(&self.wire.received).map_err(protocol)?;
             if let Some(length) = length
                 && length <= self.wire.received.len()
@@ -108,7 +115,7 @@ impl Session {
         }
     }
 
-    /// One operation: what was found goes into `task`'s table, or is counted where there is none.
+    /// Performs one operation: found entries go into the table of `task`, or are counted without one.
     async fn exchange(
         &mut self,
         request: &DirectoryRequest,
@@ -126,7 +133,7 @@ impl Session {
         } else {
             self.read(number, request, task, meter).await
         };
-        // What failed otherwise has no session any more that could be told.
+        // After any other failure the session is closed, and nothing can be abandoned in it.
         self.is_waiting = false;
         result
     }
@@ -143,12 +150,12 @@ impl Session {
             let bytes = self.next(meter).await?;
             let Message { number: of, said } = answers::read(&bytes).map_err(protocol)?;
             match said {
-                // What no request asked for: the server is about to close (section 4.4.1).
+                // An unsolicited message: the server is about to close (section 4.4.1).
                 Said::Done(code) if of == 0 => {
                     return Err(Failed::new(FailureKind::Closed, codes::name(code)));
                 }
                 _ if of != number => {
-                    let reason = "an answer to nothing that was asked";
+                    let reason = "an answer to no request";
                     return Err(Failed::new(FailureKind::Protocol, reason));
                 }
                 Said::Entry(entry) => table.take(&entry).map_err(protocol)?,
@@ -159,53 +166,51 @@ impl Session {
     }
 }
 
-impl Waiting for Session {
-    fn perform<'a>(
-        &'a mut self,
-        task: &'a Task,
-        call: &'a Call,
-        meter: &'a mut Meter,
-    ) -> Step<'a, Result<Answer, Failed>> {
-        Box::pin(async move {
-            let Operation::Ldap { request } = &task.operation else {
-                return Err(Failed::new(FailureKind::Internal, "no operation of LDAP"));
-            };
-            self.exchange(request, &call.values, Some(task), meter)
-                .await
-        })
+impl Session {
+    /// Does one operation.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn perform(
+        &mut self,
+        task: &Task,
+        call: &Call,
+        meter: &mut Meter,
+    ) -> Result<Answer, Failed> {
+        let Operation::Ldap { request } = &task.operation else {
+            return Err(Failed::new(FailureKind::Internal, "no operation of LDAP"));
+        };
+        self.exchange(request, &call.values, Some(task), meter)
+            .await
     }
 
-    fn is_closed(&mut self) -> bool {
-        self.wire.is_closed()
-    }
-
-    fn is_over(&self) -> bool {
+    /// Returns `true` if the farewell was said.
+    pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    fn close(mut self: Box<Self>) -> Step<'static, ()> {
-        Box::pin(async move {
-            if self.is_over {
-                return;
-            }
-            self.write(&DirectoryRequest::Unbind {}, &[]);
-            // Whether the farewell arrives or not, the socket is closed.
-            let _ = self.wire.flush(&mut Meter::default()).await;
-        })
+    /// Says farewell.
+    pub(crate) async fn close(mut self) {
+        if self.is_over {
+            return;
+        }
+        self.write(&DirectoryRequest::Unbind {}, &[]);
+        // Whether the farewell arrives or not, the socket is closed.
+        let _ = self.wire.flush(&mut Meter::default()).await;
     }
 }
 
 impl Drop for Session {
-    /// What is under way when the session is given up is not wanted any more.
+    /// Abandons the request in progress and unbinds.
     fn drop(&mut self) {
-        // What was sent in part cannot be followed by anything.
+        // Nothing can follow a message that was sent in part.
         if self.is_waiting && self.wire.out.is_empty() {
             let (given_up, number) = (self.number, self.count());
             self.scratch.clear();
             request::abandon(number, given_up, &mut self.scratch);
             self.wire.out.extend_from_slice(&self.scratch);
             self.write(&DirectoryRequest::Unbind {}, &[]);
-            self.wire.say_now();
+            self.wire.send_now();
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What can be asked of a directory, as the plan has it, and how it is written (RFC 4511, section 4).
+//! Requests to a directory, as the plan has them, and their encoding (RFC 4511, section 4).
 //!
-//! Names of attributes and the form of a filter are those of the plan; what they are compared with or set to comes with
-//! each call, by its place among the values. So no value can change what is asked, whatever stands in it.
+//! Names of attributes and the form of a filter come from the plan; the values to compare with or to set come with each
+//! call, by index. So no value can change the request, whatever it contains.
 
 use serde::Deserialize;
 
@@ -33,30 +33,30 @@ pub enum DirectoryRequest {
     Bind {},
     /// Look for entries at and below the first value.
     Search {
-        /// How far below.
+        /// Depth of the search.
         scope: Scope,
-        /// Which entries.
+        /// Filter of the entries.
         filter: Filter,
-        /// Which of their attributes; all but operational ones, if none.
+        /// Attributes to return; all but operational ones, if empty.
         #[serde(default)]
         attributes: Vec<String>,
-        /// How many entries at most; 0: as many as the server gives.
+        /// Limit on the number of entries; 0: as many as the server gives.
         #[serde(default)]
         size_limit: u32,
     },
-    /// Whether an attribute has the second value.
+    /// Check that an attribute has the second value.
     Compare {
         /// Which.
         attribute: String,
     },
     /// Make an entry.
     Add {
-        /// What it has.
+        /// Attributes of the entry.
         attributes: Vec<Attribute>,
     },
     /// Change an entry.
     Modify {
-        /// How, one after the other.
+        /// Changes, in their order.
         changes: Vec<Change>,
     },
     /// Take an entry away.
@@ -65,13 +65,13 @@ pub enum DirectoryRequest {
     Unbind {},
 }
 
-/// How far below its base a search looks.
+/// Depth of a search below its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// The base alone.
     Base,
-    /// Entries right below it.
+    /// Entries directly below it.
     One,
     /// It and all below.
     Subtree,
@@ -91,17 +91,18 @@ pub struct Attribute {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// What is done with the values.
+    /// Treatment of the values.
     #[serde(rename = "do")]
     pub verb: Verb,
     /// Name of the attribute.
     pub attribute: String,
-    /// Places of the values among those of the call; none of them with `delete` and `replace`: all that are there go.
+    /// Indices of the values among those of the call; none of them with `delete` and `replace`: all existing ones are
+    /// removed.
     #[serde(default)]
     pub values: Vec<usize>,
 }
 
-/// What a change does with its values.
+/// Treatments of the values of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
@@ -116,7 +117,7 @@ pub enum Verb {
 }
 
 impl DirectoryRequest {
-    /// What is wrong with it for a call of so many values, if anything.
+    /// Returns the fault of the request for a call with so many values, if any.
     pub(crate) fn fault(&self, values: usize) -> Option<String> {
         let own = match self {
             Self::Unbind {} => 0,
@@ -127,9 +128,11 @@ impl DirectoryRequest {
         match self {
             Self::Search { filter, .. } => filter.places(&mut named),
             Self::Add { attributes } => {
-                named.extend(attributes.iter().flat_map(|one| &one.values));
+                named.extend(attributes.iter().flat_map(|attribute| &attribute.values));
             }
-            Self::Modify { changes } => named.extend(changes.iter().flat_map(|one| &one.values)),
+            Self::Modify { changes } => {
+                named.extend(changes.iter().flat_map(|change| &change.values));
+            }
             _ => {}
         }
         named.sort_unstable();
@@ -142,7 +145,7 @@ impl DirectoryRequest {
         (!all_there).then(|| format!("must name values {own} to {}, got {named:?}", wanted - 1))
     }
 
-    /// Whether it has no answer.
+    /// Returns `true` if the request has no answer.
     pub(crate) fn is_farewell(&self) -> bool {
         matches!(self, Self::Unbind {})
     }
@@ -177,18 +180,18 @@ impl DirectoryRequest {
             Self::Add { attributes } => ber::element(out, ADD, |out| {
                 ber::octets(out, OCTETS, of(0));
                 ber::element(out, SEQUENCE, |out| {
-                    for one in attributes {
-                        write_attribute(out, &one.attribute, &one.values, values);
+                    for attribute in attributes {
+                        write_attribute(out, &attribute.attribute, &attribute.values, values);
                     }
                 });
             }),
             Self::Modify { changes } => ber::element(out, MODIFY, |out| {
                 ber::octets(out, OCTETS, of(0));
                 ber::element(out, SEQUENCE, |out| {
-                    for one in changes {
+                    for change in changes {
                         ber::element(out, SEQUENCE, |out| {
-                            ber::number(out, ENUMERATED, one.verb as u32);
-                            write_attribute(out, &one.attribute, &one.values, values);
+                            ber::number(out, ENUMERATED, change.verb as u32);
+                            write_attribute(out, &change.attribute, &change.values, values);
                         });
                     }
                 });
@@ -199,7 +202,7 @@ impl DirectoryRequest {
     }
 }
 
-/// A value of a call; none is the empty one.
+/// A value of a call; a missing one is empty.
 pub(super) fn text(values: &[Value], place: usize) -> &[u8] {
     values
         .get(place)
@@ -222,7 +225,7 @@ fn write_bind(out: &mut Vec<u8>, name: &[u8], password: &[u8]) {
     });
 }
 
-/// What a search has between its base and its filter.
+/// Writes the fields of a search between its base and its filter.
 fn write_bounds(out: &mut Vec<u8>, scope: Scope, size_limit: u32) {
     ber::number(out, ENUMERATED, scope as u32);
     ber::number(out, ENUMERATED, NEVER);

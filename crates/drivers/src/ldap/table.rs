@@ -11,7 +11,7 @@ use crate::operation::Task;
 
 /// Column of the name of an entry.
 const NAME: &str = "dn";
-/// Column of what a comparison gave.
+/// Column with the result of a comparison.
 const MATCHES: &str = "matches";
 /// Columns of entries whose attributes were not asked for by name, at most.
 const COLUMNS_AT_MOST: usize = 1_000;
@@ -21,7 +21,7 @@ const NAME_BYTES_AT_MOST: usize = 1_024;
 /// An answer in the making.
 pub(super) struct Table {
     columns: Vec<String>,
-    /// Whether attributes that were not named have columns, too.
+    /// `true` if attributes that were not named have columns, too.
     takes_all: bool,
     keeps_rows: bool,
     room_bytes: usize,
@@ -29,7 +29,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Of a request; rows are kept where the task wants them.
+    /// The table of a request; rows are kept if the task wants them.
     pub(super) fn new(request: &DirectoryRequest, task: Option<&Task>) -> Self {
         let keeps_rows = task.is_some_and(|task| task.keeps_rows);
         let (mut columns, mut takes_all) = (Vec::new(), false);
@@ -104,7 +104,7 @@ impl Table {
         Some(self.columns.len() - 1)
     }
 
-    /// The answer, if this code means that there is one.
+    /// The answer, if the code stands for one.
     pub(super) fn end(mut self, request: &DirectoryRequest, code: u32) -> Result<Answer, Failed> {
         match (request, code) {
             (DirectoryRequest::Compare { .. }, codes::COMPARE_FALSE | codes::COMPARE_TRUE) => {
@@ -141,7 +141,7 @@ mod tests {
 
     const ROOM_BYTES: usize = 10_000;
 
-    /// Attributes by numbers, with so many values each.
+    /// Attributes named by numbers, with these numbers of values.
     fn numbered(values: &[usize]) -> Vec<(String, usize)> {
         let each = values.iter().enumerate();
         each.map(|(number, values)| (number.to_string(), *values))

@@ -1,31 +1,31 @@
 //! PostgreSQL, by its extended protocol (version 3.0, chapter 55 of its manual).
 //!
-//! Values go out and come back as text, so that every type of the server has the form that people write, those that no
-//! client knows included. A statement is prepared with its first use in a session, in the same round trip.
+//! Values go out and come back as text, so that every type of the server has its readable form, including types that no
+//! client knows. A statement is prepared with its first use in a session, in the same round trip.
 
 #[cfg(test)]
 mod hostile;
 
 use std::collections::HashMap;
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-use postgres_protocol::message::backend::{
-    DataRowBody, ErrorResponseBody, Header, Message, RowDescriptionBody,
-};
+use postgres_protocol::message::backend::{ErrorResponseBody, Header, Message, RowDescriptionBody};
 use postgres_protocol::message::frontend;
 
 use crate::answer::{Answer, Failed, FailureKind, Meter, Row};
 use crate::executor::Call;
 use crate::operation::{Operation, Task};
 use crate::server::Location;
-use crate::session::{Step, Value, Waiting};
+use crate::session::Value;
 use crate::sql::reading::Reading;
+use crate::turns::Turn;
 use crate::wire::Wire;
 
 /// Form of values: text.
@@ -39,12 +39,23 @@ const MESSAGE_CEILING: i32 = 64 << 20;
 
 type Columns = Arc<[String]>;
 
+/// Length of the tag and the length field of a message. [B]
+const HEAD_BYTES: usize = 5;
+
+/// A statement that is prepared in a session.
+#[derive(Debug)]
+struct Prepared {
+    name: String,
+    columns: Columns,
+}
+
 /// A session.
-struct Session {
-    wire: Wire,
-    /// Columns of the statements that are prepared, by task.
-    prepared: HashMap<u32, Columns>,
-    /// How the server stands: outside of a transaction, in one, or in one that failed.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) wire: Wire,
+    /// The statements that are prepared, by task.
+    prepared: HashMap<u32, Prepared>,
+    /// State of the server: outside of a transaction, in one, or in one that failed.
     status: u8,
 }
 
@@ -60,20 +71,31 @@ fn internal(error: &io::Error) -> Failed {
     Failed::new(FailureKind::Internal, error.to_string())
 }
 
-/// The next message, once it is whole.
-fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
+/// Tag and length with its head of the next message, once that is whole. [B]
+fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
     let head = Header::parse(received).map_err(|error| protocol(&error))?;
-    if head.is_some_and(|head| head.len() > MESSAGE_CEILING) {
+    let Some(head) = head else { return Ok(None) };
+    if head.len() > MESSAGE_CEILING {
         let reason = "a message of more than 64 MiB";
         return Err(Failed::new(FailureKind::Protocol, reason));
+    }
+    // The length counts itself, not the tag.
+    let length = head.len() as usize + 1;
+    Ok((length <= received.len()).then_some((head.tag(), length)))
+}
+
+/// The next message, once it is whole.
+fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
+    if head(received)?.is_none() {
+        return Ok(None);
     }
     Message::parse(received).map_err(|error| protocol(&error))
 }
 
-/// Length of a code (SQLSTATE, appendix A of the manual). A longer one is no code, and the report would keep it.
+/// Length of a code (SQLSTATE, appendix A of the manual). A longer text is no code, and the report would keep it.
 const CODE_CHARACTERS: usize = 5;
 
-/// What the server says is wrong: its code, and whether the session is over.
+/// Error of the server: its code, and the end of the session if it is fatal.
 fn refusal(body: &ErrorResponseBody) -> Failed {
     let (mut code, mut is_fatal) = (String::new(), false);
     let mut fields = body.fields();
@@ -97,15 +119,16 @@ fn refusal(body: &ErrorResponseBody) -> Failed {
 /// Opens a session.
 ///
 /// # Errors
-/// Kind `connect`: no connection, or the server does not let the user in.
+/// Kind `connect`: no connection, or the server does not admit the user.
 pub(crate) async fn open(
     location: &Location,
+    turn: &Rc<Turn>,
     user: &str,
     password: Option<&str>,
     database: &str,
-) -> Result<Box<dyn Waiting>, Failed> {
+) -> Result<Session, Failed> {
     let mut session = Session {
-        wire: Wire::connect(location).await?,
+        wire: Wire::connect(location, turn).await?,
         prepared: HashMap::new(),
         status: IDLE,
     };
@@ -119,14 +142,15 @@ pub(crate) async fn open(
     begun.map_err(|error| internal(&error))?;
     let entered = session.enter(user, password).await;
     entered.map_err(|failed| Failed::new(FailureKind::Connect, failed.reason))?;
-    Ok(Box::new(session))
+    Ok(session)
 }
 
 impl Session {
     async fn next(&mut self, meter: &mut Meter) -> Result<Message, Failed> {
         loop {
+            self.wire.pace().await;
             match take(&mut self.wire.received)? {
-                // What a server may say at any time.
+                // Messages that a server may send at any time.
                 Some(
                     Message::NoticeResponse(_)
                     | Message::ParameterStatus(_)
@@ -146,7 +170,7 @@ impl Session {
         sent.map_err(|error| Failed::closed(&error))
     }
 
-    /// From the first message to the first `ReadyForQuery`.
+    /// Runs from the first message to the first `ReadyForQuery`.
     async fn enter(&mut self, user: &str, password: Option<&str>) -> Result<(), Failed> {
         let meter = &mut Meter::default();
         self.send(meter).await?;
@@ -161,7 +185,7 @@ impl Session {
                     let hash = md5_hash(user.as_bytes(), given(password)?.as_bytes(), body.salt());
                     self.say_password(hash.as_bytes(), meter).await?;
                 }
-                Message::AuthenticationSasl(_) => self.say_sasl(given(password)?, meter).await?,
+                Message::AuthenticationSasl(_) => self.run_sasl(given(password)?, meter).await?,
                 Message::ErrorResponse(body) => return Err(refusal(&body)),
                 Message::ReadyForQuery(body) => {
                     self.status = body.status();
@@ -179,7 +203,7 @@ impl Session {
     }
 
     /// SCRAM-SHA-256, RFC 7677.
-    async fn say_sasl(&mut self, password: &str, meter: &mut Meter) -> Result<(), Failed> {
+    async fn run_sasl(&mut self, password: &str, meter: &mut Meter) -> Result<(), Failed> {
         let mut scram = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
         let out = &mut self.wire.out;
         let written = frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), out);
@@ -204,23 +228,22 @@ impl Session {
         }
     }
 
-    /// Writes all messages of a statement: it is prepared on its first use, by the way.
+    /// Writes all messages of a statement, including its preparation on first use.
     fn write(&mut self, task: &Task, values: &[Value]) -> Result<(), Failed> {
         let Operation::Sql { text } = &task.operation else {
             return Err(Failed::new(FailureKind::Internal, "no statement"));
         };
-        let name = format!("s{}", task.number);
         let out = &mut self.wire.out;
-        let mut written = Ok(());
-        if !self.prepared.contains_key(&task.number) {
-            written = frontend::parse(&name, text, [], out)
-                .and_then(|()| frontend::describe(b'S', &name, out));
-        }
-        let bound = written.is_ok()
-            && frontend::bind("", &name, [TEXT], values, put_value, [TEXT], out).is_ok();
-        let executed = bound && frontend::execute("", 0, out).is_ok();
-        frontend::sync(out);
-        if executed {
+        let written = if let Some(known) = self.prepared.get(&task.number) {
+            write_execution(&known.name, values, out)
+        } else {
+            let name = name_of(task);
+            frontend::parse(&name, text, [], out)
+                .and_then(|()| frontend::describe(b'S', &name, out))
+                .and_then(|()| write_execution(&name, values, out))
+        };
+        if written.is_ok() {
+            frontend::sync(out);
             return Ok(());
         }
         out.clear();
@@ -228,48 +251,97 @@ impl Session {
         Err(Failed::new(FailureKind::Internal, reason))
     }
 
-    /// Reads up to `ReadyForQuery`: a statement that failed leaves the session in order.
+    /// Reads up to `ReadyForQuery`: a statement that failed leaves the session in order. Rows are looked at where they
+    /// were received.
     async fn read(&mut self, task: &Task, meter: &mut Meter) -> Result<Answer, Failed> {
-        let known = self.prepared.get(&task.number).cloned();
-        let mut reading = Reading::new(task, known.unwrap_or_default());
-        let mut failed = None;
-        let mut parsed = false;
+        let known = self.prepared.get(&task.number);
+        let columns = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
+        let mut reading = Reading::new(task, columns);
+        let (mut failed, mut parsed) = (None, false);
         loop {
-            match self.next(meter).await {
-                Ok(Message::ParseComplete) => parsed = true,
-                Ok(
-                    Message::BindComplete
-                    | Message::ParameterDescription(_)
-                    | Message::NoData
-                    | Message::EmptyQueryResponse,
-                ) => {}
-                Ok(Message::RowDescription(body)) => reading.answer.columns = described(&body)?,
-                Ok(Message::DataRow(body)) => row(&mut reading, &body)?,
-                Ok(Message::CommandComplete(body)) => {
-                    let tag = body.tag().map_err(|error| protocol(&error))?;
-                    reading.answer.affected = affected(tag);
-                }
-                Ok(Message::ErrorResponse(body)) => {
-                    let refused = refusal(&body);
-                    if refused.kind == FailureKind::Closed {
-                        return Err(refused);
-                    }
-                    failed = Some(refused);
-                }
-                Ok(Message::ReadyForQuery(body)) => {
-                    self.status = body.status();
+            self.wire.pace().await;
+            let Some((tag, length)) = head(&self.wire.received)? else {
+                let received = self.wire.receive(meter).await;
+                received.map_err(|error| Failed::closed(&error))?;
+                continue;
+            };
+            let body = &self.wire.received[HEAD_BYTES..length];
+            match tag {
+                b'D' => row(&mut reading, body)?,
+                // BindComplete.
+                b'2' => {}
+                b'C' => reading.answer.affected = affected(body),
+                b'Z' => {
+                    self.status = *body.first().ok_or_else(unexpected)?;
+                    self.wire.received.advance(length);
                     break;
                 }
-                Ok(_) => return Err(unexpected()),
-                Err(error) => return Err(error),
+                _ => {
+                    match take(&mut self.wire.received)? {
+                        Some(Message::ParseComplete) => parsed = true,
+                        Some(Message::RowDescription(body)) => {
+                            reading.answer.columns = described(&body)?;
+                        }
+                        Some(Message::ErrorResponse(body)) => {
+                            let refused = refusal(&body);
+                            if refused.kind == FailureKind::Closed {
+                                return Err(refused);
+                            }
+                            failed = Some(refused);
+                        }
+                        Some(
+                            Message::ParameterDescription(_)
+                            | Message::NoData
+                            | Message::EmptyQueryResponse
+                            | Message::NoticeResponse(_)
+                            | Message::ParameterStatus(_)
+                            | Message::NotificationResponse(_),
+                        ) => {}
+                        _ => return Err(unexpected()),
+                    }
+                    continue;
+                }
             }
+            self.wire.received.advance(length);
         }
         if parsed {
-            let columns = Arc::clone(&reading.answer.columns);
-            self.prepared.insert(task.number, columns);
+            let prepared = Prepared {
+                name: name_of(task),
+                columns: Arc::clone(&reading.answer.columns),
+            };
+            self.prepared.insert(task.number, prepared);
         }
         failed.map_or(Ok(reading.answer), Err)
     }
+}
+
+/// Returns `true` if bytes that came while nothing was asked begin with anything but notices, parameters, notifications,
+/// and the error with which a server ends a session.
+pub(crate) fn has_unasked(mut received: &[u8]) -> bool {
+    while let Some(tag) = received.first() {
+        match tag {
+            b'N' | b'S' | b'A' => {}
+            b'E' => return false,
+            _ => return true,
+        }
+        let Ok(Some((_, length))) = head(received) else {
+            return false;
+        };
+        received = &received[length..];
+    }
+    false
+}
+
+/// Name under which a session prepares the statement of a task.
+fn name_of(task: &Task) -> String {
+    format!("s{}", task.number)
+}
+
+/// Writes the messages that execute a prepared statement.
+fn write_execution(name: &str, values: &[Value], out: &mut BytesMut) -> io::Result<()> {
+    let bound = frontend::bind("", name, [TEXT], values, put_value, [TEXT], out);
+    bound.map_err(|_| io::ErrorKind::InvalidInput)?;
+    frontend::execute("", 0, out)
 }
 
 fn given(password: Option<&str>) -> Result<&str, Failed> {
@@ -290,85 +362,104 @@ fn put_value(
     })
 }
 
-/// Rows that a command changed, by its tag: `UPDATE 3`, `INSERT 0 1`. What a `SELECT` gave was changed by nobody.
-fn affected(tag: &str) -> u64 {
-    let mut words = tag.split(' ');
+/// Rows that a command changed, by its tag: `UPDATE 3`, `INSERT 0 1`, ended by a zero. The rows of a `SELECT` were read,
+/// not changed.
+fn affected(tag: &[u8]) -> u64 {
+    let tag = tag.split(|byte| *byte == 0).next().unwrap_or_default();
+    let mut words = tag.split(|byte| *byte == b' ');
     match words.next() {
-        Some("INSERT" | "UPDATE" | "DELETE" | "MERGE") => words
+        Some(b"INSERT" | b"UPDATE" | b"DELETE" | b"MERGE") => words
             .next_back()
-            .and_then(|word| word.parse().ok())
+            .and_then(|word| std::str::from_utf8(word).ok()?.parse().ok())
             .unwrap_or(0),
         _ => 0,
     }
 }
 
-/// Names of the columns, where there are any.
+/// Names of the columns, if there are any.
 fn described(body: &RowDescriptionBody) -> Result<Columns, Failed> {
     let names = body.fields().map(|field| Ok(field.name().to_owned()));
     let names: Vec<String> = names.collect().map_err(|error| protocol(&error))?;
     Ok(names.into())
 }
 
-fn row(reading: &mut Reading, body: &DataRowBody) -> Result<(), Failed> {
-    if reading.takes(body.buffer().len()) {
-        let values = body.ranges();
-        let values = values.map(|range| Ok(range.map(|range| body.buffer()[range].to_vec())));
-        let row: Row = values.collect().map_err(|error| protocol(&error))?;
-        reading.answer.rows.push(row);
+/// Reads a row: how many values it has, and for each its length and its bytes, or -1 for no value.
+fn row(reading: &mut Reading, body: &[u8]) -> Result<(), Failed> {
+    let malformed = || Failed::new(FailureKind::Protocol, "a row that ends too early");
+    let (count, mut rest) = body.split_first_chunk::<2>().ok_or_else(malformed)?;
+    if !reading.takes(rest.len()) {
+        return Ok(());
     }
+    let mut row = Row::with_capacity(usize::from(u16::from_be_bytes(*count)).min(rest.len() / 4));
+    for _ in 0..u16::from_be_bytes(*count) {
+        let (length, behind) = rest.split_first_chunk::<4>().ok_or_else(malformed)?;
+        rest = behind;
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+            row.push(None);
+            continue;
+        };
+        let (value, behind) = rest.split_at_checked(length).ok_or_else(malformed)?;
+        row.push(Some(value.to_vec()));
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        let reason = "a row that is longer than its values";
+        return Err(Failed::new(FailureKind::Protocol, reason));
+    }
+    reading.answer.rows.push(row);
     Ok(())
 }
 
-impl Waiting for Session {
-    fn perform<'a>(
-        &'a mut self,
-        task: &'a Task,
-        call: &'a Call,
-        meter: &'a mut Meter,
-    ) -> Step<'a, Result<Answer, Failed>> {
-        Box::pin(async move {
-            self.write(task, &call.values)?;
-            self.send(meter).await?;
-            self.read(task, meter).await
-        })
+impl Session {
+    /// Does one operation.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn perform(
+        &mut self,
+        task: &Task,
+        call: &Call,
+        meter: &mut Meter,
+    ) -> Result<Answer, Failed> {
+        self.write(task, &call.values)?;
+        self.send(meter).await?;
+        self.read(task, meter).await
     }
 
-    fn is_closed(&mut self) -> bool {
-        self.wire.is_closed()
-    }
-
-    fn is_held(&self) -> bool {
+    /// Returns `true` if a transaction is open.
+    pub(crate) fn is_held(&self) -> bool {
         self.status != IDLE
     }
 
-    fn reset(&mut self) -> Step<'_, Result<(), Failed>> {
-        Box::pin(async move {
-            if !self.is_held() {
-                return Ok(());
-            }
-            let meter = &mut Meter::default();
-            let written = frontend::query("ROLLBACK", &mut self.wire.out);
-            written.map_err(|error| internal(&error))?;
-            self.send(meter).await?;
-            loop {
-                match self.next(meter).await? {
-                    Message::ReadyForQuery(body) => {
-                        self.status = body.status();
-                        return Ok(());
-                    }
-                    Message::ErrorResponse(body) => return Err(refusal(&body)),
-                    _ => {}
+    /// Rolls an open transaction back.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub(crate) async fn reset(&mut self) -> Result<(), Failed> {
+        if !self.is_held() {
+            return Ok(());
+        }
+        let meter = &mut Meter::default();
+        let written = frontend::query("ROLLBACK", &mut self.wire.out);
+        written.map_err(|error| internal(&error))?;
+        self.send(meter).await?;
+        loop {
+            match self.next(meter).await? {
+                Message::ReadyForQuery(body) => {
+                    self.status = body.status();
+                    return Ok(());
                 }
+                Message::ErrorResponse(body) => return Err(refusal(&body)),
+                _ => {}
             }
-        })
+        }
     }
 
-    fn close(mut self: Box<Self>) -> Step<'static, ()> {
-        Box::pin(async move {
-            frontend::terminate(&mut self.wire.out);
-            // Whether the farewell arrives or not, the socket is closed.
-            let _ = self.send(&mut Meter::default()).await;
-        })
+    /// Says farewell.
+    pub(crate) async fn close(mut self) {
+        frontend::terminate(&mut self.wire.out);
+        // Whether the farewell arrives or not, the socket is closed.
+        let _ = self.send(&mut Meter::default()).await;
     }
 }
 
@@ -386,7 +477,8 @@ mod tests {
             ("BEGIN", 0),
         ];
         for (tag, count) in cases {
-            assert_eq!(affected(tag), count, "{tag}");
+            assert_eq!(affected(tag.as_bytes()), count, "{tag}");
+            assert_eq!(affected(&[tag.as_bytes(), b"\0"].concat()), count, "{tag}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! An answer in the making: rows are counted, and kept where they are looked at and while there is room.
+//! An answer in progress: rows are counted, and kept if they are inspected and there is room.
 
 use std::sync::Arc;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Row};
 use crate::operation::Task;
 
-/// What was read of an answer so far.
+/// The part of an answer that has been read so far.
 pub(super) struct Reading {
     pub(super) answer: Answer,
     keeps_rows: bool,
@@ -24,8 +24,11 @@ impl Reading {
         }
     }
 
-    /// Counts a row of so many bytes; whether it is to be kept.
+    /// Counts a row whose values have this size. Returns `true` if it is to be kept.
     pub(super) fn takes(&mut self, bytes: usize) -> bool {
+        // Rows without columns, and values that are missing, take memory as well.
+        let bytes =
+            bytes + size_of::<Row>() + self.answer.columns.len() * size_of::<Option<Vec<u8>>>();
         self.answer.row_count += 1;
         if !self.keeps_rows || self.answer.is_truncated {
             return false;
@@ -44,6 +47,9 @@ mod tests {
     use super::*;
     use crate::operation::Operation;
 
+    /// Memory of a row without columns. [B]
+    const ROW: usize = size_of::<Row>();
+
     fn reading(keeps_rows: bool) -> Reading {
         let task = Task {
             number: 0,
@@ -52,7 +58,7 @@ mod tests {
             },
             keeps_rows,
             keeps_content: false,
-            rows_bytes_at_most: 10,
+            rows_bytes_at_most: 10 + 2 * ROW,
         };
         Reading::new(&task, Arc::default())
     }
@@ -65,6 +71,16 @@ mod tests {
             [true, true, false, false]
         );
         assert!(reading.answer.is_truncated);
+        assert_eq!(reading.answer.row_count, 4);
+    }
+
+    #[test]
+    fn rows_of_nothing_have_no_room_without_end() {
+        let mut reading = reading(true);
+        assert_eq!(
+            [0; 4].map(|bytes| reading.takes(bytes)),
+            [true, true, false, false]
+        );
         assert_eq!(reading.answer.row_count, 4);
     }
 

@@ -15,7 +15,8 @@ use crate::session::{Value, Working};
 
 /// Statements that a session keeps prepared.
 const PREPARED_AT_MOST: usize = 256;
-/// How much longer than its call a session waits for a lock. The call is then long given up, and its session with it.
+/// Time that a session waits for a lock beyond the end of its call. By then the call was given up, and its session with
+/// it.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
@@ -26,7 +27,7 @@ struct Session {
 /// Opens a session.
 ///
 /// # Errors
-/// Kind `connect`: no such file, or no database.
+/// Kind `connect`: the file does not exist, or is no database.
 pub(crate) fn open(
     path: &Path,
     synchronous: Synchronous,
@@ -58,7 +59,7 @@ pub(crate) fn open(
     }))
 }
 
-/// The name of SQLite's result code, as its documentation has it.
+/// The name of SQLite's result code, as in its documentation.
 fn reason(error: &Error) -> String {
     let Error::SqliteFailure(code, message) = error else {
         return "no result".to_owned();
@@ -81,14 +82,15 @@ fn reason(error: &Error) -> String {
         other => return format!("SQLite code {other}"),
     };
     match (name, message) {
-        // Too wide a code to tell anything by itself.
+        // A code too general to identify the cause by itself.
         ("SQLITE_ERROR", Some(message)) => format!("{name}: {message}"),
         _ => name.to_owned(),
     }
 }
 
-/// A value as SQLite is given it: a whole number as one, everything else as text. Columns that are numbers take texts as
-/// numbers by their affinity (section 3 of SQLite's page on types); expressions do not, so whole numbers come as such.
+/// A value in the form for SQLite: a whole number as such, everything else as text. Numeric columns convert texts to
+/// numbers by their affinity (section 3 of SQLite's page on types); expressions do not, so whole numbers are passed as
+/// such.
 struct Bound<'a>(&'a Value);
 
 impl ToSql for Bound<'_> {
@@ -126,7 +128,8 @@ fn length(value: ValueRef<'_>) -> usize {
 }
 
 impl Session {
-    /// Waits for locks of others longer than the call may take: who waits so long is over its time, and not refused.
+    /// Waits for locks of others longer than the call may take: a call that waits so long times out, and is not
+    /// refused.
     fn wait_at_most(&mut self, timeout_ns: u64) -> rusqlite::Result<()> {
         if timeout_ns != self.busy_ns {
             self.connection
@@ -179,10 +182,10 @@ impl Session {
     }
 }
 
-/// Gives the parameters `$1`, `$2` and so on their values.
+/// Binds the values of the parameters `$1`, `$2` and so on.
 fn bind(statement: &mut Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
     for (number, value) in values.iter().enumerate() {
-        // To SQLite `$1` is a name; it numbers names in the order in which they come up.
+        // To SQLite `$1` is a name; it numbers names in the order in which they occur.
         if let Some(index) = statement.parameter_index(&format!("${}", number + 1))? {
             statement.raw_bind_parameter(index, Bound(value))?;
         }

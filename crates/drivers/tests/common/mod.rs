@@ -1,7 +1,11 @@
-//! What the tests of executors share.
+//! Helpers shared by the tests of executors.
 
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use towtank_drivers::Watch;
 
 /// A folder of its own, gone with its value.
 pub struct Folder(pub PathBuf);
@@ -20,5 +24,14 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// For servers that are not reached over sockets.
+pub struct NoSockets;
+
+impl Watch for NoSockets {
+    fn watch(&self, _: BorrowedFd<'_>, _: u64) -> io::Result<()> {
+        unreachable!("these sessions have no sockets")
     }
 }

@@ -7,10 +7,10 @@ use std::fs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
-/// A process, told apart from a later one of the same number by its start, and from what it was before it became
-/// another program by its name: a shell that was asked to end just before it became that program has forgotten it.
+/// A process, distinguished from a later one of the same number by its start, and by its name from the program that it
+/// was before: a shell that was asked to end just before it became another program has forgotten the request.
 ///
-/// Ordered by age: who started the others hears first that it is over.
+/// Ordered by age: the process that started the others is ended first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Process {
     start_ticks: u64,
@@ -19,14 +19,14 @@ struct Process {
     name: Vec<u8>,
 }
 
-/// All processes below this one, those excepted that ended and wait for this process to reap them.
+/// All processes below this one, except those that ended and wait for this process to reap them.
 #[derive(Debug, Default)]
 pub struct Descendants {
     processes: BTreeSet<Process>,
 }
 
 impl Descendants {
-    /// Looks at all processes of the machine. Those that detached from their parent are children of this process,
+    /// Looks at all processes of the machine. Processes that detached from their parent are children of this process,
     /// which is their reaper, so that nothing below escapes.
     pub fn of_this_process() -> Self {
         let own = getpid().as_raw();
@@ -47,7 +47,7 @@ impl Descendants {
         Self { processes }
     }
 
-    /// Sends `SIGTERM` to those that are not `asked` yet, and wakes them if they are stopped.
+    /// Sends `SIGTERM` to those that are not in `asked` yet, and wakes them if they are stopped.
     pub fn ask_to_end(&self, asked: &Self) {
         for process in self.processes.difference(&asked.processes) {
             send(process, Signal::SIGTERM);
@@ -75,11 +75,11 @@ impl fmt::Display for Descendants {
 }
 
 fn send(process: &Process, signal: Signal) {
-    // Gone since it was seen: what was wanted. Its number can hardly have a new owner in that time.
+    // Gone since it was seen, as intended. Its number can hardly have a new owner in that time.
     let _ = kill(Pid::from_raw(process.pid), signal);
 }
 
-/// What matters of `/proc/PID/stat`.
+/// The needed fields of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     process: Process,
@@ -97,7 +97,7 @@ fn all_stats() -> impl Iterator<Item = Stat> {
     })
 }
 
-/// The name of a process, in parentheses, may hold anything, also blanks, parentheses and bytes that are no text.
+/// The name of a process, in parentheses, may hold anything, also blanks, parentheses and bytes that are not UTF-8.
 fn parse_stat(pid: i32, stat: &[u8]) -> Option<Stat> {
     let end_of_name = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(&stat[end_of_name + 1..]).ok()?;

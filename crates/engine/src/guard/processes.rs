@@ -64,7 +64,7 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
     }
 }
 
-/// A descriptor that becomes readable when the process dies, where the kernel has it (5.3 and later).
+/// A descriptor that becomes readable when the process dies, if the kernel supports it (5.3 and later).
 pub fn death_of(pid: Pid) -> Option<OwnedFd> {
     // SAFETY: the call takes two numbers, and gives a new descriptor or -1.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
@@ -72,11 +72,12 @@ pub fn death_of(pid: Pid) -> Option<OwnedFd> {
     (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }
 
-/// Reads what is there; whether the stream is at its end. Call it only when there is news: it would block.
+/// Reads the available bytes. Returns `true` if the stream is at its end. Call it only if there is input: it would
+/// block.
 pub fn drained_to_the_end(stream: BorrowedFd<'_>) -> bool {
     match read(stream, &mut [0; 4096]) {
         Ok(length) => length == 0,
-        // A stream that cannot be read tells nothing any more: the end.
+        // A stream that cannot be read has ended.
         Err(errno) => !matches!(errno, Errno::EAGAIN | Errno::EINTR),
     }
 }
@@ -111,8 +112,8 @@ pub fn reap() -> Option<Reaped> {
     }
 }
 
-/// Whether any child is left. The reaper of all descendants has none only when there is no descendant at all: this
-/// is known at once, while a look through `/proc` takes its time and may miss one that was just born.
+/// Returns `true` if any child is left. The reaper of all descendants has none only if no descendant is left: this is
+/// known at once, while a look through `/proc` takes its time and may miss one that was just born.
 pub fn any_left() -> bool {
     let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     waitid(Id::All, look) != Err(Errno::ECHILD)

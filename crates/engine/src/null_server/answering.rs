@@ -17,12 +17,13 @@ use super::http2;
 use super::log::Log;
 use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
+use super::work::Work;
 
-/// Data of the first listener's events; those of the others follow. No slot has so high a number.
+/// Data of the first listener's events; those of the others follow. No slot has such a high number.
 const LISTENERS: u64 = 1 << 62;
 const STOP: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
-/// What one read takes; a read that fills less has emptied the socket. [B]
+/// Size of one read; a read that fills less has emptied the socket. [B]
 const BUFFER_BYTES: usize = 64 << 10;
 const EVENTS_AT_ONCE: usize = 512;
 /// Pause when no further file can be opened, so that the listener does not spin.
@@ -38,12 +39,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Status 200 and a body of so many bytes.
+    /// Status 200 and a body of this length.
     pub fn ok(body_bytes: usize) -> Self {
         Self::new("200 OK", "Content-Type: text/plain\r\n", body_bytes)
     }
 
-    /// Status 500 and a body of so many bytes.
+    /// Status 500 and a body of this length.
     pub fn internal_error(body_bytes: usize) -> Self {
         Self::new(
             "500 Internal Server Error",
@@ -94,7 +95,7 @@ struct Pending {
     request: Request,
     /// With HTTP/2.
     stream: u32,
-    /// Zero when nobody wants to know.
+    /// Zero if it is not needed.
     arrival_ns: u64,
 }
 
@@ -110,15 +111,17 @@ struct Held {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    /// Tells this connection from others that had the slot before.
+    /// Distinguishes this connection from others that had the slot before.
     generation: u64,
     reader: RequestReader,
-    /// HTTP/2, where the client speaks it.
+    /// HTTP/2, if the client speaks it.
     http2: Option<Box<http2::Connection>>,
     /// Answers that are due, in order.
     due: VecDeque<Pending>,
-    /// How much of the first of them was written. [B]
+    /// Number of bytes of the first answer that were written. [B]
     written: usize,
+    /// `true` if the work of the first of them is done.
+    worked: bool,
 }
 
 /// One thread of the server.
@@ -131,8 +134,9 @@ pub struct Worker {
     armed_ns: Option<u64>,
     answer: Arc<Answer>,
     schedule: Schedule,
+    work: Work,
     log: Option<Log>,
-    /// Whether clients may speak HTTP/2.
+    /// `true` if clients may speak HTTP/2.
     speaks_http2: bool,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
@@ -149,6 +153,7 @@ impl Worker {
         listeners: Vec<TcpListener>,
         answer: Arc<Answer>,
         schedule: Schedule,
+        work: Work,
         log: Option<Log>,
         speaks_http2: bool,
         stop: Arc<EventFd>,
@@ -176,6 +181,7 @@ impl Worker {
             armed_ns: None,
             answer,
             schedule,
+            work,
             log,
             speaks_http2,
             connections: Vec::new(),
@@ -187,7 +193,7 @@ impl Worker {
         })
     }
 
-    /// Answers until told to stop.
+    /// Answers until it is stopped.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events = vec![EpollEvent::empty(); EVENTS_AT_ONCE];
         loop {
@@ -199,7 +205,7 @@ impl Worker {
             for event in &events[..count] {
                 match event.data() {
                     STOP => {
-                        self.say_farewell();
+                        self.send_goaway();
                         return self.log.as_mut().map_or(Ok(()), Log::flush);
                     }
                     TIMER => self.armed_ns = None,
@@ -248,11 +254,13 @@ impl Worker {
                 http2: None,
                 due: VecDeque::new(),
                 written: 0,
+                worked: false,
             });
         }
     }
 
-    /// Reads what is there, answers what is due. An event of a connection that is gone finds nothing to do.
+    /// Reads the available bytes, answers the requests that are due. An event of a connection that is gone finds
+    /// nothing to do.
     fn serve(&mut self, slot: usize, events: EpollFlags) -> io::Result<()> {
         let to_the_end =
             events.intersects(EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR);
@@ -328,10 +336,14 @@ impl Worker {
             return self.write_http2(slot);
         }
         while let Some(&pending) = connection.due.front() {
+            if !connection.worked {
+                self.work.burn();
+                connection.worked = true;
+            }
             let bytes = self.answer.for_request(pending.request);
             match connection.stream.write(&bytes[connection.written..]) {
                 Ok(length) => connection.written += length,
-                // The edge that says it takes more will come.
+                // A further edge will report that the socket accepts more.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(_) => {
                     self.close(slot);
@@ -340,6 +352,7 @@ impl Worker {
             }
             if connection.written == bytes.len() {
                 connection.written = 0;
+                connection.worked = false;
                 connection.due.pop_front();
                 if let Some(log) = &mut self.log {
                     log.add(pending.arrival_ns, monotonic_ns())?;
@@ -363,6 +376,7 @@ impl Worker {
         };
         let body = &self.answer.bytes[self.answer.head_bytes..];
         while let Some(pending) = connection.due.pop_front() {
+            self.work.burn();
             let has_body = !pending.request.is_head && !body.is_empty();
             http2.answer(pending.stream, &self.answer.fields, has_body);
             if let Some(log) = &mut self.log {
@@ -385,13 +399,13 @@ impl Worker {
         }
     }
 
-    /// Clients that speak HTTP/2 are told that this is the end.
-    fn say_farewell(&mut self) {
+    /// Sends GOAWAY to clients that speak HTTP/2.
+    fn send_goaway(&mut self) {
         let body = &self.answer.bytes[self.answer.head_bytes..];
         for connection in self.connections.iter_mut().flatten() {
             if let Some(http2) = &mut connection.http2 {
-                http2.say_farewell();
-                // One that takes no more does without.
+                http2.send_goaway();
+                // A client that takes no more bytes does without.
                 let _ = connection.stream.write(http2.pending(body));
             }
         }
@@ -403,7 +417,7 @@ impl Worker {
         }
     }
 
-    /// Answers what was held back until now.
+    /// Answers the requests that were held back until now.
     fn release_held(&mut self) -> io::Result<()> {
         if self.held.is_empty() {
             return Ok(());

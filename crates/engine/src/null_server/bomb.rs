@@ -7,22 +7,22 @@ const PIECE_BYTES: usize = 4 << 20;
 
 /// A gzip file of zeros, about a thousandth of `pieces` times 4 MiB long.
 ///
-/// Only one piece is compressed: a full flush ends it at a whole byte and forgets what was before, so that the same
+/// Only one piece is compressed: a full flush ends it at a whole byte and forgets the bytes before it, so that the same
 /// bytes can stand in a row as often as wanted.
 pub fn gzip(pieces: usize) -> Vec<u8> {
     let zeros = vec![0; PIECE_BYTES];
     let piece = deflated(&zeros, FlushCompress::Full);
     let mut checksum = crc32fast::Hasher::new();
     checksum.update(&zeros);
-    let one = checksum.clone();
-    (1..pieces).for_each(|_| checksum.combine(&one));
+    let single = checksum.clone();
+    (1..pieces).for_each(|_| checksum.combine(&single));
 
     // Magic, deflate, no flags, no time, no extra flags, unknown system (RFC 1952, section 2.3).
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     (0..pieces).for_each(|_| file.extend_from_slice(&piece));
     file.extend_from_slice(&deflated(&[], FlushCompress::Finish));
     file.extend_from_slice(&checksum.finalize().to_le_bytes());
-    // The length is told modulo 2^32.
+    // The length is stored modulo 2^32.
     file.extend_from_slice(&((pieces * PIECE_BYTES) as u32).to_le_bytes());
     file
 }

@@ -16,7 +16,7 @@ const STREAMS: u32 = 128;
 /// Bodies are put into frames while less than this waits to be written. [B]
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
 
-/// What every answer is made of.
+/// Constant fields of every answer.
 #[derive(Debug)]
 pub struct Fields(Vec<Constant>);
 
@@ -41,7 +41,7 @@ struct Coming {
 #[derive(Debug)]
 struct Going {
     stream: u32,
-    /// How much was put into frames. [B]
+    /// Number of bytes that were put into frames. [B]
     sent: usize,
     window: i64,
 }
@@ -61,7 +61,7 @@ pub struct Connection {
     /// Window that the client gives each answer, and all together. [B]
     stream_window: i64,
     window: i64,
-    /// What the client may still send. [B]
+    /// Number of bytes that the client may still send. [B]
     receive_left: i64,
     last_stream: u32,
     out: Vec<u8>,
@@ -69,7 +69,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// One whose client has yet to say its first words, or part of them in `start`; `None` if it says something else.
+    /// A connection whose client has yet to send its preface, or part of it in `start`; `None` if it sends anything
+    /// else.
     pub fn begun_with(start: &[u8]) -> Option<Self> {
         let length = start.len().min(PREFACE.len());
         (start[..length] == PREFACE[..length]).then(Self::new)
@@ -285,7 +286,7 @@ impl Connection {
         }
     }
 
-    /// What is to be written: as much of the bodies as windows and memory take is put into frames first.
+    /// Returns the bytes to write, after putting as much of the bodies into frames as windows and memory allow.
     pub fn pending(&mut self, body: &[u8]) -> &[u8] {
         let mut waiting = 0;
         while self.out.len() - self.written < WRITE_AHEAD_BYTES
@@ -328,7 +329,7 @@ impl Connection {
     }
 
     /// No further request is taken.
-    pub fn say_farewell(&mut self) {
+    pub fn send_goaway(&mut self) {
         frames::write_goaway(self.last_stream, ErrorCode::NoError, &mut self.out);
     }
 }
@@ -356,7 +357,7 @@ mod tests {
         Ok(requests)
     }
 
-    /// Kinds and streams of all frames that the server has to say.
+    /// Kinds and streams of all frames that the server has to send.
     fn said(connection: &mut Connection, body: &[u8]) -> Vec<(u8, u32, usize)> {
         let (mut reader, mut all) = (FrameReader::default(), Vec::new());
         loop {

@@ -7,7 +7,7 @@ use nix::sys::socket::{self, Backlog};
 
 use super::options::Options;
 
-/// Listens on as many ports as were asked for: those that follow the one that was named, or any that are free.
+/// Listens on as many ports as requested: those from the named one on, or any that are free.
 pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     let wrong = |error| io::Error::other(format!("cannot listen on {}: {error}", options.listen));
     let resolved = options.listen.to_socket_addrs().map_err(wrong)?.next();
@@ -53,7 +53,7 @@ pub fn of_thread(
         .collect()
 }
 
-/// Tells where connections are taken, a line for each port.
+/// Prints the ports on which connections are accepted, a line for each port.
 pub fn announce(listeners: &[TcpListener]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for listener in listeners {
@@ -69,13 +69,17 @@ mod tests {
     fn shares(ports: usize, threads: usize) -> Vec<Vec<u16>> {
         let bind = |_| TcpListener::bind("127.0.0.1:0").expect("a port");
         let listeners: Vec<_> = (0..ports).map(bind).collect();
-        let port = |one: &TcpListener| one.local_addr().expect("an address").port();
-        let number = |wanted: u16| listeners.iter().position(|one| port(one) == wanted);
+        let port = |listener: &TcpListener| listener.local_addr().expect("an address").port();
+        let number = |wanted: u16| {
+            listeners
+                .iter()
+                .position(|listener| port(listener) == wanted)
+        };
         let of_one = |thread| {
             let own = of_thread(&listeners, thread, threads).expect("copies");
             let numbers = own
                 .iter()
-                .map(|one| number(port(one)).expect("one of them") as u16);
+                .map(|listener| number(port(listener)).expect("one of them") as u16);
             numbers.collect()
         };
         (0..threads).map(of_one).collect()

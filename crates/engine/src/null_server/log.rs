@@ -1,4 +1,4 @@
-//! The truth to hold a generator to: when each request came and when its answer was given away.
+//! The ground truth for a generator: the arrival of each request and the departure of its answer.
 
 use std::fmt::Write as _;
 use std::fs::File;

@@ -13,7 +13,7 @@ use super::bomb;
 use super::options::Kind;
 use super::requests::RequestReader;
 
-/// Where the flood of header bytes ends. [B]
+/// Length of the flood of header bytes. [B]
 const FLOOD_BYTES: usize = 100_000_000;
 /// 10 MB on the wire, 10 GB decompressed.
 const BOMB_PIECES: usize = 2_500;
@@ -26,7 +26,7 @@ pub fn start(listener: TcpListener, kind: Kind, body_bytes: usize) {
     let payload = Arc::new(payload(kind, body_bytes));
     thread::spawn(move || {
         for stream in listener.incoming() {
-            // One that went away before it was accepted.
+            // A client that went away before it was accepted.
             let Ok(stream) = stream else { continue };
             let payload = Arc::clone(&payload);
             let connection = thread::Builder::new().stack_size(STACK_BYTES);
@@ -111,7 +111,7 @@ fn serve(mut stream: TcpStream, kind: Kind, payload: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a request came before the client closed.
+/// Returns `true` if a request came before the client closed.
 fn wait_for_request(stream: &mut TcpStream, reader: &mut RequestReader) -> io::Result<bool> {
     let mut buffer = [0; 16 << 10];
     let mut requests = 0;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::schedule::{Schedule, Stalls};
+use super::work::{Variation, Work};
 use crate::cpus;
 
 pub const USAGE: &str = "usage: towtank-engine null-server [--listen ADDRESS:PORT] [--ports N] [--threads N] [--cpus LIST] [--body BYTES]
-    [--delay MILLISECONDS] [--stall-every SECONDS --stall-for SECONDS] [--log FILE] [--misbehave KIND] [--http2] [--until-stdin-closes]";
+    [--delay MILLISECONDS] [--work MILLISECONDS [--work-variation constant|exponential] [--seed N]] [--stall-every SECONDS --stall-for SECONDS] [--log FILE] [--misbehave KIND] [--http2] [--until-stdin-closes]";
 
 /// Ways to answer wrongly, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub enum Kind {
     Silent,
     /// The connection is closed as soon as it is made.
     Close,
-    /// The connection is reset once the request is there.
+    /// The connection is reset once the request has arrived.
     Reset,
     /// A good response, one byte each 100 ms.
     Slow,
@@ -54,7 +55,7 @@ impl Kind {
         ("redirect-loop", Self::RedirectLoop),
     ];
 
-    /// Whether it is good HTTP all the same.
+    /// Returns `true` if it is valid HTTP all the same.
     pub fn is_answer(self) -> bool {
         matches!(self, Self::Status500 | Self::RedirectLoop)
     }
@@ -74,12 +75,17 @@ impl Kind {
 #[derive(Debug, PartialEq)]
 pub struct Options {
     pub listen: String,
-    /// Ports that are listened on; those behind the one that was named, if one was.
+    /// Ports to listen on; those after the named one, if one is named.
     pub ports: u16,
     pub threads: usize,
     pub cpus: Option<Vec<usize>>,
     pub body_bytes: usize,
     pub delay_ms: f64,
+    /// CPU time of each request. [ms]
+    pub work_ms: f64,
+    pub work_variation: Variation,
+    /// Seed of the random draws; each thread has its own stream.
+    pub seed: u64,
     pub stall_every_s: Option<f64>,
     pub stall_for_s: Option<f64>,
     pub log: Option<PathBuf>,
@@ -99,6 +105,9 @@ impl Options {
             cpus: None,
             body_bytes: 2,
             delay_ms: 0.0,
+            work_ms: 0.0,
+            work_variation: Variation::Constant,
+            seed: 1,
             stall_every_s: None,
             stall_for_s: None,
             log: None,
@@ -140,6 +149,13 @@ impl Options {
             }
             "--body" => self.body_bytes = number(option, value, 0, 1 << 30)?,
             "--delay" => self.delay_ms = number(option, value, 0.0, 3_600_000.0)?,
+            "--work" => self.work_ms = number(option, value, 0.0, 60_000.0)?,
+            "--work-variation" => {
+                self.work_variation = Variation::parse(value).ok_or_else(|| {
+                    format!("{option} must be constant or exponential. Got {value:?} instead.")
+                })?;
+            }
+            "--seed" => self.seed = number(option, value, 0, u64::MAX)?,
             "--stall-every" => self.stall_every_s = Some(number(option, value, 0.001, 86_400.0)?),
             "--stall-for" => self.stall_for_s = Some(number(option, value, 0.0, 86_400.0)?),
             "--log" => self.log = Some(value.into()),
@@ -158,7 +174,7 @@ impl Options {
         }
     }
 
-    /// When requests are answered.
+    /// Times at which requests are answered.
     pub fn schedule(&self, started_ns: u64) -> Schedule {
         let stalls = self
             .stall_every_s
@@ -172,6 +188,16 @@ impl Options {
             delay_ns: (self.delay_ms * 1e6) as u64,
             stalls,
         }
+    }
+
+    /// Work of a request in the thread with this number.
+    pub fn work(&self, thread: usize) -> Work {
+        Work::new(
+            (self.work_ms * 1e6) as u64,
+            self.work_variation,
+            self.seed,
+            thread as u64,
+        )
     }
 }
 
@@ -204,7 +230,7 @@ mod tests {
 
     #[test]
     fn all_options_are_read() {
-        let line = "--listen 127.0.0.1:80 --ports 3 --threads 2 --cpus 0-1 --body 7 --delay 1.5 --stall-every 10 --stall-for 2 \
+        let line = "--listen 127.0.0.1:80 --ports 3 --threads 2 --cpus 0-1 --body 7 --delay 1.5 --work 2.5 --work-variation exponential --seed 7 --stall-every 10 --stall-for 2 \
                     --log l --misbehave slow --http2 --until-stdin-closes";
         let expected = Options {
             listen: "127.0.0.1:80".into(),
@@ -213,6 +239,9 @@ mod tests {
             cpus: Some(vec![0, 1]),
             body_bytes: 7,
             delay_ms: 1.5,
+            work_ms: 2.5,
+            work_variation: Variation::Exponential,
+            seed: 7,
             stall_every_s: Some(10.0),
             stall_for_s: Some(2.0),
             log: Some("l".into()),
@@ -225,8 +254,8 @@ mod tests {
 
     #[test]
     fn all_faults_are_told_at_once() {
-        let line = "--threads 0 --ports 0 --body x --delay -1 --stall-every 1 --stall-for 2 --misbehave badly --what ever";
-        assert_eq!(parse(line).unwrap_err().len(), 7);
+        let line = "--threads 0 --ports 0 --body x --delay -1 --work -1 --work-variation x --stall-every 1 --stall-for 2 --misbehave badly --what ever";
+        assert_eq!(parse(line).unwrap_err().len(), 9);
         for line in [
             "--stall-every 1",
             "--stall-for 1",

@@ -6,7 +6,7 @@ use memchr::memmem;
 const HEAD_BYTES: usize = 64 << 10;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
-/// What matters of a request for its answer.
+/// Properties of a request that its answer depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The answer has no body.
@@ -18,7 +18,7 @@ pub struct Request {
 /// A request and the length of its body. [B]
 type Head = (Request, u64);
 
-/// The request is none, or one with a body whose length is not told.
+/// The bytes are no request, or a request with a body of unknown length.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused;
 
@@ -33,7 +33,7 @@ pub struct RequestReader {
 }
 
 impl RequestReader {
-    /// Whether any byte of the connection was read here.
+    /// Returns `true` if any byte of the connection was read here.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -67,7 +67,7 @@ impl RequestReader {
         }
     }
 
-    /// Parses the head that ends in these bytes, if one does, and says what follows it.
+    /// Parses the head that ends in these bytes, if one does, and returns the bytes after it.
     #[allow(clippy::type_complexity)] // a head with the length of its body, and the bytes after it
     fn next_head<'a>(
         &mut self,

@@ -1,6 +1,6 @@
-//! When a request is answered: a pure function of when it came.
+//! Time of an answer: a pure function of the arrival of its request.
 
-/// Stretches of time in which nothing is answered: the first begins `every_ns` after the start.
+/// Periods in which nothing is answered: the first begins `every_ns` after the start.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_field_names)] // the unit belongs to each name
 pub struct Stalls {
@@ -31,13 +31,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whether the time of arrival matters at all.
+    /// Returns `true` if the time of arrival does not matter.
     pub fn is_immediate(&self) -> bool {
         self.delay_ns == 0 && self.stalls.is_none()
     }
 
-    /// When a request that came at `arrival_ns` is answered. Never decreases with the arrival, so that a queue in the
-    /// order of arrival is one in the order of answers.
+    /// Time of the answer to a request that arrived at `arrival_ns`. Never decreases with the arrival, so that a queue
+    /// in the order of arrival is one in the order of answers.
     pub fn answer_ns(&self, arrival_ns: u64) -> u64 {
         let delayed = arrival_ns + self.delay_ns;
         self.stalls.map_or(delayed, |stalls| stalls.pass(delayed))

@@ -20,7 +20,7 @@ impl JsonPath {
     /// Parses an expression.
     ///
     /// # Errors
-    /// What the expression must be and where it is not.
+    /// The requirement that the expression violates, and the position.
     pub fn parse(expression: &str) -> Result<Self, String> {
         let wrong = |at: usize| {
             format!(
@@ -39,8 +39,8 @@ impl JsonPath {
         Ok(Self { segments })
     }
 
-    /// All values that the path leads to, in document order; `None` where they are more than `at_most`. A value may be
-    /// among them many times: `$..a..a` finds one below each of those around it.
+    /// All values that the path selects, in document order; `None` if they are more than `at_most`. A value may occur
+    /// many times: `$..a..a` finds one below each of those around it.
     #[must_use]
     pub fn select<'a>(&self, root: &'a Value, at_most: usize) -> Option<Vec<&'a Value>> {
         let mut nodes = vec![root];
@@ -198,7 +198,7 @@ mod tests {
             path.select(&nested, 5_000).map(|found| found.len())
         };
         assert_eq!(count("$..a"), Some(100));
-        // Each below all those around it: 100 * 99 / 2; of three that is 161 700.
+        // Each element below all those around it: 100 * 99 / 2; with three descents 161 700.
         assert_eq!(count("$..a..a"), Some(4_950));
         assert_eq!(count("$..a..a..a"), None);
     }

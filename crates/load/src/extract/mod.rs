@@ -1,4 +1,4 @@
-//! Values taken from answers, and what answers must be.
+//! Extractions and checks of answers.
 
 mod json_path;
 
@@ -13,28 +13,29 @@ use crate::outcome::Failure;
 use crate::plan::{self, Destination, ExtractPick, Source};
 use crate::template::{Context, Text};
 
-/// Texts that one extraction takes from a document, together: values within values are written out with each of them. [B]
+/// Limit on the texts that one extraction takes from a document, together: nested values are written out with each of
+/// their parents. [B]
 const TEXT_BYTES_AT_MOST: usize = 64 << 20;
 
-/// What is done with the answer to one request, compiled.
+/// Extractions and checks of the answer to one request, compiled.
 #[derive(Debug)]
 pub struct Inspection {
     status: StatusRule,
     checks: Vec<Check>,
     extracts: Vec<Extract>,
-    /// Whether the body must be kept.
+    /// `true` if the body must be kept.
     pub needs_body: bool,
-    /// Whether the head must be kept, for more than cookies.
+    /// `true` if the head must be kept, for more than cookies.
     pub needs_head: bool,
     needs_json: bool,
 }
 
 #[derive(Debug)]
 enum StatusRule {
-    /// 2xx and 3xx are good.
+    /// 2xx and 3xx succeed.
     Usual,
     /// All of these must hold.
-    Given(Vec<StatusSet>),
+    Listed(Vec<StatusSet>),
 }
 
 #[derive(Debug)]
@@ -91,10 +92,10 @@ pub struct Scratch {
 }
 
 impl Inspection {
-    /// Compiles checks and extractions that the plan's checks accepted.
+    /// Compiles checks and extractions of a validated plan.
     ///
     /// # Errors
-    /// What could not be compiled.
+    /// The expression that does not compile.
     pub fn new(request: &plan::Request) -> Result<Self, String> {
         let mut sets = Vec::new();
         let mut checks = Vec::new();
@@ -122,26 +123,26 @@ impl Inspection {
         let needs_json = checks.iter().any(json)
             || extracts
                 .iter()
-                .any(|one| matches!(one.finder, Finder::Json(_)));
+                .any(|extract| matches!(extract.finder, Finder::Json(_)));
         let needs_body = needs_json
             || checks
                 .iter()
                 .any(|check| matches!(check, Check::Contains { .. } | Check::Regex { .. }))
             || extracts
                 .iter()
-                .any(|one| matches!(one.finder, Finder::Regex(_)));
-        // A body that is looked at must not be encoded, which only its head tells.
+                .any(|extract| matches!(extract.finder, Finder::Regex(_)));
+        // A body that is inspected must not be encoded, which only its head states.
         let needs_head = needs_body
             || checks
                 .iter()
                 .any(|check| matches!(check, Check::Header { .. }))
             || extracts
                 .iter()
-                .any(|one| matches!(one.finder, Finder::Header(_)));
+                .any(|extract| matches!(extract.finder, Finder::Header(_)));
         let status = if sets.is_empty() {
             StatusRule::Usual
         } else {
-            StatusRule::Given(sets)
+            StatusRule::Listed(sets)
         };
         Ok(Self {
             status,
@@ -153,10 +154,10 @@ impl Inspection {
         })
     }
 
-    /// Judges an answer and takes from it what the plan wants: status first, then checks, then extractions.
+    /// Judges an answer and extracts its values: status first, then checks, then extractions.
     ///
     /// # Errors
-    /// How the request failed.
+    /// The failure of the request.
     pub fn apply(
         &self,
         answer: &Answer,
@@ -192,7 +193,7 @@ impl Inspection {
     }
 }
 
-/// Whether the body is as its text reads: not compressed.
+/// Returns `true` if the body is not compressed.
 fn is_plain(answer: &Answer) -> bool {
     answer
         .header("content-encoding")
@@ -203,7 +204,7 @@ impl StatusRule {
     fn allows(&self, status: u16) -> bool {
         match self {
             Self::Usual => (200..400).contains(&status),
-            Self::Given(sets) => sets.iter().all(|set| match set {
+            Self::Listed(sets) => sets.iter().all(|set| match set {
                 StatusSet::In(list) => list.contains(&status),
                 StatusSet::Between(min, max) => (*min..=*max).contains(&status),
             }),
@@ -293,7 +294,7 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(haystack, needle).is_some()
 }
 
-/// A JSON value as a template shows it: text without quotes, everything else as JSON.
+/// A JSON value in the form of a template: text without quotes, everything else as JSON.
 fn plain_text(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),
@@ -301,12 +302,12 @@ fn plain_text(value: &Value) -> Vec<u8> {
     }
 }
 
-/// The values of a document that a path leads to. A document has fewer values than bytes.
+/// The values of a document that a path selects. A document has fewer values than bytes.
 fn select<'a>(path: &JsonPath, document: &'a Value, answer: &Answer) -> Option<Vec<&'a Value>> {
     path.select(document, answer.body().len())
 }
 
-/// The texts of values; a null says that there is no value. `None` where they are too long together.
+/// The texts of values; a null counts as no value. `None` if they are too long together.
 fn texts(values: Vec<&Value>) -> Option<Vec<Vec<u8>>> {
     let mut room_bytes = TEXT_BYTES_AT_MOST;
     let values = values.into_iter().filter(|value| !value.is_null());
@@ -365,7 +366,7 @@ impl Extract {
         })
     }
 
-    /// Whether what is required was found.
+    /// Stores the extracted value. Returns `false` if a required value was not found.
     fn take(&self, answer: &Answer, document: Option<&Value>, context: &mut Context<'_>) -> bool {
         let Some(found) = self.find(answer, document) else {
             return false;
@@ -375,7 +376,7 @@ impl Extract {
     }
 }
 
-/// Puts what was found where it belongs; whether what is required was found.
+/// Stores the found values. Returns `false` if a required value was not found.
 pub(crate) fn take_found(
     mut found: Vec<Vec<u8>>,
     into: Destination,

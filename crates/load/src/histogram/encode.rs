@@ -13,13 +13,13 @@ use super::{
     Counter, HIGHEST_TRACKABLE_NS, Histogram, LOWEST_DISCERNIBLE_NS, PAGE_BITS, SIGNIFICANT_DIGITS,
 };
 
-/// Cookies of encoding V2; the `0x10` says that a count is a LEB128 number.
+/// Cookies of encoding V2; `0x10` states that counts are LEB128 numbers.
 const COOKIE: u32 = 0x1c84_9303 | 0x10;
 const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
 /// Length of the payload before its counts. [B]
 const PAYLOAD_HEADER_BYTES: usize = 40;
 
-/// A histogram with thousands of counters in use takes so much, encoded. [B]
+/// Encoded size of a histogram with thousands of counters in use. [B]
 const ROOMY_BYTES: usize = 16 << 10;
 
 /// Encodes histograms one after the other and keeps its working memory.
@@ -129,12 +129,12 @@ fn append_counts<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
         }
     }
     if next == 0 {
-        // `HdrHistogram` writes the counter of the highest value even when there is none.
+        // `HdrHistogram` writes the counter of the highest value even if the histogram is empty.
         append_zigzag(0, out);
     }
 }
 
-/// Zig-zag LEB128 as `HdrHistogram` has it: the ninth byte, if there is one, holds eight whole bits.
+/// Zig-zag LEB128 in the form of `HdrHistogram`: the ninth byte, if any, holds eight whole bits.
 fn append_zigzag(value: i64, out: &mut Vec<u8>) {
     let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
     for _ in 0..8 {

@@ -9,7 +9,7 @@ mod encode;
 
 pub use encode::Encoder;
 
-/// Lowest value that can be told from zero. [ns]
+/// Lowest value that is distinguished from zero. [ns]
 pub const LOWEST_DISCERNIBLE_NS: u64 = 1_000;
 /// Highest value that is counted as itself; see [`Histogram::saturated`]. [ns]
 pub const HIGHEST_TRACKABLE_NS: u64 = 3_600_000_000_000;
@@ -107,7 +107,7 @@ impl<C: Counter> Default for Histogram<C> {
 }
 
 impl<C: Counter> Histogram<C> {
-    /// An empty histogram; takes memory for counters only as values come.
+    /// Creates an empty histogram; it allocates counters only as values come.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -120,12 +120,12 @@ impl<C: Counter> Histogram<C> {
         }
     }
 
-    /// Takes the memory for all counters now, so that no value takes more later.
+    /// Allocates all counters now, so that no value allocates later.
     pub fn make_room(&mut self) {
         self.counters.resize(PAGES * PAGE_COUNTERS, C::default());
     }
 
-    /// Counts a value. One above [`HIGHEST_TRACKABLE_NS`] is counted as that, and in [`Histogram::saturated`].
+    /// Counts a value. A value above [`HIGHEST_TRACKABLE_NS`] is counted as that, and in [`Histogram::saturated`].
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
         self.count += 1;
@@ -180,14 +180,14 @@ impl<C: Counter> Histogram<C> {
         self.sum_ns
     }
 
-    /// Whether there are no values.
+    /// Returns `true` if the histogram has no values.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The value that a share `quantile` in `[0, 1]` of all values do not exceed, or `None` without values. As
-    /// `HdrHistogram` has it: the highest value of the counter's range. [ns]
+    /// The value that a share `quantile` in `[0, 1]` of all values do not exceed, or `None` without values. Like
+    /// `HdrHistogram`, it returns the highest value of the counter's range. [ns]
     #[must_use]
     pub fn value_at_quantile(&self, quantile: f64) -> Option<u64> {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);

@@ -116,7 +116,7 @@ fn an_encoder_serves_many_histograms() {
 
 #[test]
 fn the_deflated_form_of_the_oracle_holds_the_same_counts() {
-    // The other direction: what another program wrote says, range by range, what we counted.
+    // The other direction: the output of another program states our counts, range by range.
     let (ours, theirs) = filled(&spread_values(8, 5_000));
     let mut bytes = Vec::new();
     V2DeflateSerializer::new()

@@ -1,4 +1,4 @@
-//! What is kept of an answer, whatever protocol it came by.
+//! The kept part of an answer, independent of the protocol.
 
 use towtank_drivers::Digest;
 
@@ -7,18 +7,18 @@ use super::response::ProtocolError;
 /// Memory of captured bodies and heads that is kept from one answer to the next. [B]
 pub(super) const KEPT_BYTES: usize = 16 << 10;
 
-/// What a response may at most take.
+/// Limits of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the status line and all fields, informational responses and trailers included. [B]
     pub header_bytes: usize,
     /// Bytes of the body, decoded from chunks. [B]
     pub body_bytes: u64,
-    /// How much of a body is kept for the caller. [B]
+    /// Number of body bytes that are kept for the caller. [B]
     pub capture_bytes: usize,
 }
 
-/// What to keep of the next response, and how it was asked for.
+/// The parts of the next response to keep, and the method of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Keep the fields of the head.
@@ -39,12 +39,12 @@ pub struct Answer {
     /// The fields, if wanted: `name:value` and a line feed each.
     pub(super) fields: Vec<u8>,
     pub(super) body: Vec<u8>,
-    /// Of the body, where somebody wants to know.
+    /// Digest of the body, if it is watched.
     digest: Option<Box<Digest>>,
 }
 
 impl Answer {
-    /// One of which nothing is kept; it takes no memory beyond itself before bytes come.
+    /// Creates an answer that keeps nothing; it takes no memory beyond itself before bytes come.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Answer {
         }
     }
 
-    /// Makes ready for the next answer.
+    /// Prepares for the next answer.
     #[inline]
     pub fn begin(&mut self, wanted: Wanted) {
         self.wanted = wanted;
@@ -70,12 +70,12 @@ impl Answer {
         self.body.shrink_to(KEPT_BYTES);
     }
 
-    /// Looks at the body of the answer that comes next, whatever its length.
+    /// Watches the body of the next answer, whatever its length.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
 
-    /// The body so far; none where nobody looks.
+    /// Digest of the body so far; `None` if it is not watched.
     #[must_use]
     pub fn content(&self) -> Option<&Digest> {
         self.digest.as_deref()
@@ -105,7 +105,7 @@ impl Answer {
         }
     }
 
-    /// Whether the body may grow by so much.
+    /// Returns an error if the body must not grow by `more` bytes.
     #[inline]
     pub(crate) fn room_for(&self, more: u64) -> Result<(), ProtocolError> {
         match self.body_bytes.checked_add(more) {
@@ -127,13 +127,13 @@ impl Answer {
         self.body_bytes += bytes.len() as u64;
     }
 
-    /// Bounds on what may come.
+    /// Limits of the answer.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// How it was asked for.
+    /// Returns the settings that the answer was read with.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         self.wanted
@@ -146,13 +146,13 @@ impl Answer {
         self.status
     }
 
-    /// First value of a field, by name in any case; only when the head was wanted.
+    /// First value of a field, by name in any case; only if the head was wanted.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers(name).next()
     }
 
-    /// All values of a field, in order; only when the head was wanted.
+    /// All values of a field, in order; only if the head was wanted.
     pub fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.fields
             .split(|&byte| byte == b'\n')
@@ -163,14 +163,14 @@ impl Answer {
             })
     }
 
-    /// The body as far as it was captured; empty when it was not wanted.
+    /// The body as far as it was captured; empty if it was not wanted.
     #[must_use]
     #[inline]
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// Whether the wanted body was longer than what was kept.
+    /// Returns `true` if the wanted body was longer than its kept part.
     #[must_use]
     pub fn body_truncated(&self) -> bool {
         self.wanted.body && self.body_bytes > self.body.len() as u64
@@ -182,7 +182,7 @@ impl Answer {
         self.body_bytes
     }
 
-    /// Gives the memory of captured head and body back; for connections that will idle.
+    /// Frees the memory of captured head and body; for connections that will idle.
     pub fn release(&mut self) {
         self.fields = Vec::new();
         self.body = Vec::new();

@@ -3,8 +3,8 @@
 use super::head::is_field_content;
 use super::response::ProtocolError;
 
-/// Longest line with the size of a chunk, its extensions included. They are read over; nobody we know of sends more
-/// than a few dozen bytes. [B]
+/// Longest line with the size of a chunk, its extensions included. Extensions are skipped; known servers send at most a
+/// few dozen bytes. [B]
 pub(super) const SIZE_LINE_BYTES: usize = 4096;
 
 /// Reads `size [;extensions]`. Blanks after the size are allowed, as some servers pad it.
@@ -28,7 +28,8 @@ pub(super) fn size(line: &[u8]) -> Result<u64, ProtocolError> {
         .ok_or(ProtocolError::BadChunk)
 }
 
-/// Whether the start of a line can become one with a size; so that rubbish is told before its line ends.
+/// Returns `true` if a line that begins so can still become a chunk size; malformed input is detected before its line
+/// ends.
 pub(super) fn may_be_size(start: &[u8]) -> bool {
     let digits = digits_at_start(start);
     start

@@ -1,28 +1,28 @@
-//! The status line and the fields that decide how long the body is (RFC 9112, sections 4, 5 and 6).
+//! The status line and the fields that determine the length of the body (RFC 9112, sections 4, 5 and 6).
 //!
-//! Where the RFC leaves a choice: a folded field (obs-fold), blanks before the colon, a control character in a value, a
-//! `Content-Length` together with a `Transfer-Encoding`, and a `101` that nobody asked for are errors. Each of them
-//! means that two readers of the same bytes may disagree where the response ends, and a measurement must not guess.
+//! If the RFC leaves a choice, these are errors: a folded field (obs-fold), blanks before the colon, a control
+//! character in a value, a `Content-Length` together with a `Transfer-Encoding`, and an unrequested `101`. With each of
+//! them two readers of the same bytes may disagree on the end of the response, and a measurement must not guess.
 
 use super::response::ProtocolError;
 
-/// What every status line begins with.
+/// Start of every status line.
 const PROTOCOL: &[u8] = b"HTTP/1.";
 
-/// What the head of a response says about its message.
+/// Fields of a response head that concern its framing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) status: u16,
     /// 0 for HTTP/1.0, 1 for everything after.
     minor_version: u8,
     content_length: Option<u64>,
-    /// `Some` when there is a `Transfer-Encoding`: whether its last coding is `chunked`.
+    /// `Some` if the head has a `Transfer-Encoding`: whether its last coding is `chunked`.
     chunked: Option<bool>,
     says_close: bool,
     says_keep_alive: bool,
 }
 
-/// How the end of a body is told.
+/// Rule by which a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Empty,
@@ -31,7 +31,7 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// Whether `bytes`, which begin `offset` bytes into a stream, can go on a status line; no at the first wrong byte.
+/// Returns `true` if `bytes`, which begin `offset` bytes into a stream, can continue a status line.
 pub(super) fn may_be_http(offset: usize, bytes: &[u8]) -> bool {
     bytes
         .iter()
@@ -67,9 +67,9 @@ impl Head {
         })
     }
 
-    /// Takes a field into account.
+    /// Processes a field.
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), ProtocolError> {
-        // The length sorts almost all fields out at once.
+        // The length rules out almost all fields at once.
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.encoding(value),
@@ -111,12 +111,12 @@ impl Head {
         Ok(())
     }
 
-    /// Whether another head follows this one.
+    /// Returns `true` if another head follows this one.
     pub(super) fn is_informational(&self) -> bool {
         self.status < 200
     }
 
-    /// How the body ends (RFC 9112, section 6.3).
+    /// Returns the rule by which the body ends (RFC 9112, section 6.3).
     pub(super) fn framing(&self, method_is_head: bool) -> Result<Framing, ProtocolError> {
         if self.content_length.is_some() && self.chunked.is_some() {
             return Err(ProtocolError::LengthAndEncoding);
@@ -132,8 +132,8 @@ impl Head {
         })
     }
 
-    /// Whether the connection persists (RFC 9112, section 9.3), the body allowing. A transfer coding in HTTP/1.0 is
-    /// faulty framing: the response is read, the connection not used again (section 6.1).
+    /// Returns `true` if the connection persists after the body (RFC 9112, section 9.3). A transfer coding in HTTP/1.0
+    /// is faulty framing: the response is read, but the connection is not reused (section 6.1).
     pub(super) fn persists(&self) -> bool {
         !self.says_close
             && (self.minor_version > 0 || (self.says_keep_alive && self.chunked.is_none()))
@@ -142,7 +142,8 @@ impl Head {
 
 /// Splits a field line into name and value, the blanks around the value removed.
 pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ProtocolError> {
-    // The first character that is none of a name must be the colon. A folded line begins with a blank, which is none.
+    // The first character that no name may contain must be the colon. A folded line begins with a blank, which no name
+    // contains.
     let end = line
         .iter()
         .position(|&byte| !IS_TOKEN[usize::from(byte)])
@@ -156,7 +157,7 @@ pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ProtocolError> 
 
 /// No control characters but the tab; a CR within a line is one, too.
 pub(crate) fn is_field_content(value: &[u8]) -> bool {
-    // Looks at every byte, without a way out in between, so that it becomes vector instructions.
+    // Looks at every byte, without an early exit, so that the loop compiles to vector instructions.
     let controls = value.iter().fold(0, |controls, &byte| {
         controls | u8::from(byte < b' ' && byte != b'\t') | u8::from(byte == 0x7f)
     });

@@ -1,12 +1,12 @@
-//! Lines out of bytes that come in any pieces. A line that lies whole in one piece is not copied.
+//! Splits bytes that come in any pieces into lines. A line that arrives in one piece is not copied.
 
-/// The start of a line whose end did not come yet.
+/// Start of an incomplete line.
 #[derive(Debug, Default)]
 pub(super) struct LineBuffer {
     partial: Vec<u8>,
 }
 
-/// What a piece of the stream gave.
+/// Result of one step of the line reader.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     /// A whole line without its end; `consumed` bytes of the piece belong to it. `strict`: it ended with CR LF.
@@ -15,7 +15,7 @@ pub(super) enum Line<'a> {
         consumed: usize,
         strict: bool,
     },
-    /// The whole piece belongs to a line that goes on; the line so far.
+    /// The whole piece belongs to an incomplete line; the line so far.
     Partial(&'a [u8]),
     /// The line is longer than allowed.
     TooLong,
@@ -55,18 +55,18 @@ impl LineBuffer {
         self.partial.len()
     }
 
-    /// Forgets a line that was dealt with, keeps the memory.
+    /// Drops a processed line, keeps the memory.
     pub(super) fn clear(&mut self) {
         self.partial.clear();
     }
 
-    /// Forgets the line, and keeps at most so much memory.
+    /// Drops the line, and keeps at most `kept_bytes` of memory.
     pub(super) fn clear_to(&mut self, kept_bytes: usize) {
         self.partial.clear();
         self.partial.shrink_to(kept_bytes);
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     pub(super) fn release(&mut self) {
         self.partial = Vec::new();
     }

@@ -1,4 +1,4 @@
-//! HTTP/1.x as a client reads it.
+//! Client side of HTTP/1.x.
 
 mod answer;
 mod chunks;

@@ -1,14 +1,14 @@
 //! Recognises one response after the other in the bytes of a connection, however they are split.
 //!
-//! Written for a client that holds very many connections: nothing is kept that was not asked for, a head that lies
-//! whole in one piece is not copied, and a connection that idles holds no memory besides the scanner itself. Rubbish
-//! is told at its first wrong byte where the grammar allows it. Choices that RFC 9112 leaves open:
+//! Designed for a client that holds very many connections: only requested parts are kept, a head that arrives in one
+//! piece is not copied, and an idle connection holds no memory besides the scanner itself. Malformed input is detected
+//! at its first wrong byte if the grammar allows it. Choices that RFC 9112 leaves open:
 //!
-//! * A lone LF ends a line of a head like CR LF; a CR anywhere else is an error. Between chunks and in trailers it is an
-//!   error: some readers take it for a part of the line, and would find another end of the response.
-//! * `Content-Length` together with `Transfer-Encoding` is an error, not a contest that one of them wins.
-//! * Lengths given twice must agree. Folded fields are errors. Trailers are read, checked and dropped.
-//! * Any `1xx` but `101` is skipped; nothing here asks for an upgrade, so `101` is an error.
+//! * A lone LF ends a line of a head like CR LF; a CR anywhere else is an error. Between chunks and in trailers it is
+//!   an error: some readers take it as a part of the line, and would find another end of the response.
+//! * `Content-Length` together with `Transfer-Encoding` is an error; neither overrides the other.
+//! * Repeated lengths must agree. Folded fields are errors. Trailers are read, checked and dropped.
+//! * Any `1xx` except `101` is skipped; the client never asks for an upgrade, so `101` is an error.
 //! * A response without length or chunks ends with the connection.
 
 use std::fmt;
@@ -21,40 +21,40 @@ use crate::outcome::Failure;
 
 pub use super::answer::{Answer, Limits, Wanted};
 
-/// How far a response is.
+/// Progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// More bytes are needed.
     More,
     /// The response is whole.
     Complete {
-        /// How many of the bytes fed last belong to it.
+        /// Number of bytes of the last input that belong to the response.
         consumed: usize,
     },
 }
 
-/// Why what came is not a response that can be used.
+/// Reason why a response cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
     /// The stream ended before the response was whole.
     Truncated,
     /// Not a status line of HTTP/1.x.
     NotHttp,
-    /// A field line that is none.
+    /// An invalid field line.
     BadField,
-    /// The head, or the trailers with it, is beyond [`Limits::header_bytes`].
+    /// The head, or the trailers with it, exceed [`Limits::header_bytes`].
     HeaderTooLarge,
-    /// A `Content-Length` that is no number, or two that differ.
+    /// A `Content-Length` that is not a number, or two that differ.
     BadLength,
     /// A `Transfer-Encoding` with `chunked` anywhere but once at its end.
     BadEncoding,
     /// Both `Content-Length` and `Transfer-Encoding`.
     LengthAndEncoding,
-    /// `101 Switching Protocols`, which nobody asked for.
+    /// `101 Switching Protocols`, which was not requested.
     Upgrade,
-    /// A chunk without size, or without its end where the size says.
+    /// A chunk without size, or without its end at the stated size.
     BadChunk,
-    /// The body is beyond [`Limits::body_bytes`].
+    /// The body exceeds [`Limits::body_bytes`].
     BodyTooLarge,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for ProtocolError {
             Self::BadLength => "a malformed or contradictory Content-Length",
             Self::BadEncoding => "a Transfer-Encoding that does not end with one chunked",
             Self::LengthAndEncoding => "both Content-Length and Transfer-Encoding",
-            Self::Upgrade => "an upgrade that was not asked for",
+            Self::Upgrade => "an upgrade that was not requested",
             Self::BadChunk => "a malformed chunk",
             Self::BodyTooLarge => "the body is larger than allowed",
         })
@@ -86,7 +86,7 @@ impl From<ProtocolError> for Failure {
     }
 }
 
-/// Where in a response the next byte belongs. Each state but the last two waits for at least one byte.
+/// Part of a response that the next byte belongs to. Each state but the last two needs at least one more byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     StatusLine,
@@ -120,7 +120,7 @@ enum State {
 pub struct ResponseScanner {
     state: State,
     started: bool,
-    /// Of the final response; an informational one is forgotten at its end.
+    /// Head of the final response; an informational one is dropped at its end.
     head: Option<Head>,
     /// Bytes of all heads and trailers of this response. [B]
     head_bytes: usize,
@@ -129,8 +129,8 @@ pub struct ResponseScanner {
 }
 
 impl ResponseScanner {
-    /// A scanner that is ready for a response of which nothing is kept; it takes no memory beyond itself before bytes
-    /// come.
+    /// Creates a scanner that is ready for a response of which nothing is kept; it takes no memory beyond itself before
+    /// bytes come.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -143,12 +143,12 @@ impl ResponseScanner {
         }
     }
 
-    /// Takes memory now for a head of so many bytes.
+    /// Allocates memory for a head of this length now.
     pub fn make_room(&mut self, bytes: usize) {
         self.answer.fields.reserve(bytes);
     }
 
-    /// Makes ready for the next response.
+    /// Prepares for the next response.
     pub fn begin(&mut self, wanted: Wanted) {
         self.state = State::StatusLine;
         self.started = false;
@@ -158,11 +158,11 @@ impl ResponseScanner {
         self.answer.begin(wanted);
     }
 
-    /// Takes bytes of the connection. Once the response is whole, further bytes are left alone.
+    /// Consumes bytes of the connection. Once the response is complete, further bytes are not touched.
     ///
     /// # Errors
     /// [`ProtocolError`] as soon as the bytes cannot become a response within the limits, and again at every further
-    /// call; the connection is of no use then.
+    /// call; the connection cannot be used then.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ProtocolError> {
         self.started |= !bytes.is_empty();
         let mut consumed = 0;
@@ -180,10 +180,10 @@ impl ResponseScanner {
         }
     }
 
-    /// The other side closed: completes a body that the close delimits.
+    /// Handles the end of the stream: completes a body that the close delimits.
     ///
     /// # Errors
-    /// [`ProtocolError::Truncated`] when the response was not whole.
+    /// [`ProtocolError::Truncated`] if the response was not complete.
     pub fn end_of_stream(&mut self) -> Result<Progress, ProtocolError> {
         match self.state {
             State::Complete | State::UntilClose => {
@@ -198,20 +198,20 @@ impl ResponseScanner {
         }
     }
 
-    /// What is kept of the response so far.
+    /// Returns the part of the response that has been kept so far.
     #[must_use]
     #[inline]
     pub fn answer(&self) -> &Answer {
         &self.answer
     }
 
-    /// The answer, to be filled by a protocol that is not read here.
+    /// The answer, to be filled by a protocol with a reader of its own.
     #[inline]
     pub fn answer_mut(&mut self) -> &mut Answer {
         &mut self.answer
     }
 
-    /// Whether the connection may carry another request: the response is whole, nothing in it speaks against.
+    /// Returns `true` if the connection may carry another request: the response is complete and permits it.
     #[must_use]
     pub fn keep_alive(&self) -> bool {
         self.state == State::Complete
@@ -221,19 +221,19 @@ impl ResponseScanner {
             })
     }
 
-    /// Whether any byte of the response was seen.
+    /// Returns `true` once a byte of the response has arrived.
     #[must_use]
     pub fn started(&self) -> bool {
         self.started
     }
 
-    /// Gives the memory of captured head and body back; for connections that will idle.
+    /// Frees the memory of captured head and body; for connections that will idle.
     pub fn release(&mut self) {
         self.line.release();
         self.answer.release();
     }
 
-    /// Takes at least one of `bytes`, which are not empty, and says how many.
+    /// Consumes at least one of `bytes`, which are not empty, and returns their number.
     fn step(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
         match self.state {
             State::StatusLine => self.status_line(bytes),
@@ -405,7 +405,7 @@ impl ResponseScanner {
         }
     }
 
-    /// Takes body bytes, at most `remaining`: how many were taken, and how many remain.
+    /// Takes body bytes, at most `remaining`. Returns how many were taken, and how many remain.
     fn take_body(&mut self, bytes: &[u8], remaining: u64) -> (usize, u64) {
         let taken = remaining.min(bytes.len() as u64) as usize;
         self.answer.push_body(&bytes[..taken]);

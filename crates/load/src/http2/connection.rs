@@ -1,4 +1,4 @@
-//! What one connection has agreed, and what goes out over it.
+//! State of one connection: its settings and windows, and the bytes that wait to be written.
 
 use std::collections::VecDeque;
 
@@ -12,32 +12,32 @@ use crate::http::response::Answer;
 use crate::outcome::Failure;
 use crate::program::body::Outgoing;
 
-/// Bodies are put into frames while less than this waits to be written, so that a window of the server's does not become
-/// memory of ours. [B]
+/// Bodies are put into frames only while less than this waits to be written, so that a large window of the server does
+/// not become memory of this side. [B]
 const WRITE_AHEAD_BYTES: usize = 64 << 10;
 
-/// What may wait to be written while the server does not read, and has this side acknowledge things, or lets one request
-/// after the other run out of time. [B]
+/// Limit on pending output while the server does not read but makes this side acknowledge frames, or lets one request
+/// after the other time out. [B]
 pub(super) const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
 
-/// What a buffer for frames keeps when it has become empty. [B]
+/// Capacity that an empty frame buffer keeps. [B]
 const KEPT_BYTES: usize = 16 << 10;
 
 /// Bounds that this side sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Requests at once.
+    /// Limit on concurrent requests.
     pub streams: u32,
     /// Window of each answer. [B]
     pub stream_window: u32,
     /// Window of all answers together, at least [`DEFAULT_WINDOW`]. [B]
     pub connection_window: u32,
-    /// Fields of a head. [B]
+    /// Limit on the fields of a head. [B]
     pub header_bytes: usize,
 }
 
 impl Bounds {
-    /// With windows that do not slow down a server 100 ms away that sends 160 MB/s.
+    /// Creates bounds with windows that do not slow down a server 100 ms away that sends 160 MB/s.
     #[must_use]
     pub fn new(streams: u32, header_bytes: usize) -> Self {
         Self {
@@ -49,44 +49,44 @@ impl Bounds {
     }
 }
 
-/// How an exchange came to its end.
+/// End of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The answer is whole.
     Whole,
-    /// It failed.
+    /// The exchange failed.
     Failed(Failure),
-    /// The server says that it did nothing of it: it may be sent again.
+    /// The server reports that it processed nothing of the request: it may be sent again.
     Refused,
 }
 
 /// An exchange that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// The one it was opened with.
+    /// Token that the exchange was opened with.
     pub token: u32,
-    /// How.
+    /// The end.
     pub end: End,
 }
 
-/// Why a connection is of no use any more.
+/// Reason why a connection can no longer be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// The other side does not speak HTTP/2.
     NotHttp2,
-    /// It breaks its rules.
+    /// The other side breaks the protocol.
     Protocol(ErrorCode),
 }
 
-/// Where the parts of exchanges are, by their tokens.
+/// Finds the answers and request bodies of exchanges by their tokens.
 pub trait Exchanges {
-    /// Counts bytes that came for an exchange, and gives its answer.
+    /// Counts bytes received for an exchange, and returns its answer.
     fn received(&mut self, token: u32, bytes: usize) -> &mut Answer;
-    /// Counts bytes that go out for an exchange, and gives what is left of its body.
+    /// Counts bytes sent for an exchange, and returns the rest of its body.
     fn sent(&mut self, token: u32, bytes: usize) -> &mut Outgoing;
 }
 
-/// What the server has set.
+/// Settings of the server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     pub(super) streams: u32,
@@ -98,7 +98,7 @@ pub(super) struct Peer {
 pub struct Connection {
     pub(super) bounds: Bounds,
     pub(super) peer: Peer,
-    /// The settings of the server have come.
+    /// The settings of the server have arrived.
     pub(super) is_ready: bool,
     out: Vec<u8>,
     written: usize,
@@ -107,25 +107,25 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest stream that the server works on; the last one there is, if it reads nothing.
+    /// Highest stream that the server processes; the last opened one if the server does not read.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
-    /// Streams that have more of a body to send and room in their window, perhaps.
+    /// Streams that may have more of a body to send and room in their window.
     pub(super) sending: VecDeque<u32>,
-    /// A block of fields whose end did not come yet, the stream it is for (0: none), and whether that ends with it.
+    /// Block of fields whose end has not arrived, its stream (0: none), and whether the stream ends with it.
     pub(super) block: Vec<u8>,
     pub(super) block_stream: u32,
     pub(super) block_ends: bool,
-    /// Frames in a row that brought no answer further.
+    /// Frames in a row that advanced no answer.
     pub(super) idle_frames: u32,
-    /// What the server may still send for requests that this side gave up: the rest of their windows. [B]
+    /// Bytes that the server may still send for cancelled requests: the rest of their windows. [B]
     pub(super) late_bytes: u64,
-    has_said_farewell: bool,
+    has_sent_goaway: bool,
 }
 
 impl Connection {
-    /// One that has its first words to say.
+    /// Creates a connection whose preface and settings wait to be written.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         let mut out = PREFACE.to_vec();
@@ -161,11 +161,11 @@ impl Connection {
             block_ends: false,
             idle_frames: 0,
             late_bytes: 0,
-            has_said_farewell: false,
+            has_sent_goaway: false,
         }
     }
 
-    /// How many requests there may be at once.
+    /// Number of requests that may be open at the same time.
     #[must_use]
     pub fn limit(&self) -> u32 {
         if self.is_draining() {
@@ -177,27 +177,27 @@ impl Connection {
         }
     }
 
-    /// Requests in hand.
+    /// Number of open requests.
     #[must_use]
     pub fn in_hand(&self) -> usize {
         self.streams.len()
     }
 
-    /// Whether the settings of the server have come.
+    /// Returns `true` once the settings of the server have arrived.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.is_ready
     }
 
-    /// Whether no further request can be made: the server takes none or reads nothing, numbers of streams have run out, or
-    /// this side has said that it is the end.
+    /// Returns `true` if no further request can be opened: the server refuses requests or does not read, the stream
+    /// numbers are used up, or this side has sent GOAWAY.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.last_stream != u32::MAX || self.next_stream > LAST_STREAM || self.has_said_farewell
+        self.last_stream != u32::MAX || self.next_stream > LAST_STREAM || self.has_sent_goaway
     }
 
-    /// Begins a request, whose fields `encode` appends; gives the number of its stream. Whether there may be one more is for
-    /// the caller to know ([`Connection::limit`]).
+    /// Opens a request, whose fields `encode` appends; returns the number of its stream. The caller must respect
+    /// [`Connection::limit`].
     pub fn open(
         &mut self,
         token: u32,
@@ -280,12 +280,12 @@ impl Connection {
         }
     }
 
-    /// Gives up a request; the server is told.
+    /// Cancels a request: resets its stream.
     pub fn cancel(&mut self, stream: u32) {
         let _ = self.give_up(stream, ErrorCode::Cancel);
     }
 
-    /// Closes a stream from this side. Before the server learns of it, it may send what is left of the window.
+    /// Closes a stream from this side. Until the server learns of it, it may send the rest of the window.
     pub(super) fn give_up(&mut self, id: u32, code: ErrorCode) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
         frames::write_reset(id, code, &mut self.out);
@@ -293,30 +293,30 @@ impl Connection {
         Some(stream)
     }
 
-    /// Says that nothing more is asked for, unless more was said already.
-    pub fn say_farewell(&mut self) {
+    /// Sends GOAWAY, unless it was sent already.
+    pub fn send_goaway(&mut self) {
         self.complain(ErrorCode::NoError);
     }
 
     pub(super) fn complain(&mut self, code: ErrorCode) {
-        if !self.has_said_farewell {
-            self.has_said_farewell = true;
+        if !self.has_sent_goaway {
+            self.has_sent_goaway = true;
             frames::write_goaway(0, code, &mut self.out);
         }
     }
 
-    /// Ends all requests in hand and gives their tokens.
+    /// Ends all open requests and passes on their tokens.
     pub fn abandon(&mut self, mut token: impl FnMut(u32)) {
         self.streams.remove_above(0, &mut token);
     }
 
-    /// What is to be written.
+    /// Returns the bytes that wait to be written.
     #[must_use]
     pub fn pending(&self) -> &[u8] {
         &self.out[self.written..]
     }
 
-    /// So many of the pending bytes were written.
+    /// Removes the first `bytes` of the pending output, which were written.
     pub fn advance(&mut self, bytes: usize) {
         self.written += bytes;
         if self.written == self.out.len() {
@@ -326,22 +326,22 @@ impl Connection {
         }
     }
 
-    /// Frames that answer, acknowledge or complain go here.
+    /// Output buffer for control frames.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
-    /// How much waits to be written. [B]
+    /// Number of bytes that wait to be written. [B]
     pub(super) fn unwritten(&self) -> usize {
         self.out.len() - self.written
     }
 
-    /// Whether a stream was ever opened by this side.
+    /// Returns `true` if this side ever opened the stream.
     pub(super) fn was_opened(&self, stream: u32) -> bool {
         stream % 2 == 1 && stream < self.next_stream
     }
 
-    /// Goes on with a stream whose number is the last but so many; for tests of how numbers run out.
+    /// Sets the number of the next stream; for tests of exhausted numbers.
     #[cfg(test)]
     pub(super) fn skip_to(&mut self, stream: u32) {
         self.next_stream = stream;

@@ -1,18 +1,18 @@
 //! Frames of HTTP/2 (RFC 9113, sections 4 and 6): their heads, kinds and flags, and the parts of their payloads.
 
-/// What a client says first (RFC 9113, section 3.4).
+/// Connection preface of a client (RFC 9113, section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Length of the head of every frame. [B]
 pub const HEAD_BYTES: usize = 9;
 
-/// Longest payload unless agreed otherwise; it is what this side takes. [B]
+/// Longest payload by default; the limit that this side accepts. [B]
 pub const FRAME_BYTES: usize = 16_384;
 
 /// Largest window of flow control. [B]
 pub const WINDOW_AT_MOST: i64 = (1 << 31) - 1;
 
-/// Window of flow control unless agreed otherwise. [B]
+/// Initial window of flow control. [B]
 pub const DEFAULT_WINDOW: u32 = 65_535;
 
 /// Largest number of a stream.
@@ -54,7 +54,7 @@ pub mod setting {
     pub const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// Why a stream or a connection is ended, as it is told to the other side (RFC 9113, section 7).
+/// Error codes of `RST_STREAM` and GOAWAY frames (RFC 9113, section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The names of the standard.
 pub enum ErrorCode {
@@ -73,11 +73,11 @@ pub enum ErrorCode {
 /// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHead {
-    /// Of the payload. [B]
+    /// Length of the payload. [B]
     pub length: usize,
-    /// One of [`kind`], or one that is to be ignored.
+    /// One of [`kind`]; other kinds are ignored.
     pub kind: u8,
-    /// Any of [`flag`].
+    /// Union of [`flag`] bits.
     pub flags: u8,
     /// The stream, 0 for the connection.
     pub stream: u32,
@@ -114,7 +114,7 @@ impl FrameHead {
         out.extend_from_slice(&self.bytes());
     }
 
-    /// Whether it has a flag.
+    /// Returns `true` if the flag is set.
     #[must_use]
     #[inline]
     pub fn has(self, flag: u8) -> bool {
@@ -160,7 +160,7 @@ pub fn write_reset(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     );
 }
 
-/// Appends GOAWAY; `last` is the highest stream of the other side that was worked on.
+/// Appends GOAWAY; `last` is the highest stream of the other side that was processed.
 pub fn write_goaway(last: u32, code: ErrorCode, out: &mut Vec<u8>) {
     let mut payload = [0; 8];
     payload[..4].copy_from_slice(&last.to_be_bytes());
@@ -168,8 +168,8 @@ pub fn write_goaway(last: u32, code: ErrorCode, out: &mut Vec<u8>) {
     write(kind::GOAWAY, 0, 0, &payload, out);
 }
 
-/// Appends a block of fields as HEADERS and, where it is too long for one frame, CONTINUATION. The block is that of `out`
-/// from `start` on, in front of which the first head is put.
+/// Appends a block of fields as HEADERS and, if it is too long for one frame, CONTINUATION. The block is the part of
+/// `out` from `start` on; the first head is inserted before it.
 pub fn frame_block(
     stream: u32,
     end_stream: bool,
@@ -252,11 +252,12 @@ pub struct FrameReader {
 pub struct TooLong;
 
 impl FrameReader {
-    /// Takes the next whole frame from `bytes`, which is moved behind it; `None` when more bytes are needed. The frame
-    /// lies in `bytes`, or in `spare`, whose memory is the reader's; give it back by [`FrameReader::done`].
+    /// Takes the next whole frame from `bytes`, and advances `bytes` past it; `None` if more bytes are needed. The
+    /// frame borrows from `bytes`, or from `spare`, whose memory belongs to the reader; return it with
+    /// [`FrameReader::done`].
     ///
     /// # Errors
-    /// [`TooLong`], as soon as the head tells.
+    /// [`TooLong`], as soon as the head of the frame states such a length.
     #[inline]
     pub fn next<'a: 'b, 'b>(
         &mut self,
@@ -298,7 +299,7 @@ impl FrameReader {
         Ok(Some((head, &spare[HEAD_BYTES..])))
     }
 
-    /// Gives the memory of a frame back.
+    /// Takes the memory of a frame back.
     #[inline]
     pub fn done(&mut self, mut spare: Vec<u8>) {
         if spare.capacity() > 0 && self.partial.capacity() == 0 {
@@ -312,7 +313,7 @@ impl FrameReader {
         *bytes = &[];
     }
 
-    /// Whether there are so many bytes now.
+    /// Buffers bytes until there are `length`. Returns `true` once there are.
     fn fill(&mut self, length: usize, bytes: &mut &[u8]) -> bool {
         let missing = length.saturating_sub(self.partial.len());
         let (taken, rest) = bytes.split_at(missing.min(bytes.len()));

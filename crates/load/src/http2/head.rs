@@ -4,22 +4,22 @@ use super::hpack::FIELD_OVERHEAD_BYTES;
 use crate::http::head::{IS_TOKEN, decimal, is_field_content};
 use crate::http::response::Answer;
 
-/// A head that no answer can have.
+/// An invalid head of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// What a block of fields was.
+/// Kind of a decoded block of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Head {
     /// Another head follows.
     Informational,
-    /// The head of the answer, and the length that it tells.
+    /// Head of the final answer, with its announced length.
     Final(Option<u64>),
-    /// What follows a body.
+    /// Fields after a body.
     Trailers,
 }
 
-/// Takes fields one by one. Field by field is checked so that what is kept is what HTTP/1.1 would have given.
+/// Takes fields one by one. Checks each, so that the kept fields equal those of HTTP/1.1.
 #[derive(Debug)]
 pub(super) struct HeadReader<'a> {
     answer: &'a mut Answer,
@@ -44,7 +44,7 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// Takes a field; once something is wrong nothing more is kept.
+    /// Takes a field; after an error nothing more is kept.
     #[inline]
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
         self.list_bytes += name.len() + value.len() + FIELD_OVERHEAD_BYTES;
@@ -76,8 +76,8 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// Whether a field is one of those that only a connection of HTTP/1.1 has (RFC 9113, section 8.2.2), or a length that
-    /// contradicts another.
+    /// Returns `true` if the field belongs to HTTP/1.1 connections only (RFC 9113, section 8.2.2), or is a length that
+    /// contradicts an earlier one.
     fn is_misplaced(&mut self, name: &[u8], value: &[u8]) -> bool {
         match name.len() {
             7 => name == b"upgrade",
@@ -94,13 +94,13 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// What all the fields together are; `ends` tells that nothing follows.
+    /// Classifies the block after its last field. `ends` states that no body follows.
     pub(super) fn end(self, ends: bool) -> Result<Head, Malformed> {
         let is_informational = (100..200).contains(&self.status);
         let fits = if self.is_trailers {
             ends
         } else {
-            // Nobody asked for another protocol, and a head that another follows is not the end.
+            // No request asks for another protocol, and a head before the final one cannot end the stream.
             self.status != 0 && self.status != 101 && !(is_informational && ends)
         };
         if self.malformed || !fits {

@@ -1,4 +1,4 @@
-//! What the server says, frame by frame.
+//! Input of a connection: handles the frames of the server one by one.
 
 use super::connection::{Broken, Connection, End, Ended, Exchanges, UNREAD_BYTES_AT_MOST};
 use super::frames::{
@@ -8,8 +8,8 @@ use super::frames::{
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
-/// Frames in a row without any part of an answer, beyond which a server only keeps this side busy. Even one ping a second
-/// does not come near it between two requests of one user.
+/// Limit on frames in a row that advance no answer; beyond it a server only keeps this side busy. Even one ping a
+/// second does not come near it between two requests of one user.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
 
 type Taken = Result<(), Broken>;
@@ -19,11 +19,11 @@ fn broken<T>(code: ErrorCode) -> Result<T, Broken> {
 }
 
 impl Connection {
-    /// Takes bytes of the server in, and adds the exchanges that end with them to `ended`. After an error the server is
-    /// told why by what is pending, and the connection must be closed.
+    /// Consumes bytes from the server, and adds the exchanges that end with them to `ended`. After an error, the
+    /// pending output holds a GOAWAY frame with the reason, and the connection must be closed.
     ///
     /// # Errors
-    /// [`Broken`]; exchanges that ended before are told all the same.
+    /// [`Broken`]; `ended` still receives the exchanges that ended before the error.
     pub fn receive(
         &mut self,
         mut bytes: &[u8],
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// A frame that brought no answer further.
+    /// Counts a frame that advanced no answer.
     fn count_idle(&mut self) -> Taken {
         self.idle_frames += 1;
         if self.idle_frames > IDLE_FRAMES_AT_MOST || self.unwritten() > UNREAD_BYTES_AT_MOST {
@@ -146,8 +146,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Data of a request that was given up, of which the server perhaps does not know yet. More than fitted into the window
-    /// of such a request, or anything for one that the server itself has ended, is sent by none that keeps to the rules.
+    /// Handles data of a cancelled request, of which the server perhaps does not know yet. A server that follows the
+    /// rules sends no more than fitted into the window of such a request, and nothing for a stream that it has ended
+    /// itself.
     fn late_data(&mut self, bytes: u64) -> Taken {
         let Some(left) = self.late_bytes.checked_sub(bytes) else {
             return broken(ErrorCode::StreamClosed);
@@ -202,7 +203,7 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         }
         self.count_idle()?;
-        // What is allowed decoded does not take more encoded, but for a frame of changes to the table.
+        // No encoded form of an allowed head is longer than its decoded form, except for one frame of table updates.
         if self.block.len() + payload.len() > self.bounds.header_bytes + FRAME_BYTES {
             return broken(ErrorCode::EnhanceYourCalm);
         }
@@ -218,7 +219,7 @@ impl Connection {
         taken
     }
 
-    /// A whole block of fields. It is decoded whoever it is for: later blocks refer to it.
+    /// Handles a complete block of fields. It is decoded whatever stream it is for: later blocks refer to it.
     fn fields(
         &mut self,
         id: u32,
@@ -260,13 +261,13 @@ impl Connection {
         Ok(())
     }
 
-    /// The server has said all that it has to say.
+    /// Ends a stream from the server's side.
     fn end(&mut self, id: u32, exchanges: &mut impl Exchanges, ended: &mut Vec<Ended>) {
         let Some(stream) = self.streams.remove(id) else {
             return;
         };
         if stream.sending {
-            // It does not want the rest of the body.
+            // The server does not want the rest of the body.
             frames::write_reset(id, ErrorCode::Cancel, self.out());
         }
         let answer = exchanges.received(stream.token, 0);
@@ -285,7 +286,7 @@ impl Connection {
         });
     }
 
-    /// What came for a stream cannot be used.
+    /// Fails a stream whose frames cannot be used.
     fn fail(&mut self, id: u32, code: ErrorCode, ended: &mut Vec<Ended>) {
         if let Some(stream) = self.give_up(id, code) {
             ended.push(Ended {
@@ -318,7 +319,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The server takes no further requests, and did nothing of those above the number that it tells.
+    /// The server accepts no further requests, and has processed none above the stream number in the frame.
     fn go_away(&mut self, head: FrameHead, payload: &[u8], ended: &mut Vec<Ended>) -> Taken {
         let Some(last) = frames::number(payload).filter(|_| payload.len() >= 8) else {
             return broken(ErrorCode::FrameSizeError);
@@ -400,7 +401,7 @@ impl Connection {
             setting::ENABLE_PUSH if value != 0 => return broken(ErrorCode::ProtocolError),
             setting::MAX_CONCURRENT_STREAMS => self.peer.streams = value,
             setting::INITIAL_WINDOW_SIZE => return self.set_window(i64::from(value)),
-            // Frames longer than those that everybody takes are never sent.
+            // No frame is longer than the size that every peer accepts.
             setting::MAX_FRAME_SIZE if !(FRAME_BYTES..1 << 24).contains(&(value as usize)) => {
                 return broken(ErrorCode::ProtocolError);
             }

@@ -1,15 +1,16 @@
-//! HTTP/2 as a client speaks it (RFC 9113), without I/O: bytes in, ends of exchanges out, bytes to send.
+//! HTTP/2 client (RFC 9113) without I/O: takes bytes in, reports ends of exchanges, and gives bytes to send.
 //!
-//! Written for a client that makes very many small requests over few connections: a request whose fields do not vary is
-//! some fifteen bytes once its connection has seen it, answers are decoded where they are kept, and neither costs an
-//! allocation once buffers have their size. Choices that the standard leaves open, and what is taken for an error:
+//! Designed for a client that makes very many small requests over few connections: a request whose fields do not vary
+//! takes some fifteen bytes once its connection has sent it before, answers are decoded where they are kept, and
+//! neither allocates once buffers have grown to their size. Choices that the standard leaves open, and treatment of
+//! errors:
 //!
-//! * Pushes are refused from the start, so that one is a fault of the connection.
-//! * Before the settings of the server are known, one request is sent and no more.
-//! * Windows for what the server sends are large and given back by halves; what comes is dealt with at once.
-//! * A head that is malformed or too large, and a body of another length than told, fail their request only. Whatever
-//!   leaves the two sides in doubt about what was said fails the connection.
-//! * A server that keeps a connection busy without saying anything, in ten thousand frames, is told to calm down.
+//! * Pushes are disabled from the start, so that a push is a connection error.
+//! * Before the settings of the server arrive, only one request is sent.
+//! * Receive windows are large and are replenished by halves; what arrives is processed at once.
+//! * A head that is malformed or too large, or a body whose length differs from the announced one, fails only its own
+//!   request. Errors that leave the state of the connection in doubt fail the connection.
+//! * A server that sends ten thousand frames in a row without any progress gets `ENHANCE_YOUR_CALM`.
 
 mod connection;
 pub mod frames;

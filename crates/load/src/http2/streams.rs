@@ -2,33 +2,33 @@
 
 use std::collections::VecDeque;
 
-/// In place of a token: the stream is closed.
+/// Token of a closed stream.
 const CLOSED: u32 = u32::MAX;
 
-/// Closed streams between open ones that are kept before the list is tidied.
+/// Limit on closed streams between open ones before the list is compacted.
 const CLOSED_AT_MOST: usize = 32;
 
 /// A request and its answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     pub(super) id: u32,
-    /// What the caller knows it by.
+    /// Token by which the caller identifies the exchange.
     pub(super) token: u32,
-    /// How much of the body the server takes now. Below zero once it has made its windows smaller. [B]
+    /// Number of body bytes that the server accepts now. Negative after the server has reduced its windows. [B]
     pub(super) send_window: i64,
-    /// How much the server may send now. [B]
+    /// Number of bytes that the server may send now. [B]
     pub(super) receive_left: u32,
-    /// Length of the body as the head tells it.
+    /// Length of the body as announced in the head.
     pub(super) expected: Option<u64>,
     /// The final head has come.
     pub(super) has_head: bool,
-    /// There is more of the request's body.
+    /// The request's body is not sent completely.
     pub(super) sending: bool,
-    /// It waits for its window, and so is not in the queue of those that send.
+    /// It waits for its window, and so is not in the queue of sending streams.
     pub(super) blocked: bool,
 }
 
-/// Streams in the order of their numbers. Answers mostly come in that order, so the one wanted is mostly the first.
+/// Streams in the order of their numbers. Answers mostly come in that order, so the first one is mostly the right one.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     all: VecDeque<Stream>,
@@ -36,7 +36,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// How many are open.
+    /// Number of open streams.
     pub(super) fn len(&self) -> usize {
         self.open
     }
@@ -80,12 +80,12 @@ impl Streams {
         Some(stream)
     }
 
-    /// All that are open.
+    /// All open streams.
     pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Stream> {
         self.all.iter_mut().filter(|stream| stream.token != CLOSED)
     }
 
-    /// Closes those above a number and gives their tokens.
+    /// Closes the streams above a number and passes on their tokens.
     pub(super) fn remove_above(&mut self, id: u32, mut removed: impl FnMut(u32)) {
         while self.all.back().is_some_and(|last| last.id > id) {
             if let Some(last) = self.all.pop_back()

@@ -32,19 +32,19 @@ struct Side {
 
 impl Exchanges for Side {
     fn received(&mut self, token: u32, bytes: usize) -> &mut Answer {
-        let one = &mut self.exchanges[token as usize];
-        one.2 += bytes;
-        &mut one.0
+        let entry = &mut self.exchanges[token as usize];
+        entry.2 += bytes;
+        &mut entry.0
     }
 
     fn sent(&mut self, token: u32, bytes: usize) -> &mut Outgoing {
-        let one = &mut self.exchanges[token as usize];
-        one.3 += bytes;
-        &mut one.1
+        let entry = &mut self.exchanges[token as usize];
+        entry.3 += bytes;
+        &mut entry.1
     }
 }
 
-/// A client, what it has in hand, and what the server saw of it.
+/// A client, its exchanges, and the server's view of it.
 struct Pair {
     client: Connection,
     side: Side,
@@ -52,7 +52,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// One whose server has sent its settings; what the client said so far is forgotten.
+    /// Creates a pair whose server has sent its settings; earlier output of the client is dropped.
     fn ready() -> Self {
         let mut pair = Self::new();
         pair.server(&settings(&[])).expect("settings");
@@ -104,7 +104,7 @@ impl Pair {
         self.client.receive(bytes, &mut self.side, &mut self.ended)
     }
 
-    /// What the client says, as frames.
+    /// Takes the pending output of the client and splits it into frames.
     fn said(&mut self) -> Vec<(FrameHead, Vec<u8>)> {
         let mut all = Vec::new();
         while !self.client.pending().is_empty() {
@@ -398,7 +398,7 @@ fn an_early_answer_ends_a_body_that_nobody_wants() {
 #[test]
 fn a_body_of_another_length_than_told_fails_its_request_only() {
     let failed = End::Failed(Failure::Protocol);
-    for (told, body, method_is_head, end) in [
+    for (length, body, method_is_head, end) in [
         ("5", &b"hello"[..], false, End::Whole),
         ("6", b"hello", false, failed),
         ("4", b"hello", false, failed),
@@ -408,13 +408,13 @@ fn a_body_of_another_length_than_told_fails_its_request_only() {
         let mut pair = Pair::ready();
         pair.request_with(b"", method_is_head);
         pair.request();
-        pair.server(&head(1, 0, &[OK, ("content-length", told)]))
+        pair.server(&head(1, 0, &[OK, ("content-length", length)]))
             .expect("a head");
         pair.server(&frame(kind::DATA, flag::END_STREAM, 1, body))
             .expect("a body");
         pair.server(&head(3, flag::END_STREAM, &[OK]))
             .expect("another answer");
-        assert_eq!(pair.end(), [(0, end), (1, End::Whole)], "{told}");
+        assert_eq!(pair.end(), [(0, end), (1, End::Whole)], "{length}");
     }
 }
 

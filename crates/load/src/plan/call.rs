@@ -1,4 +1,4 @@
-//! Calls of drivers: what is asked, what is kept of the answer, what the answer must be.
+//! Calls of drivers: operation, extractions, and checks of the answer.
 
 use serde::Deserialize;
 use towtank_drivers::{FileAction, Operation};
@@ -13,31 +13,31 @@ pub struct Call {
     pub step: usize,
     /// Index of the target, which has a driver.
     pub target: usize,
-    /// What is done.
+    /// Operation to perform.
     #[serde(rename = "do")]
     pub operation: Operation,
-    /// The values it is given, in their order; null: no value.
+    /// Values of the operation, in their order; null: no value.
     #[serde(default)]
     pub values: Vec<Option<Template>>,
-    /// What is kept of the answer.
+    /// Values to extract from the answer.
     #[serde(default)]
     pub extract: Vec<CallExtract>,
-    /// What the answer must be.
+    /// Checks of the answer.
     #[serde(default)]
     pub checks: Vec<CallCheck>,
     /// Time for the whole answer in place of the plan's. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// What a failure does.
+    /// Consequence of a failure.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// What it does to something that is kept.
+    /// Note of the change to a stored thing, if any.
     #[serde(default)]
     pub note: Option<Note>,
 }
 
 impl Call {
-    /// Whether this can be noted of it: what it puts, reads or takes away is whole.
+    /// Returns `true` if the operation can carry a note of this kind: it stores, reads or removes a whole thing.
     #[must_use]
     pub fn can(&self, does: Does) -> bool {
         let Operation::File { action } = &self.operation else {
@@ -73,18 +73,18 @@ impl Default for Column {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallExtract {
-    /// Where it goes.
+    /// Destination of the value.
     pub into: Destination,
-    /// Which column.
+    /// Column of the value.
     #[serde(default)]
     pub column: Column,
-    /// Which row.
+    /// Row of the value.
     #[serde(default)]
     pub pick: ExtractPick,
-    /// Whether nothing found is a failure.
+    /// `true` if a missing value fails the call.
     #[serde(default = "yes")]
     pub required: bool,
-    /// The value when nothing was found and it is not required.
+    /// The value if nothing was found and it is not required.
     #[serde(default)]
     pub default: Option<String>,
 }
@@ -93,7 +93,7 @@ fn yes() -> bool {
     true
 }
 
-/// What an answer must be.
+/// Requirement on an answer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CallCheck {
@@ -106,7 +106,7 @@ pub enum CallCheck {
         #[serde(default)]
         max: Option<u64>,
     },
-    /// Number of what was changed.
+    /// Number of changed rows.
     Affected {
         /// At least.
         #[serde(default)]
@@ -126,10 +126,10 @@ pub enum CallCheck {
     },
     /// A value of the first row.
     Value {
-        /// Which column.
+        /// Column to check.
         #[serde(default)]
         column: Column,
-        /// What it must be; that it is there, if not given.
+        /// Required value; without it, the column must exist.
         #[serde(default)]
         equals: Option<Template>,
     },

@@ -1,4 +1,4 @@
-//! Where requests go, and over which connections.
+//! Servers that requests go to, and the connections to them.
 
 use serde::Deserialize;
 use towtank_drivers::Server;
@@ -7,29 +7,29 @@ use towtank_drivers::Server;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Name, for people.
+    /// Name, for display.
     pub name: String,
-    /// How it is spoken to.
+    /// Scheme of the target.
     pub scheme: Scheme,
-    /// `host:port` or `unix:/path` each; none where the driver needs none.
+    /// `host:port` or `unix:/path` each; empty if the driver needs no address.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// How an address is picked when a connection is opened.
+    /// Choice of an address when a connection is opened.
     #[serde(default)]
     pub balance: Balance,
-    /// Name of the service at each address, for people; empty where there is one.
+    /// Name of the service at each address, for display; empty if there is only one.
     #[serde(default)]
     pub services: Vec<String>,
     /// Value of the Host header.
     #[serde(default)]
     pub host: String,
-    /// How TLS is spoken; only with `https`, where all of it has defaults.
+    /// Settings of TLS; only with `https`, and then optional, since all of them have defaults.
     #[serde(default)]
     pub tls: Option<Tls>,
-    /// Which HTTP is spoken.
+    /// Version of HTTP.
     #[serde(default)]
     pub http: HttpVersion,
-    /// What speaks with it, with scheme `driver`.
+    /// Server behind a driver, with scheme `driver`.
     #[serde(default)]
     pub driver: Option<Server>,
 }
@@ -58,7 +58,7 @@ pub enum Scheme {
     Driver,
 }
 
-/// How an address of a target is picked.
+/// Ways to choose an address of a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Balance {
@@ -71,11 +71,11 @@ pub enum Balance {
     User,
 }
 
-/// How TLS is spoken with a target.
+/// Settings of TLS with a target.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tls {
-    /// Whether the server's certificate must be good for its name.
+    /// `true` if the certificate of the server must be valid for its name.
     pub verify: bool,
     /// PEM file of the authorities to trust, in place of those of this host.
     pub ca: Option<String>,
@@ -85,7 +85,7 @@ pub struct Tls {
     pub client_certificate: Option<String>,
     /// PEM file of the client's key.
     pub client_key: Option<String>,
-    /// Whether a connection goes on with the session of the one before it.
+    /// `true` if a connection resumes the session of the connection before it.
     pub resumption: bool,
     /// Versions to offer.
     pub versions: Vec<TlsVersion>,
@@ -116,16 +116,16 @@ pub enum TlsVersion {
     V13,
 }
 
-/// How users get connections.
+/// Assignment of connections to users.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
-    /// Who owns a connection.
+    /// Owner of a connection.
     pub mode: ConnectionMode,
     /// Connections to each target of all threads together, with `pool`.
     #[serde(default)]
     pub size: Option<usize>,
-    /// Requests at once over each connection of a `pool` that speaks HTTP/2; 100 if left out.
+    /// Limit on concurrent requests over each connection of a `pool` that speaks HTTP/2; 100 if left out.
     #[serde(default)]
     pub streams: Option<u32>,
     /// Addresses of this host that connections leave from in turn; empty: the system chooses.
@@ -133,11 +133,11 @@ pub struct Connections {
     pub sources: Vec<String>,
 }
 
-/// Who owns a connection.
+/// Owners of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionMode {
-    /// Every user keeps one connection to each target it talks to.
+    /// Every user keeps one connection to each target that it uses.
     PerUser,
     /// All users of a thread share its part of `size` connections.
     Pool,

@@ -1,4 +1,4 @@
-//! Cookies that users have from the start, and how long they keep those of servers.
+//! Cookies that users have from the start, and the lifetime of cookies from servers.
 
 use serde::Deserialize;
 
@@ -6,13 +6,13 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cookies {
-    /// How long cookies of servers are kept.
+    /// Lifetime of cookies from servers.
     pub kept: CookiesKept,
-    /// What each user has from its start.
+    /// Cookies that each user has from its start.
     pub given: Vec<GivenCookie>,
 }
 
-/// How long users keep the cookies of servers.
+/// Lifetimes of cookies from servers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CookiesKept {

@@ -19,7 +19,7 @@ pub use operation::*;
 pub use read::{Fault, read, read_stages, read_text};
 pub use request::*;
 
-/// What the engine shall do, fully resolved. Times are seconds, sizes are bytes.
+/// A load, fully resolved for the engine. Times are seconds, sizes are bytes.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Name of the run, copied into the results.
@@ -32,13 +32,13 @@ pub struct Plan {
     pub threads: usize,
     /// CPUs that the threads are pinned to in turn; empty: not pinned.
     pub cpus: Vec<usize>,
-    /// Where requests go.
+    /// Servers that requests go to.
     pub targets: Vec<Target>,
-    /// How users get connections.
+    /// Assignment of connections to users.
     pub connections: Connections,
     /// Bounds on waiting.
     pub timeouts: Timeouts,
-    /// Bounds on what is accepted from a server.
+    /// Limits on accepted answers.
     pub limits: PlanLimits,
     /// Data for users.
     pub pools: Vec<Pool>,
@@ -54,7 +54,7 @@ pub struct Plan {
     pub transactions: Vec<Transaction>,
     /// User groups.
     pub groups: Vec<Group>,
-    /// When users act.
+    /// Times at which users act.
     pub load: Load,
 }
 
@@ -80,7 +80,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Bounds on what is accepted from a server. [bytes]
+/// Limits on accepted answers. [B]
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlanLimits {
@@ -88,7 +88,7 @@ pub struct PlanLimits {
     pub header_bytes: usize,
     /// Largest response body.
     pub body_bytes: u64,
-    /// How much of a body is kept for extraction and content checks.
+    /// Number of body bytes that are kept for extraction and content checks.
     pub capture_bytes: usize,
 }
 
@@ -106,12 +106,12 @@ impl Default for PlanLimits {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
-    /// Name, for people.
+    /// Name, for display.
     pub name: String,
     /// Names of the columns; taken from the file's first line with `csv`.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// How rows are dealt.
+    /// Order in which rows are dealt.
     pub order: Order,
     /// The rows, unless `csv` names a file.
     #[serde(default)]
@@ -127,7 +127,7 @@ pub struct Pool {
     pub weight_column: Option<String>,
 }
 
-/// How rows of a pool are dealt.
+/// Orders in which rows of a pool are dealt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -147,17 +147,17 @@ pub enum Order {
 pub struct Named {
     /// Its name.
     pub name: String,
-    /// The transaction it belongs to; none for what a group does outside any.
+    /// The transaction it belongs to; none for operations of a group outside any.
     #[serde(default)]
     pub transaction: Option<String>,
 }
 
-/// What a user does as one unit of work.
+/// Unit of work of a user.
 #[derive(Debug, Clone)]
 pub struct Transaction {
     /// Its name.
     pub name: String,
-    /// What is done, in order.
+    /// Operations, in order.
     pub ops: Vec<Op>,
 }
 
@@ -226,31 +226,31 @@ pub enum Pause {
     },
 }
 
-/// When users act.
+/// Times at which users act.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Load {
-    /// A number of users, each starting its next transaction after the one before.
+    /// A number of users, each starting its next transaction after the previous one.
     Closed {
         /// Most users of any stage.
         users_at_most: u32,
         /// Stages in order.
         stages: Vec<ClosedStage>,
     },
-    /// Transactions start at given instants, whether or not those before have ended.
+    /// Transactions start at given instants, whether or not earlier ones have ended.
     Open {
-        /// How arrivals are spaced.
+        /// Spacing of arrivals.
         arrivals: Arrivals,
-        /// Most transactions in hand at once.
+        /// Limit on concurrent transactions.
         users_at_most: u32,
-        /// Most arrivals that wait for an idle user.
+        /// Limit on arrivals that wait for an idle user.
         backlog_at_most: u64,
         /// Stages in order.
         stages: Vec<OpenStage>,
     },
 }
 
-/// How arrivals are spaced.
+/// Spacings of arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
@@ -260,7 +260,7 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// What a stage is for.
+/// Purpose of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -287,7 +287,7 @@ impl Phase {
     }
 }
 
-/// What ends a stage before its duration is over.
+/// Condition that ends a stage before its duration is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
@@ -301,14 +301,14 @@ pub enum Until {
 pub struct ClosedStage {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the stage.
     pub phase: Phase,
     /// Index of the load level.
     #[serde(default)]
     pub level: usize,
-    /// How long, at most if it waits to be told. [s]
+    /// Duration; an upper limit with `until`. [s]
     pub duration_s: f64,
-    /// What may end it earlier.
+    /// Condition that may end the stage earlier.
     #[serde(default)]
     pub until: Option<Until>,
     /// Users at its end.
@@ -336,14 +336,14 @@ impl ClosedStage {
 pub struct OpenStage {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the stage.
     pub phase: Phase,
     /// Index of the load level.
     #[serde(default)]
     pub level: usize,
-    /// How long, at most if it waits to be told. [s]
+    /// Duration; an upper limit with `until`. [s]
     pub duration_s: f64,
-    /// What may end it earlier.
+    /// Condition that may end the stage earlier.
     #[serde(default)]
     pub until: Option<Until>,
     /// Arrival rate at its end. [1/s]
@@ -358,7 +358,7 @@ pub struct OpenStage {
 }
 
 impl OpenStage {
-    /// How the rate goes: of all groups together, or of each.
+    /// Rate of all groups together, or of each group.
     #[must_use]
     pub fn amounts(&self) -> Vec<Rate> {
         if let Some(by_group) = &self.rates_by_group {
@@ -383,7 +383,7 @@ pub enum Rate {
 }
 
 impl Load {
-    /// Whether groups have users or arrivals of their own.
+    /// Returns `true` if groups have their own users or arrivals.
     #[must_use]
     pub fn is_by_group(&self) -> bool {
         match self {
@@ -401,7 +401,10 @@ impl Load {
             return Vec::new();
         };
         let mut most = Vec::new();
-        for users in stages.iter().filter_map(|one| one.users_by_group.as_ref()) {
+        for users in stages
+            .iter()
+            .filter_map(|stage| stage.users_by_group.as_ref())
+        {
             most.resize(most.len().max(users.len()), 0);
             for (most, users) in most.iter_mut().zip(users) {
                 *most = (*most).max(*users);
@@ -411,7 +414,7 @@ impl Load {
     }
 }
 
-/// Stages that come to a load while it runs.
+/// Stages that are appended to a load while it runs.
 #[derive(Debug, Clone)]
 pub enum StageList {
     /// Of a closed load.
@@ -421,7 +424,7 @@ pub enum StageList {
 }
 
 impl StageList {
-    /// How many there are.
+    /// Number of stages.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -430,7 +433,7 @@ impl StageList {
         }
     }
 
-    /// Whether there is none.
+    /// Returns `true` if the list has no stage.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,10 +1,10 @@
-//! What users do: operations, templates.
+//! Actions of users: operations and templates.
 
 use serde::Deserialize;
 
 use super::{Call, Pause, Request};
 
-/// Text with places to fill.
+/// Text with placeholders.
 pub type Template = Vec<Part>;
 
 /// A piece of a template.
@@ -25,12 +25,12 @@ pub enum Part {
 pub struct VariablePart {
     /// Index of the variable.
     pub variable: usize,
-    /// How it is encoded.
+    /// Encoding of the value.
     #[serde(default)]
     pub encode: Encode,
 }
 
-/// How a value is encoded.
+/// Encodings of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encode {
@@ -66,16 +66,16 @@ pub enum Function {
     },
     /// Letters and digits.
     RandomText {
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
     },
 }
 
-/// One thing a user does.
+/// One operation of a user.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Op {
-    /// Do a transaction.
+    /// Run a transaction.
     Transaction {
         /// Index.
         transaction: usize,
@@ -84,7 +84,7 @@ pub enum Op {
     Page {
         /// Index.
         page: usize,
-        /// What is done.
+        /// Operations of the page.
         ops: Vec<Op>,
     },
     /// Make an exchange.
@@ -93,7 +93,7 @@ pub enum Op {
     Call(Box<Call>),
     /// Pause.
     Think {
-        /// How long.
+        /// Length of the pause.
         pause: Pause,
     },
     /// Give a variable a value.
@@ -121,48 +121,48 @@ pub enum Op {
     Pop {
         /// Index.
         list: usize,
-        /// Where it goes.
+        /// Variable that receives the value.
         variable: usize,
-        /// Which element.
+        /// Element to pick.
         pick: Pick,
     },
     /// Copy a random element of a list.
     Pick {
         /// Index.
         list: usize,
-        /// Where it goes.
+        /// Variable that receives the value.
         variable: usize,
     },
-    /// Go one of two ways at random.
+    /// Choose one of two branches at random.
     Branch {
         /// Chance of `then`. [percent]
         percent: f64,
-        /// The one way.
+        /// Operations of the first branch.
         then: Vec<Op>,
-        /// The other way.
+        /// Operations of the other branch.
         #[serde(default, rename = "else")]
         otherwise: Vec<Op>,
     },
-    /// Go one of two ways by a variable.
+    /// Choose one of two branches by a variable.
     If {
-        /// What is asked.
+        /// Condition.
         test: Test,
-        /// The one way.
+        /// Operations if the condition holds.
         then: Vec<Op>,
-        /// The other way.
+        /// Operations otherwise.
         #[serde(default, rename = "else")]
         otherwise: Vec<Op>,
     },
     /// Repeat.
     Loop {
-        /// How often.
+        /// Number of rounds.
         count: Count,
-        /// What.
+        /// Operations of the loop.
         ops: Vec<Op>,
     },
 }
 
-/// Which element of a list, or which match.
+/// Choice of an element of a list, or of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pick {
@@ -174,13 +174,13 @@ pub enum Pick {
     Random,
 }
 
-/// A question about a variable.
+/// Condition on a variable.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
     /// Index of the variable.
     pub variable: usize,
-    /// What it must be.
+    /// Required value or state.
     pub is: Is,
 }
 
@@ -194,11 +194,11 @@ pub enum Is {
     Filled,
 }
 
-/// How often a loop runs.
+/// Number of rounds of a loop.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Count {
-    /// So often.
+    /// Exactly this number.
     Exactly(u32),
     /// A random number of times.
     Between(Between),

@@ -1,4 +1,4 @@
-//! From the text of a plan to a [`Plan`] or to all its faults.
+//! Reads the text of a plan to a [`Plan`] or to all its faults.
 
 use std::fmt;
 use std::path::Path;
@@ -12,12 +12,12 @@ use super::{
     Connections, Cookies, Group, Load, Pause, Plan, Pool, StageList, Transaction, Weighted,
 };
 
-/// One thing that is wrong with a plan.
+/// A fault of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where, as a path of keys and indices.
+    /// Place, as a path of keys and indices.
     pub place: String,
-    /// What must be, and what is.
+    /// The requirement, and the value found.
     pub message: String,
 }
 
@@ -75,7 +75,7 @@ pub fn read_text(text: &str) -> Result<Plan, Vec<Fault>> {
     }
 }
 
-/// Reads and checks stages that come to the load of a plan while it runs.
+/// Reads and checks stages that are appended to the load of a plan while it runs.
 ///
 /// # Errors
 /// Every fault of the stages.
@@ -217,7 +217,7 @@ impl Reader {
             .map_or_else(|| Some(T::default()), |value| self.decode(key, value))
     }
 
-    /// A list whose elements are decoded one by one, so that each can have its fault.
+    /// Reads a list whose elements are decoded one by one, so that each can have its fault.
     fn each<T: DeserializeOwned>(&mut self, map: &mut Map<String, Value>, key: &str) -> Vec<T> {
         let values: Vec<Value> = self.optional(map, key).unwrap_or_default();
         self.list(key, values)

@@ -1,4 +1,4 @@
-//! Exchanges: what is sent, what is kept of the answer, what the answer must be.
+//! Exchanges: request, extractions, and checks of the answer.
 
 use serde::Deserialize;
 
@@ -22,49 +22,49 @@ pub struct Request {
     /// Basic authentication.
     #[serde(default)]
     pub auth: Option<Auth>,
-    /// What is sent.
+    /// Body of the request.
     #[serde(default)]
     pub body: Option<Body>,
-    /// What is kept of the answer.
+    /// Values to extract from the answer.
     #[serde(default)]
     pub extract: Vec<Extract>,
-    /// What the answer must be.
+    /// Checks of the answer.
     #[serde(default)]
     pub checks: Vec<Check>,
     /// Time for the whole answer in place of the plan's. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// What a failure does.
+    /// Consequence of a failure.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// What it does to something that is kept.
+    /// Note of the change to a stored thing, if any.
     #[serde(default)]
     pub note: Option<Note>,
 }
 
-/// What a request does to something that is kept, which is noted with the results.
+/// Change of a request to a stored thing, which is noted with the results.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// What it does.
+    /// Kind of the change.
     pub does: Does,
     /// Name of the kind of things.
     pub of: String,
-    /// By which the thing is found again; of `stores` it may read what the answer told.
+    /// Key that identifies the thing; with `stores` it may use values extracted from the answer.
     pub key: Template,
 }
 
-/// What a request does to something that is kept.
+/// Change of a request to a stored thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Does {
-    /// Its content is new; users are told with the answer.
+    /// Stores a new content; the answer confirms it.
     Stores,
-    /// Its content takes the place of another.
+    /// Replaces the content of the thing.
     Replaces,
-    /// It goes away.
+    /// Removes the thing.
     Removes,
-    /// It is read back.
+    /// Reads the thing back.
     Reads,
 }
 
@@ -91,7 +91,7 @@ pub struct Auth {
     pub password: Template,
 }
 
-/// What a failed request does.
+/// Consequence of a failed request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
@@ -113,7 +113,7 @@ pub enum Body {
     },
     /// A file as it is.
     File {
-        /// Where it is.
+        /// Path of the file.
         path: String,
     },
     /// `multipart/form-data`.
@@ -150,9 +150,9 @@ pub struct MultipartPart {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generated {
-    /// How much.
+    /// Size of the content.
     pub bytes: u64,
-    /// Of what kind.
+    /// Kind of the content.
     pub form: Form,
 }
 
@@ -170,20 +170,20 @@ pub enum Form {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extract {
-    /// Where it goes.
+    /// Destination of the value.
     pub into: Destination,
-    /// What is looked at.
+    /// Part of the answer that is searched.
     pub from: Source,
-    /// How the value is found; not needed for `status`.
+    /// Expression that finds the value; not needed for `status`.
     #[serde(default)]
     pub expression: String,
-    /// Which match.
+    /// Choice of a match.
     #[serde(default)]
     pub pick: ExtractPick,
-    /// Whether nothing found is a failure.
+    /// `true` if a missing value fails the request.
     #[serde(default = "yes")]
     pub required: bool,
-    /// The value when nothing was found and it is not required.
+    /// The value if nothing was found and it is not required.
     #[serde(default)]
     pub default: Option<String>,
 }
@@ -192,7 +192,7 @@ fn yes() -> bool {
     true
 }
 
-/// Where an extracted value goes.
+/// Destination of an extracted value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {
@@ -202,7 +202,7 @@ pub enum Destination {
     List(usize),
 }
 
-/// What an extraction looks at.
+/// Part of the answer that an extraction searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -216,7 +216,7 @@ pub enum Source {
     Status,
 }
 
-/// Which match of an extraction.
+/// Choice of a match of an extraction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtractPick {
@@ -227,21 +227,21 @@ pub enum ExtractPick {
     Last,
     /// Any, each as likely.
     Random,
-    /// All, in place of what the list held.
+    /// All; they replace the content of the list.
     All,
-    /// All, behind what the list holds.
+    /// All; they are appended to the list.
     Append,
-    /// How many there are.
+    /// Number of matches.
     Count,
 }
 
-/// What an answer must be.
+/// Requirement on an answer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Check {
     /// The status code.
     Status {
-        /// One of these.
+        /// One of these codes.
         #[serde(default, rename = "in")]
         within: Option<Vec<u16>>,
         /// At least.
@@ -264,7 +264,7 @@ pub enum Check {
     Contains {
         /// The text.
         text: Template,
-        /// Whether it must be absent.
+        /// `true` if the text must be absent.
         #[serde(default)]
         not: bool,
     },
@@ -272,15 +272,15 @@ pub enum Check {
     Regex {
         /// The pattern.
         pattern: String,
-        /// Whether it must be absent.
+        /// `true` if the match must be absent.
         #[serde(default)]
         not: bool,
     },
     /// A value in a JSON body.
     Json {
-        /// Where it is.
+        /// Expression that finds the value.
         expression: String,
-        /// What it must be; that it is there, if not given.
+        /// Required value; without it, the value must exist.
         #[serde(default)]
         equals: Option<Template>,
     },
@@ -288,7 +288,7 @@ pub enum Check {
     Header {
         /// Its name.
         name: String,
-        /// What its value must contain.
+        /// Text that the value must contain.
         contains: Template,
     },
 }

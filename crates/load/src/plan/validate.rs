@@ -1,4 +1,4 @@
-//! What types cannot say about a plan: ranges, indices, and sums. Everything is checked; nothing is changed.
+//! Checks of a plan beyond its types: ranges, indices, and sums. Reports every fault and changes nothing.
 
 mod connections;
 mod load;
@@ -8,7 +8,7 @@ use super::read::Fault;
 use super::{GivenCookie, Order, Pause, Plan, Pool, StageList};
 use ops::{Place, check_ops};
 
-/// Longest time that the recorder can hold. [s]
+/// Longest time that the recorder can represent. [s]
 const LONGEST_S: f64 = 1e7;
 
 pub(super) fn validate(plan: &Plan) -> Vec<Fault> {
@@ -37,7 +37,7 @@ pub(super) fn validate(plan: &Plan) -> Vec<Fault> {
     checker.faults
 }
 
-/// Checks stages that come to the load of a plan that is right itself.
+/// Checks stages that are appended to the load of a valid plan.
 pub(super) fn validate_stages(plan: &Plan, stages: &StageList) -> Vec<Fault> {
     let mut checker = Checker {
         plan,
@@ -262,7 +262,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether bytes can stand as the value of a header.
+/// Returns `true` if the bytes are a valid header value.
 pub(super) fn is_header_value(bytes: &[u8]) -> bool {
     !bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))
 }

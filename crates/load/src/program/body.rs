@@ -1,4 +1,4 @@
-//! Bodies of requests: small ones filled in, large ones made while they are sent.
+//! Bodies of requests: small ones filled in, large ones generated while they are sent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::plan::{self, Form, MultipartPart};
 use crate::rng::Random;
 use crate::template::{Context, Text, decimal};
 
-/// How much of a streamed body is made at once. One block per upload in flight is all that is held of it.
+/// Size of the block in which a streamed body is generated. Memory holds one block per upload in progress.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// Upload files, each read once.
 pub type Files = HashMap<String, Arc<[u8]>>;
 
-/// What follows the head of a request.
+/// Body of a request.
 #[derive(Debug)]
 pub(super) enum Body {
     None,
-    /// No body, but the method says that there might be one: the length is sent.
+    /// No body, but the method allows one: the length is sent.
     Empty,
     Text(Text),
     File(Arc<[u8]>),
@@ -87,7 +87,7 @@ impl Body {
         }
     }
 
-    /// Puts the body alone into `out`, which is empty; gives its length, if the length is to be told. [B]
+    /// Appends only the body to `out`, which is empty. Returns its length, if the length is to be sent. [B]
     pub(super) fn render(&self, out: &mut Outgoing, context: &mut Context<'_>) -> Option<u64> {
         match self {
             Self::None => None,
@@ -217,21 +217,21 @@ impl Part {
 /// A piece of a body that is yet to be sent.
 #[derive(Debug)]
 pub enum Segment {
-    /// As it is.
+    /// Literal bytes.
     Bytes(Vec<u8>),
-    /// Of a file that is held once for all.
+    /// Bytes of a file that is held once for all.
     Shared(Arc<[u8]>),
-    /// Made while it is sent.
+    /// Content generated while it is sent.
     Generated {
         /// Source of the content at its start.
         seed: Random,
-        /// Source of the content yet to be made.
+        /// Source of the content still to be generated.
         random: Random,
-        /// Its length. [bytes]
+        /// Length of the content. [B]
         bytes: u64,
-        /// How much is yet to be made. [bytes]
+        /// Number of bytes that are still to be generated. [B]
         left: u64,
-        /// Of what kind.
+        /// Kind of the content.
         form: Form,
     },
 }
@@ -246,7 +246,7 @@ impl Segment {
     }
 }
 
-/// A request on its way out: what is ready to be written, and what follows.
+/// A request in transmission: bytes ready to be written, and the segments after them.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     pub(super) buffer: Vec<u8>,
@@ -255,17 +255,17 @@ pub struct Outgoing {
     segment: usize,
     offset: usize,
     pub(super) scratch: Vec<u8>,
-    /// Of the content as it is made, where somebody wants to know.
+    /// Digest of the generated content, if it is watched.
     digest: Option<Box<Digest>>,
 }
 
 impl Outgoing {
-    /// Takes memory now for a request of so many bytes.
+    /// Allocates memory for a request of this length now.
     pub fn make_room(&mut self, bytes: usize) {
         self.buffer.reserve(bytes);
     }
 
-    /// Makes ready for the next request; space beyond what a usual request needs is given back.
+    /// Prepares for the next request; memory beyond the needs of a usual request is freed.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.buffer.shrink_to(BLOCK_BYTES / 4);
@@ -276,12 +276,13 @@ impl Outgoing {
         (self.written, self.segment, self.offset) = (0, 0, 0);
     }
 
-    /// Looks at the content of the next request: a body of text or a file, or the parts of a form that are files or made up.
+    /// Watches the content of the next request: a body of text or a file, or the parts of a form that are files or
+    /// generated.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
 
-    /// The content, once it is whole; none where nobody looks.
+    /// Digest of the content, once it is complete; `None` if it is not watched.
     #[must_use]
     pub fn content(&self) -> Option<&Digest> {
         let whole = self.segment == self.segments.len();
@@ -298,12 +299,12 @@ impl Outgoing {
         &self.buffer[self.written..]
     }
 
-    /// So many of the pending bytes were written.
+    /// Removes the first `bytes` of the pending bytes, which were written.
     pub fn advance(&mut self, bytes: usize) {
         self.written += bytes;
     }
 
-    /// Whether nothing is left to be written.
+    /// Returns `true` if nothing is left to be written.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.written == self.buffer.len() && self.segment == self.segments.len()
@@ -314,7 +315,7 @@ impl Outgoing {
         self.segments.push(Segment::Shared(bytes));
     }
 
-    /// Begins again: what was written is to be written once more, the same to the last byte.
+    /// Starts again: sends the same bytes once more.
     pub fn rewind(&mut self) {
         if !self.segments.is_empty() {
             self.buffer.clear();
@@ -337,7 +338,7 @@ impl Outgoing {
         }
     }
 
-    /// Fills the buffer up to one block. What is made does not depend on how the socket takes it.
+    /// Fills the buffer up to one block. The content does not depend on the writes of the socket.
     fn fill(&mut self) {
         while self.buffer.len() < BLOCK_BYTES && self.segment < self.segments.len() {
             let before = self.buffer.len();
@@ -365,7 +366,7 @@ impl Outgoing {
     }
 }
 
-/// Shows a piece of the content to who looks.
+/// Adds a piece of the content to the digest, if it is watched.
 fn look(digest: &mut Option<Box<Digest>>, bytes: &[u8]) {
     if let Some(digest) = digest {
         digest.update(bytes);
@@ -418,7 +419,7 @@ fn generate(random: &mut Random, form: Form, bytes: usize, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// One that sends a generated content of some blocks between two texts, watched.
+    /// Output that sends a generated content of some blocks between two texts, watched.
     fn outgoing(bytes: u64) -> Outgoing {
         let random = Random::from_seed(7);
         let mut out = Outgoing::default();
@@ -438,7 +439,7 @@ mod tests {
         out
     }
 
-    /// Sends so many bytes at once, up to so many in all.
+    /// Sends `step` bytes at once, up to `at_most` in all.
     fn send(out: &mut Outgoing, step: usize, at_most: usize) -> Vec<u8> {
         let mut sent = Vec::new();
         while !out.is_done() && sent.len() < at_most {
@@ -460,7 +461,7 @@ mod tests {
         whole.update(&sent[6..6 + size]);
         let content = out.content().unwrap();
         assert_eq!((content.bytes(), content.hex()), (size as u64, whole.hex()));
-        // Sent once more, as HTTP/2 may have to: the same.
+        // Sent once more, as HTTP/2 may have to: the same bytes.
         out.rewind();
         send(&mut out, 1000, BLOCK_BYTES);
         assert!(out.content().is_none(), "it is not whole yet");

@@ -1,4 +1,4 @@
-//! Calls as they are made, and what is done with their answers.
+//! Compiled calls, and the inspection of their answers.
 
 use towtank_drivers::{Answer, Meter, Task, Value};
 
@@ -15,13 +15,13 @@ use super::note::Note;
 pub struct Call {
     /// Step that counts it.
     pub step: usize,
-    /// Where it goes.
+    /// Index of the target.
     pub target: usize,
     /// Time for the whole answer. [ns]
     pub timeout_ns: u64,
-    /// Whether the user goes on after a failure.
+    /// `true` if the user goes on after a failure.
     pub go_on: bool,
-    /// What is noted of it.
+    /// Note of the call, if any.
     pub note: Option<Note>,
     values: Vec<Option<Text>>,
     checks: Vec<Check>,
@@ -82,14 +82,14 @@ impl Check {
 fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'a [u8]> + use<'a> {
     let place = match column {
         Column::Place(place) => Some(*place),
-        Column::Name(name) => answer.columns.iter().position(|one| one == name),
+        Column::Name(name) => answer.columns.iter().position(|column| column == name),
     };
     let rows = answer.rows.iter();
     rows.filter_map(move |row| row.get(place?)?.as_deref())
 }
 
 impl Call {
-    /// Compiles the call of a number; with it goes what its driver is asked. A call without a time of its own may take
+    /// Compiles the call with this number, and the task of its driver. A call without a time of its own may take
     /// `response_s`, and `capture_bytes` of its rows are kept.
     #[must_use]
     pub fn new(
@@ -122,23 +122,24 @@ impl Call {
         (compiled, task)
     }
 
-    /// The values of one call.
-    #[must_use]
-    pub fn render(&self, context: &mut Context<'_>) -> Vec<Value> {
-        let each = self.values.iter().map(|value| {
-            value.as_ref().map(|text| {
-                let mut out = Vec::new();
-                text.render(&mut out, context);
-                out
-            })
-        });
-        each.collect()
+    /// Fills in the values of one call; the memory of an earlier call's is used again.
+    pub fn render(&self, values: &mut Vec<Value>, context: &mut Context<'_>) {
+        values.resize(self.values.len(), None);
+        for (value, text) in values.iter_mut().zip(&self.values) {
+            let Some(text) = text else {
+                *value = None;
+                continue;
+            };
+            let out = value.get_or_insert_default();
+            out.clear();
+            text.render(out, context);
+        }
     }
 
-    /// Judges an answer and takes from it what the plan wants: checks first, then extractions.
+    /// Judges an answer and extracts its values: checks first, then extractions.
     ///
     /// # Errors
-    /// How the call failed.
+    /// The failure of the call.
     pub fn inspect(
         &self,
         answer: &Answer,

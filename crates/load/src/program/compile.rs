@@ -1,4 +1,4 @@
-//! From operations to instructions.
+//! Compiles operations to instructions.
 
 use towtank_drivers::Task;
 
@@ -12,7 +12,7 @@ use crate::pools;
 use crate::rng::Alias;
 use crate::template::Text;
 
-/// Compiles a plan that the checks accepted.
+/// Compiles a validated plan.
 ///
 /// # Errors
 /// Faults that only show when files are read: pools, upload files.
@@ -82,7 +82,7 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
     })
 }
 
-/// What users of a group begin with.
+/// Cookies that users of a group begin with.
 fn given(cookies: &[GivenCookie]) -> Jar {
     let mut jar = Jar::default();
     for each in cookies {
@@ -97,7 +97,7 @@ fn given(cookies: &[GivenCookie]) -> Jar {
     jar
 }
 
-/// Draws from files, whose columns are known only now.
+/// Faults of draws from files, whose columns are known only now.
 fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
     for instruction in code {
@@ -126,7 +126,7 @@ struct Compiler<'a> {
     requests: Vec<Request>,
     calls: Vec<Call>,
     tasks: Vec<Task>,
-    /// Step of the first request or call of the transaction in hand.
+    /// Step of the first request or call of the current transaction.
     first_step: Option<usize>,
     files: Files,
     constants: Constants,
@@ -251,7 +251,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Two ways: the test jumps to the second, the first jumps over it.
+    /// Compiles two branches: the test jumps to the second, the first jumps over it.
     fn ways(
         &mut self,
         test: impl Fn(u32) -> Instruction,

@@ -1,5 +1,5 @@
-//! The fields of a request as HTTP/2 has them: those that never change are prepared once for all requests, the others
-//! are filled in when the request begins and written when it has its connection.
+//! The fields of a request in HTTP/2: fields that never change are prepared once for all requests, the others are
+//! filled in when the request begins and written once it has its connection.
 
 use std::collections::HashMap;
 
@@ -49,7 +49,7 @@ impl Constants {
 #[derive(Debug)]
 enum Field {
     Constant(usize),
-    /// The path, where it varies.
+    /// The path, if it varies.
     Path(Name),
     Varying(Name, Text),
     /// Basic authentication that varies.
@@ -61,7 +61,7 @@ enum Field {
 pub(super) struct Fields {
     all: Vec<Field>,
     path: Text,
-    /// Of fields that some requests have and others not, in the order of their marks.
+    /// Names of the optional fields, in the order of their marks.
     extra: [Name; 2],
 }
 
@@ -93,7 +93,7 @@ impl Fields {
         }
     }
 
-    /// Fills in what varies: into `values` all but what the body decides, into `path` the path.
+    /// Fills in the varying parts: into `values` all but those that the body decides, into `path` the path.
     pub(super) fn render(
         &self,
         values: &mut Vec<u8>,
@@ -185,7 +185,7 @@ impl Fields {
 
 const LENGTH_BYTES: usize = size_of::<u32>();
 
-/// Appends a value behind its length.
+/// Appends a value after its length.
 fn push_value(values: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = values.len();
     values.extend_from_slice(&[0; LENGTH_BYTES]);
@@ -194,7 +194,7 @@ fn push_value(values: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     values[start..start + LENGTH_BYTES].copy_from_slice(&length.to_ne_bytes());
 }
 
-/// Takes the next value, without the blanks around it, which HTTP/2 does not allow.
+/// Takes the next value, without surrounding blanks, which HTTP/2 does not allow.
 fn take_value<'a>(values: &mut &'a [u8]) -> &'a [u8] {
     let Some((length, rest)) = values.split_first_chunk() else {
         return b"";
@@ -236,7 +236,8 @@ impl Making<'_> {
             .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
     }
 
-    /// Method, scheme, authority and path come before all others. A Host of the workload's is the authority.
+    /// Prepares method, scheme, authority and path, which come before all others. A Host header of the workload is the
+    /// authority.
     fn pseudo(&mut self, plan: &Plan) {
         let target = &plan.targets[self.request.target];
         self.add_constant(":method", self.request.method.as_bytes());

@@ -1,4 +1,4 @@
-//! A plan compiled to what a thread runs: one flat array of instructions, and requests ready to be filled in.
+//! A plan compiled to a program: one flat array of instructions, and requests ready to be filled in.
 
 pub mod body;
 pub mod call;
@@ -20,16 +20,16 @@ use request::Request;
 pub use compile::compile;
 pub use fields::Constants;
 
-/// One instruction. Jumps name places in [`Program::code`].
+/// One instruction. Jumps refer to indices in [`Program::code`].
 #[derive(Debug)]
 pub enum Instruction {
     /// A transaction begins.
     Begin(u32),
-    /// The transaction in hand ends well; goes back to its caller.
+    /// The current transaction succeeds; returns to its caller.
     End,
     /// A page begins.
     PageBegin(u32),
-    /// The page in hand ends.
+    /// The current page ends.
     PageEnd,
     /// Make an exchange.
     Request(u32),
@@ -47,31 +47,31 @@ pub enum Instruction {
     Pop(u32, u32, Pick),
     /// Copy a random element of a list into a variable.
     Pick(u32, u32),
-    /// Go on with this chance, else jump.
+    /// Continue with this probability, else jump.
     Branch(f64, u32),
-    /// Go on if the variable is so, else jump.
+    /// Continue if the variable has this state, else jump.
     If(u32, Is, u32),
     /// Jump.
     Jump(u32),
     /// Set the counter of a loop; jump if it is zero.
     LoopBegin {
-        /// Which counter of the user.
+        /// Counter of the user.
         slot: u32,
-        /// How often.
+        /// Number of rounds.
         count: Count,
-        /// Behind the loop.
+        /// Index after the loop.
         end: u32,
     },
     /// Count down; jump back to `begin` until zero.
     LoopEnd {
-        /// Which counter of the user.
+        /// Counter of the user.
         slot: u32,
         /// First instruction of the loop's body.
         begin: u32,
     },
-    /// Do a transaction.
+    /// Call a transaction.
     Call(u32),
-    /// Do a transaction picked from the group's mix.
+    /// Call a transaction picked from the group's mix.
     Mix,
     /// Pause between transactions.
     Rest,
@@ -79,7 +79,7 @@ pub enum Instruction {
     Quit,
 }
 
-/// Where the code of a group is, and how its users behave.
+/// Position of a group's code, and the behaviour of its users.
 #[derive(Debug)]
 pub struct GroupCode {
     /// First instruction of a user.
@@ -96,7 +96,7 @@ pub struct GroupCode {
     pub pacing: Option<Pause>,
     /// Cookies that a user begins with.
     pub given: Jar,
-    /// How long those of servers are kept.
+    /// Lifetime of cookies from servers.
     pub cookies_kept: CookiesKept,
 }
 
@@ -105,9 +105,9 @@ pub struct GroupCode {
 pub struct Program {
     /// All instructions.
     pub code: Vec<Instruction>,
-    /// Where each transaction begins.
+    /// First instruction of each transaction.
     pub entries: Vec<u32>,
-    /// Step of the first request of each transaction, which counts it when it is never started.
+    /// Step of the first request of each transaction, which counts a transaction that never starts.
     pub first_steps: Vec<Option<usize>>,
     /// The groups.
     pub groups: Vec<GroupCode>,
@@ -115,7 +115,7 @@ pub struct Program {
     pub requests: Vec<Request>,
     /// The calls of drivers.
     pub calls: Vec<call::Call>,
-    /// What the drivers are asked, by call.
+    /// Tasks for the drivers, by call.
     pub tasks: std::sync::Arc<[Task]>,
     /// Fields of requests by HTTP/2 that never change, by number.
     pub constants: Vec<Constant>,

@@ -1,16 +1,16 @@
-//! What is noted of requests that store, replace, remove or read back: compiled.
+//! Notes of requests that store, replace, remove or read back, compiled.
 
 use crate::plan::{self, Does};
 use crate::template::{Context, Text};
 
-/// What one request does to something that is kept, ready to be told.
+/// Change of one request to a stored thing, ready to be noted.
 #[derive(Debug)]
 pub struct Note {
-    /// What it does.
+    /// Kind of the change.
     pub does: Does,
-    /// Of which kind, as a JSON text.
+    /// Kind of the thing, as a JSON text.
     pub of: Box<[u8]>,
-    /// By which name it is found again.
+    /// Key of the thing.
     key: Text,
 }
 
@@ -25,7 +25,7 @@ impl Note {
         }
     }
 
-    /// Whether its key is known before the answer, so that it is told when the request begins.
+    /// Returns `true` if the key is known before the answer, so that it is noted when the request begins.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         !matches!(self.does, Does::Stores)
@@ -40,7 +40,7 @@ impl Note {
     }
 }
 
-/// A JSON text; what is not UTF-8 in it is replaced.
+/// Encodes a JSON text; bytes that are not UTF-8 are replaced.
 fn json(text: &[u8]) -> Vec<u8> {
     serde_json::to_vec(&String::from_utf8_lossy(text)).expect("a text becomes JSON")
 }

@@ -1,4 +1,4 @@
-//! Requests as bytes: literal where the plan is, filled in where it varies, large bodies made while they are sent.
+//! Requests as bytes: literal parts of the plan, values filled in, large bodies generated while they are sent.
 
 use std::fmt::Write as _;
 
@@ -19,17 +19,17 @@ use super::note::Note;
 pub struct Request {
     /// Step that counts it.
     pub step: usize,
-    /// Where it goes.
+    /// Index of the target.
     pub target: usize,
     /// Time for the whole answer. [ns]
     pub timeout_ns: u64,
-    /// Whether the user goes on after a failure.
+    /// `true` if the user goes on after a failure.
     pub go_on: bool,
-    /// Whether the method is HEAD.
+    /// `true` if the method is HEAD.
     pub is_head: bool,
-    /// What is done with the answer.
+    /// Inspection of the answer.
     pub inspection: Inspection,
-    /// What it does to something that is kept.
+    /// Note of the change to a stored thing, if any.
     pub note: Option<Note>,
     /// Transaction and step, for messages about its failures.
     label: Box<str>,
@@ -40,7 +40,7 @@ pub struct Request {
     path: Text,
     /// Everything between path and body that does not depend on the body.
     lines: Vec<Line>,
-    /// In place of method, path and lines, where HTTP/2 is spoken.
+    /// HTTP/2 fields, in place of method, path and lines.
     fields: Option<Fields>,
     body: Body,
 }
@@ -70,7 +70,7 @@ impl Request {
     /// Compiles a request.
     ///
     /// # Errors
-    /// What is wrong with its files or patterns.
+    /// The fault of its files or patterns.
     pub fn new(
         request: &plan::Request,
         plan: &Plan,
@@ -106,7 +106,7 @@ impl Request {
         })
     }
 
-    /// Whether it goes by HTTP/2.
+    /// Returns `true` if the request uses HTTP/2.
     #[must_use]
     #[inline]
     pub fn is_http2(&self) -> bool {
@@ -122,8 +122,8 @@ impl Request {
             Unsendable::Path => {
                 let shown = String::from_utf8_lossy(&path[..path.len().min(SHOWN_BYTES)]);
                 let shown = match shown.split_once("://") {
-                    // Of an absolute URL the host alone: its path would make a reason of each request, and who logs in
-                    // there is a secret.
+                    // Of an absolute URL only the host is shown: each path would be a reason of its own, and the user
+                    // name is a secret.
                     Some((scheme, rest)) => {
                         let place = rest.split('/').next().unwrap_or_default();
                         let host = place.rsplit('@').next().unwrap_or_default();
@@ -138,7 +138,7 @@ impl Request {
         }
     }
 
-    /// Fills in a request by HTTP/2: the values that vary, the path, and in `out`, which is empty, the body.
+    /// Fills in a request by HTTP/2: the varying values, the path, and in `out`, which is empty, the body.
     ///
     /// # Errors
     /// [`Unsendable`], with nothing to be sent and the path in `path`.
@@ -163,7 +163,7 @@ impl Request {
         Ok(())
     }
 
-    /// Writes the fields of a request by HTTP/2 as one connection has them.
+    /// Writes the fields of a request by HTTP/2 in the encoding of one connection.
     #[inline]
     pub fn encode_fields(
         &self,
@@ -213,7 +213,7 @@ impl Request {
         Ok(())
     }
 
-    /// Appends the cookies of the step and of the user as one value; whether there are any.
+    /// Appends the cookies of the step and of the user as one value. Returns `true` if there are any.
     fn write_cookies(
         &self,
         out: &mut Vec<u8>,
@@ -233,7 +233,7 @@ impl Request {
     }
 }
 
-/// Whether a header of a step is joined with the user's cookies.
+/// Returns `true` if a header of a step is joined with the user's cookies.
 pub(super) fn is_cookie(name: &str) -> bool {
     name.eq_ignore_ascii_case("cookie")
 }
@@ -344,12 +344,12 @@ impl Line {
     }
 }
 
-/// Whether it can be sent as a path.
+/// Returns `true` if it is a valid path of a request.
 pub(super) fn is_path(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }
 
-/// Whether it can be sent as the value of a field.
+/// Returns `true` if it is a valid value of a field.
 pub(super) fn is_value(bytes: &[u8]) -> bool {
     memchr::memchr3(b'\r', b'\n', 0, bytes).is_none()
 }

@@ -1,5 +1,5 @@
-//! The lines of a segment as text. Written by hand because a line is mostly histograms, which go straight into
-//! the buffer that is written.
+//! The lines of a segment as text. Formatted by hand because a line is mostly histograms, which go straight into the
+//! buffer that is written.
 
 use std::io::Write as _;
 
@@ -25,7 +25,8 @@ pub(super) struct LineBuilder {
 }
 
 impl LineBuilder {
-    /// Takes memory now for lines as long as they become when the server, or the machine, stands still for seconds.
+    /// Allocates memory for lines of the length that they reach if the server, or the machine, stands still for
+    /// seconds.
     pub(super) fn make_room(&mut self) {
         self.line.resize(ROOMY_LINE_BYTES, 0);
         self.line.clear();
@@ -194,11 +195,11 @@ impl LineBuilder {
 
     /// Transactions of users that stay with one address, by address.
     fn places(&mut self, places: &[AtPlace]) {
-        if places.iter().all(|one| *one == AtPlace::default()) {
+        if places.iter().all(|place| *place == AtPlace::default()) {
             return;
         }
-        self.counts(r#","places":{"ok":["#, places.iter().map(|one| one.ok));
-        self.counts(r#"],"failed":["#, places.iter().map(|one| one.failed));
+        self.counts(r#","places":{"ok":["#, places.iter().map(|place| place.ok));
+        self.counts(r#"],"failed":["#, places.iter().map(|place| place.failed));
         self.line.extend_from_slice(b"]}");
     }
 
@@ -312,7 +313,7 @@ impl LineBuilder {
         self.line.push(b'"');
     }
 
-    /// The line of a document that is JSON already.
+    /// The line of a complete JSON document.
     pub(super) fn document(&mut self, document: &[u8]) -> &[u8] {
         self.begin();
         self.line.extend_from_slice(document);

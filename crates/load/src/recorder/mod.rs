@@ -1,4 +1,4 @@
-//! What one load thread counted in one interval: plain data, no lock, no allocation once warm.
+//! Counts of one load thread in one interval: plain data, no lock, no allocation once warm.
 
 mod line;
 mod notes;
@@ -10,7 +10,7 @@ use crate::histogram::{FULL_BYTES, Histogram};
 use crate::outcome::{Failure, NotStarted};
 use series::{Series, StepSeries};
 
-/// How many of everything a plan has.
+/// Sizes of the parts of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Requests by name.
@@ -23,29 +23,29 @@ pub struct Shape {
     pub groups: usize,
     /// Stages of the load.
     pub stages: usize,
-    /// Addresses that users are dealt over for good, of all targets together.
+    /// Addresses that users are assigned to for good, of all targets together.
     pub places: usize,
 }
 
 /// Transactions of the users that stay with one address of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AtPlace {
-    /// That ended well.
+    /// Number that succeeded.
     pub(crate) ok: u64,
-    /// That failed.
+    /// Number that failed.
     pub(crate) failed: u64,
 }
 
 /// One request from its start to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// How it ended.
+    /// Outcome.
     pub result: Result<(), Failure>,
     /// End minus intended start. [ns]
     pub response_ns: u64,
     /// End minus actual start. [ns]
     pub exchange_ns: u64,
-    /// First byte of the answer minus actual start; `None` when none came. [ns]
+    /// First byte of the answer minus actual start; `None` if none came. [ns]
     pub first_byte_ns: Option<u64>,
     /// Bytes received. [B]
     pub bytes_in: u64,
@@ -59,15 +59,15 @@ pub struct Exchange {
 pub struct Totals {
     /// Requests that were due.
     pub offered: u64,
-    /// Requests that were begun.
+    /// Requests that started.
     pub started: u64,
-    /// Requests that ended well.
+    /// Requests that succeeded.
     pub ok: u64,
     /// Requests that failed, by [`Failure::index`].
     pub failed: [u64; Failure::COUNT],
-    /// Requests that were never begun, by [`NotStarted::index`].
+    /// Requests that never started, by [`NotStarted::index`].
     pub not_started: [u64; NotStarted::COUNT],
-    /// Requests begun and not ended; set by the caller at the end of a run.
+    /// Requests started and not ended; set by the caller at the end of a run.
     pub in_flight: u64,
 }
 
@@ -88,35 +88,35 @@ impl Totals {
             .for_each(|(sum, more)| *sum += more);
     }
 
-    /// Requests that failed in any way.
+    /// Failed requests of all kinds.
     #[must_use]
     pub fn failed_in_all(&self) -> u64 {
         self.failed.iter().sum()
     }
 
-    /// Whether `offered = started + not_started`.
+    /// Returns `true` if `offered = started + not_started`.
     #[must_use]
     pub fn offered_holds(&self) -> bool {
         self.offered == self.started + self.not_started.iter().sum::<u64>()
     }
 
-    /// Whether `started = ok + failed + in_flight`.
+    /// Returns `true` if `started = ok + failed + in_flight`.
     #[must_use]
     pub fn started_holds(&self) -> bool {
         self.started == self.ok + self.failed_in_all() + self.in_flight
     }
 }
 
-/// Figures of one interval for people who watch; those of several threads are merged.
+/// Figures of one interval for the live display; those of several threads are merged.
 #[derive(Clone, Debug, Default)]
 pub struct LiveCounts {
-    /// Requests begun.
+    /// Requests started.
     pub requests_started: u64,
-    /// Requests that ended well.
+    /// Requests that succeeded.
     pub requests_ok: u64,
     /// Requests that failed.
     pub requests_failed: u64,
-    /// Transactions that ended well.
+    /// Transactions that succeeded.
     pub transactions_ok: u64,
     /// Transactions that failed.
     pub transactions_failed: u64,
@@ -131,23 +131,23 @@ pub struct LiveCounts {
 /// TLS handshakes done, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// With certificates and a new secret.
+    /// Full handshakes: certificates and a new secret.
     pub full: u64,
-    /// Going on with an earlier session.
+    /// Handshakes that resumed an earlier session.
     pub resumed: u64,
 }
 
-/// Counts of arrivals of bytes from servers that belong to no request.
+/// Counts of received pieces that belong to no request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
-    /// Behind a whole answer.
+    /// After a complete answer.
     pub surplus: u64,
-    /// On a connection without a request under way: before the first one, or between two.
+    /// On a connection without a request in progress: before the first one, or between two.
     pub unasked: u64,
 }
 
 impl Handshakes {
-    /// Of either kind.
+    /// Sum of both kinds.
     #[must_use]
     pub const fn all(self) -> u64 {
         self.full + self.resumed
@@ -155,7 +155,7 @@ impl Handshakes {
 }
 
 impl LiveCounts {
-    /// Takes all the memory now that any times may need later.
+    /// Allocates all memory now that any times may need later.
     pub fn make_room(&mut self) {
         self.response.make_room();
         self.lag.make_room();
@@ -174,26 +174,26 @@ impl LiveCounts {
         self.handshakes.resumed += other.handshakes.resumed;
     }
 
-    /// Median response time of requests; `None` when none was answered. [ns]
+    /// Median response time of requests; `None` if none was answered. [ns]
     #[must_use]
     pub fn response_p50_ns(&self) -> Option<u64> {
         self.response.value_at_quantile(0.5)
     }
 
-    /// 95th percentile of the response time of requests; `None` when none was answered. [ns]
+    /// 95th percentile of the response time of requests; `None` if none was answered. [ns]
     #[must_use]
     pub fn response_p95_ns(&self) -> Option<u64> {
         self.response.value_at_quantile(0.95)
     }
 
-    /// 99th percentile of the start lag; `None` when nothing was started. [ns]
+    /// 99th percentile of the start lag; `None` if nothing was started. [ns]
     #[must_use]
     pub fn lag_p99_ns(&self) -> Option<u64> {
         self.lag.value_at_quantile(0.99)
     }
 }
 
-/// Counts of one thread in the interval in hand.
+/// Counts of one thread in the current interval.
 ///
 /// ```
 /// use towtank_load::recorder::{Exchange, Recorder, Shape};
@@ -217,7 +217,7 @@ pub struct Recorder {
     shape: Shape,
     steps: Vec<StepSeries>,
     pages: Vec<Series>,
-    /// By transaction, then by group.
+    /// Series by transaction, then by group.
     transactions: Vec<Series>,
     lag: Histogram,
     connect: Histogram,
@@ -235,11 +235,11 @@ pub struct Recorder {
     arrivals: Vec<u64>,
     /// Gaps between intended arrivals.
     gaps: Histogram,
-    /// Transactions by address, of the targets over whose addresses users are dealt.
+    /// Transactions by address, of the targets whose addresses are assigned to users.
     places: Vec<AtPlace>,
-    /// Response times of all steps, for those who watch.
+    /// Response times of all steps, for the live display.
     response: Histogram,
-    /// What users were told is stored: a JSON document a line.
+    /// Notes of stored things: a JSON document per line.
     notes: Vec<u8>,
 }
 
@@ -279,8 +279,8 @@ impl Recorder {
         }
     }
 
-    /// Takes all the memory now that any times may need later. Without it memory grows when times come that were not met
-    /// before, as those of a server that stops.
+    /// Allocates all memory now that any times may need later. Without it memory grows when times occur for the first
+    /// time, as those of a server that stops.
     pub fn make_room(&mut self) {
         self.steps.iter_mut().for_each(StepSeries::make_room);
         let ended = self.pages.iter_mut().chain(&mut self.transactions);
@@ -297,37 +297,37 @@ impl Recorder {
         all.for_each(Histogram::make_room);
     }
 
-    /// A request is due.
+    /// Counts a request that is due.
     #[inline]
     pub fn offered(&mut self, step: usize) {
         self.steps[step].offered += 1;
     }
 
-    /// A request is begun, `lag_ns` after its intended start.
+    /// Counts the start of a request, `lag_ns` after its intended start.
     #[inline]
     pub fn started(&mut self, step: usize, lag_ns: u64) {
         self.steps[step].started += 1;
         self.lag.record(lag_ns);
     }
 
-    /// A call is begun; its lag is known when it comes back.
+    /// Counts the start of a call; its lag is known when it comes back.
     #[inline]
     pub fn begun(&mut self, step: usize) {
         self.steps[step].started += 1;
     }
 
-    /// A call left so long after its intended start.
+    /// Counts the lag of a call after its intended start.
     #[inline]
     pub fn lag(&mut self, lag_ns: u64) {
         self.lag.record(lag_ns);
     }
 
-    /// A request that was due will not be begun.
+    /// Counts a request that was due and will not start.
     pub fn not_started(&mut self, step: usize, reason: NotStarted) {
         self.steps[step].not_started[reason.index()] += 1;
     }
 
-    /// A request ended. Its times count when there was an answer, or when the wait for one was cut
+    /// Counts the end of a request. Its times count if there was an answer, or if the wait for one was cut
     /// ([`Failure::has_response_time`]); its bytes always.
     #[inline]
     pub fn finished(&mut self, step: usize, exchange: Exchange) {
@@ -336,13 +336,13 @@ impl Recorder {
         }
     }
 
-    /// A page ended.
+    /// Counts the end of a page.
     #[inline]
     pub fn page(&mut self, page: usize, result: Result<(), Failure>, response_ns: u64) {
         self.pages[page].ended(result, response_ns);
     }
 
-    /// A transaction of a user of `group` ended.
+    /// Counts the end of a transaction of a user of `group`.
     #[inline]
     pub fn transaction(
         &mut self,
@@ -355,7 +355,7 @@ impl Recorder {
         self.transactions[transaction * self.shape.groups + group].ended(result, response_ns);
     }
 
-    /// A transaction of a user that stays with this address ended.
+    /// Counts the end of a transaction of a user that stays with this address.
     #[inline]
     pub fn at_place(&mut self, place: usize, ended_well: bool) {
         let counts = &mut self.places[place];
@@ -366,47 +366,48 @@ impl Recorder {
         }
     }
 
-    /// A pause of this length ended.
+    /// Counts the end of a pause of this length.
     #[inline]
     pub fn think(&mut self, pause_ns: u64) {
         self.think_count += 1;
         self.think_sum_ns += pause_ns;
     }
 
-    /// The mix of `group` chose this transaction, which begins now. What was begun is counted here and not what
-    /// ended: whether a pick falls into an interval does not depend on the pick, whether its end does, does.
+    /// Counts the choice of this transaction by the mix of `group`; the transaction begins now. Choices are counted at
+    /// their start and not at their end: whether a start falls into an interval does not depend on the choice, whether
+    /// its end does, does.
     #[inline]
     pub fn picked(&mut self, transaction: usize, group: usize) {
         self.picked[transaction * self.shape.groups + group] += 1;
     }
 
-    /// A pause of this length between two transactions of a user of `group` begins. Counted at its beginning for
-    /// the same reason: long pauses end in an interval more rarely than they were drawn for it.
+    /// Counts the start of a pause of this length between two transactions of a user of `group`. It is counted at its
+    /// start for the same reason: long pauses end in an interval more rarely than they were drawn for it.
     #[inline]
     pub fn rest(&mut self, group: usize, pause_ns: u64) {
         self.rests[group].record(pause_ns);
     }
 
-    /// An arrival for `group` came, intended `gap_ns` after the one before it.
+    /// Counts an arrival for `group`, intended `gap_ns` after the one before it.
     #[inline]
     pub fn arrival(&mut self, group: usize, gap_ns: u64) {
         self.arrivals[group] += 1;
         self.gaps.record(gap_ns);
     }
 
-    /// A connection was made in this time.
+    /// Counts the time to make a connection.
     #[inline]
     pub fn connect(&mut self, connect_ns: u64) {
         self.connect.record(connect_ns);
     }
 
-    /// A request got a connection of a pool, or gave up, after this time; zero when one was free.
+    /// Counts the time until a request got a connection of a pool, or gave up; zero if one was free.
     #[inline]
     pub fn connection_wait(&mut self, wait_ns: u64) {
         self.connection_wait.record(wait_ns);
     }
 
-    /// A TLS handshake was done in this time.
+    /// Counts the time of a TLS handshake.
     pub fn handshake(&mut self, handshake_ns: u64, resumed: bool) {
         self.tls.record(handshake_ns);
         if resumed {
@@ -416,17 +417,17 @@ impl Recorder {
         }
     }
 
-    /// Bytes came behind a whole answer.
+    /// Counts bytes after a complete answer.
     pub fn surplus(&mut self) {
         self.framing.surplus += 1;
     }
 
-    /// Bytes came while no request was under way.
+    /// Counts bytes without a request in progress.
     pub fn unasked(&mut self) {
         self.framing.unasked += 1;
     }
 
-    /// Where a note is added: a JSON document and a line feed.
+    /// Buffer that a note is appended to: a JSON document and a line feed.
     pub fn notes(&mut self) -> &mut Vec<u8> {
         &mut self.notes
     }
@@ -457,7 +458,7 @@ impl Recorder {
         }
     }
 
-    /// Forgets all counts, keeps the memory.
+    /// Resets all counts, keeps the memory.
     fn clear(&mut self) {
         self.steps.iter_mut().for_each(StepSeries::clear);
         self.pages
@@ -482,7 +483,7 @@ impl Recorder {
     }
 }
 
-/// The same counts, with room for those of a whole run.
+/// Returns the same counts in a histogram with room for those of a whole run.
 fn wide(histogram: &Histogram) -> Histogram<u64> {
     let mut wide = Histogram::new();
     wide.merge(histogram);

@@ -1,4 +1,4 @@
-//! `stored-WW.ndjson`: what users of one load thread were told is stored, in the order in which it was told.
+//! `stored-WW.ndjson`: stored things that users of one load thread got confirmed, in the order of the confirmations.
 //!
 //! The file begins with the first note, so that a run whose users store nothing has none.
 
@@ -27,7 +27,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Those of a thread, in its folder; nothing is made yet.
+    /// Notes of a thread, in its folder; no file is made yet.
     pub(super) fn new(folder: &std::path::Path, run: &str, worker: usize) -> Self {
         Self {
             path: folder.join(format!("stored-{worker:02}.ndjson")),
@@ -40,7 +40,7 @@ impl Notes {
         }
     }
 
-    /// Appends notes, one JSON document a line; nothing happens where there are none.
+    /// Appends notes, one JSON document per line; does nothing if there are none.
     pub(super) fn append(&mut self, notes: &[u8]) -> Result<(), WriterFailed> {
         if notes.is_empty() {
             return Ok(());
@@ -85,7 +85,7 @@ impl Notes {
             return Ok(());
         };
         if let Err(error) = file.write_all(&self.buffer) {
-            // As with segments: the torn part is taken back, or passed over by readers.
+            // As with segments: the torn part is removed, or skipped by readers.
             let _ = file.set_len(self.written);
             return Err(self.failed(&error));
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::line::LineBuilder;
 use super::writer::{Header, Stage, WriterFailed};
 
-/// The segment in hand, and what the next one needs.
+/// The current segment, and the data for the next one.
 #[derive(Debug)]
 pub(super) struct Segments {
     folder: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// Makes the folder and the first segment.
+    /// Creates the folder and the first segment.
     pub(super) fn create(
         folder: &Path,
         header: Header,
@@ -45,7 +45,7 @@ impl Segments {
         Ok(segments)
     }
 
-    /// The file in hand.
+    /// The current file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -89,7 +89,7 @@ impl Segments {
     /// Writes with one call, so that a kill leaves a whole line or a torn last one, never a gap.
     fn write(&mut self, line: &[u8]) -> Result<(), WriterFailed> {
         if let Err(error) = self.file.write_all(line) {
-            // A disk that filled up within the line: take the torn part back. If that fails too, readers pass over it.
+            // If the disk filled up within the line, the torn part is removed. If that fails too, readers skip it.
             let _ = self.file.set_len(self.written);
             return Err(failed(&self.path, &error));
         }

@@ -4,11 +4,11 @@ use super::{Exchange, Totals};
 use crate::histogram::Histogram;
 use crate::outcome::{Failure, NotStarted};
 
-/// How pages or transactions of one name ended.
+/// Outcomes of pages or transactions of one name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Series {
     pub(super) ok: u64,
-    /// By [`Failure::index`].
+    /// Counts by [`Failure::index`].
     pub(super) failed: [u64; Failure::COUNT],
     pub(super) response: Histogram,
 }
@@ -42,12 +42,12 @@ impl Series {
     }
 }
 
-/// How requests of one name began and ended.
+/// Starts and outcomes of requests of one name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepSeries {
     pub(super) offered: u64,
     pub(super) started: u64,
-    /// By [`NotStarted::index`].
+    /// Counts by [`NotStarted::index`].
     pub(super) not_started: [u64; NotStarted::COUNT],
     pub(super) bytes_out: u64,
     pub(super) bytes_in: u64,
@@ -63,7 +63,7 @@ impl StepSeries {
         self.first_byte.make_room();
     }
 
-    /// Whether the request has a response time.
+    /// Counts the end of a request. Returns `true` if it has a response time.
     #[inline]
     pub(super) fn finished(&mut self, exchange: &Exchange) -> bool {
         self.bytes_in += exchange.bytes_in;
@@ -106,7 +106,7 @@ impl StepSeries {
     }
 }
 
-/// Counts a result; whether its time is a response time.
+/// Counts a result. Returns `true` if its time is a response time.
 #[inline]
 fn count(result: Result<(), Failure>, ok: &mut u64, failed: &mut [u64; Failure::COUNT]) -> bool {
     match result {

@@ -1,4 +1,4 @@
-//! What enters which count.
+//! Counts of the recorder by kind of event.
 
 use super::*;
 
@@ -160,8 +160,8 @@ fn transactions_are_told_by_address_where_users_stay_with_one() {
     recorder.at_place(0, true);
     recorder.at_place(0, true);
     recorder.at_place(2, false);
-    let told = r#","places":{"ok":[2,0,0],"failed":[0,0,1]},"series":["#;
-    assert!(text(&recorder).contains(told));
+    let expected = r#","places":{"ok":[2,0,0],"failed":[0,0,1]},"series":["#;
+    assert!(text(&recorder).contains(expected));
     recorder.clear();
     assert_eq!(text(&recorder), text(&Recorder::new(shape)));
 }

@@ -1,4 +1,4 @@
-//! Writes intervals away in a thread of its own, as checksummed lines.
+//! Writes intervals in a thread of its own, as checksummed lines.
 
 use std::fmt;
 use std::io;
@@ -19,12 +19,13 @@ use crate::worker::Gaps;
 
 /// A new segment begins after this many bytes: large enough for hours, small enough to copy and to lose. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// Empty recorders to begin with, one for each interval that the disk may be behind before more are made.
+/// Number of empty recorders at the start, one for each interval that the disk may be behind before more are made.
 pub const STOCK: usize = 3;
-/// Intervals that may wait for the disk. A disk that takes nothing for a minute is as good as gone, and memory must
-/// not grow with the length of the run.
+/// Limit on intervals that wait for the disk. A disk that accepts nothing for a minute has failed, and memory must not
+/// grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
-/// How long a thread waits for the disk then: it may not be slow at all, but the thread itself late with many intervals.
+/// Time that a thread waits for the disk then: the disk may not be slow at all, but the thread itself late with many
+/// intervals.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// One stage of the load, as the header line names it.
@@ -63,7 +64,7 @@ pub struct Named {
     pub transaction: String,
 }
 
-/// What the first line of every segment says; indices in the lines below refer to it.
+/// First line of every segment; indices in the lines below refer to it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Header {
     /// Name of the run.
@@ -78,7 +79,7 @@ pub struct Header {
     pub wall_ns: u64,
     /// The stages of the load, as they are known when the segment begins.
     pub stages: Vec<Stage>,
-    /// How many edits made the stages what they are; left out when none did.
+    /// Number of edits behind the stages; left out if there were none.
     #[serde(skip_serializing_if = "is_zero")]
     pub edits: usize,
     /// Names of the transactions.
@@ -96,7 +97,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Where an interval lies, and the gauges at its end. Times count from the start of the run.
+/// Bounds of an interval, and the gauges at its end. Times count from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalEdge {
     /// Start. [ns]
@@ -121,10 +122,10 @@ pub struct IntervalEdge {
     pub gaps: Gaps,
 }
 
-/// Why a run came to its end.
+/// Reason of the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// All stages are through.
+    /// All stages are over.
     Finished,
     /// The user or the conductor asked for it.
     Stopped,
@@ -149,7 +150,7 @@ impl EndReason {
 pub struct WriterFailed {
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// Message of the system.
     pub reason: String,
 }
 
@@ -166,7 +167,7 @@ impl fmt::Display for WriterFailed {
 
 impl std::error::Error for WriterFailed {}
 
-/// What is known of a whole run once its last line is on disk.
+/// Sums of a whole run once its last line is on disk.
 #[derive(Debug)]
 pub struct Written {
     /// Start lags of all requests of the thread.
@@ -175,17 +176,17 @@ pub struct Written {
 
 /// Takes a filled recorder once per interval and writes it in a thread of its own.
 ///
-/// Dropping it without [`SegmentWriter::end`] writes what was handed over, and no last line.
+/// Dropped without [`SegmentWriter::end`], it writes the intervals handed over, but no last line.
 #[derive(Debug)]
 pub struct SegmentWriter {
     shape: Shape,
     totals: Totals,
     path: PathBuf,
-    /// `None` once the writer was told to end.
+    /// `None` once the writer was ordered to end.
     work: Option<Sender<Work>>,
     thread: Option<JoinHandle<Histogram<u64>>>,
     returned: Receiver<Recorder>,
-    /// Empty recorders at hand.
+    /// Empty recorders in stock.
     stock: Vec<Recorder>,
     /// Recorders that are with the thread.
     behind: usize,
@@ -210,7 +211,7 @@ impl SegmentWriter {
     /// Creates the first segment of a load thread in `folder`, which is made if absent.
     ///
     /// # Errors
-    /// When the folder or the file cannot be made, or a segment of that name is there already: results are never
+    /// If the folder or the file cannot be made, or a segment of that name exists already: results are never
     /// overwritten.
     pub fn create(folder: &Path, header: Header, shape: Shape) -> io::Result<Self> {
         Self::create_limited(folder, header, shape, SEGMENT_BYTES)
@@ -260,17 +261,17 @@ impl SegmentWriter {
         })
     }
 
-    /// Takes all the memory now that the recorders in stock may need later.
+    /// Allocates all memory now that the recorders in stock may need later.
     pub fn make_room(&mut self) {
         self.stock.iter_mut().for_each(Recorder::make_room);
-        // A thread that is gone has told why, which the first interval will tell.
+        // A thread that is gone has recorded the reason, which the first interval reports.
         let _ = self.order(Work::MakeRoom);
     }
 
     /// Hands the interval over and puts an empty recorder in its place. Does not wait for the disk.
     ///
     /// # Errors
-    /// When an earlier interval could not be written, or the disk is too far behind. The recorder stays as it is.
+    /// If an earlier interval could not be written, or the disk is too far behind. The recorder stays as it is.
     pub fn interval(
         &mut self,
         recorder: &mut Recorder,
@@ -290,7 +291,7 @@ impl SegmentWriter {
                         self.failed(format!("the disk is {BEHIND_AT_MOST} intervals behind"))
                     );
                 }
-                // The thread ended; `order` knows why.
+                // The thread ended; `order` returns the reason.
                 Err(RecvTimeoutError::Disconnected) => {}
             }
         }
@@ -304,10 +305,10 @@ impl SegmentWriter {
         self.order(Work::Interval(Box::new(filled), edge))
     }
 
-    /// The stages are others from now on, which this many edits made: a new segment begins, whose header has them.
+    /// Replaces the stages, after this number of edits: a new segment begins, whose header has them.
     ///
     /// # Errors
-    /// When an earlier interval could not be written.
+    /// If an earlier interval could not be written.
     pub fn stages(&self, stages: Vec<Stage>, edits: usize) -> Result<(), WriterFailed> {
         self.order(Work::Stages(stages, edits))
     }
@@ -321,7 +322,7 @@ impl SegmentWriter {
     /// Writes the last line and waits until everything is on disk.
     ///
     /// # Errors
-    /// When anything could not be written; the message names the file.
+    /// If anything could not be written; the message names the file.
     pub fn end(
         mut self,
         reason: EndReason,
@@ -330,7 +331,7 @@ impl SegmentWriter {
         totals: &Totals,
     ) -> io::Result<Written> {
         let message = message.map(str::to_owned);
-        // When the thread is gone, its failure is told below.
+        // If the thread is gone, its failure is reported below.
         let _ = self.order(Work::End {
             reason,
             message,
@@ -386,7 +387,7 @@ impl Drop for SegmentWriter {
     }
 }
 
-/// What the thread works with.
+/// State of the writing thread.
 struct Writing {
     segments: Segments,
     notes: Notes,
@@ -396,7 +397,7 @@ struct Writing {
 }
 
 impl Writing {
-    /// Works until told to end, until the other side is gone, or until the disk refuses.
+    /// Works until the order to end, until the other side is gone, or until the disk refuses.
     fn work(
         &mut self,
         orders: &Receiver<Work>,
@@ -411,7 +412,7 @@ impl Writing {
                     self.sequence += 1;
                     self.lag.merge(&recorder.lag);
                     recorder.clear();
-                    // Nobody waits for it when the run is at its end.
+                    // The receiver may be gone at the end of the run.
                     let _ = give_back.send(*recorder);
                 }
                 Work::MakeRoom => {

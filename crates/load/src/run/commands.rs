@@ -8,28 +8,28 @@ use crate::schedule::{Change, Edit, Refused};
 use crate::sys;
 use crate::worker::Edits;
 
-use super::control::say;
+use super::control::print_line;
 use super::timeline::Timeline;
 
 /// Longest line of a command. A trace of a million instants is about half of it. [B]
 const LINE_BYTES_AT_MOST: usize = 64 << 20;
 
-/// An edit takes place so much later than it was asked for, so that all threads know of it in time. [ns]
+/// Time between the request for an edit and the edit, so that all threads know of it in time. [ns]
 const LEAD_NS: u64 = 50_000_000;
 
-/// Times that an edit is tried again, each with twice the lead, when a thread could not be told in time.
+/// Number of times that an edit is tried again, each with twice the lead, if a thread could not take it in time.
 const TRIES: u32 = 6;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// Lines of standard input as they come.
+/// Lines of standard input as they arrive.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     bytes: Vec<u8>,
 }
 
 impl Input {
-    /// Takes what can be read: whole lines, and whether the input has ended.
+    /// Takes the readable input: whole lines, and whether the input has ended.
     pub(super) fn read(&mut self) -> (Vec<Vec<u8>>, bool) {
         let open = sys::read_input(&mut self.bytes);
         let mut lines = Vec::new();
@@ -43,7 +43,7 @@ impl Input {
                 .collect();
         }
         if self.bytes.len() > LINE_BYTES_AT_MOST {
-            // What is left of the line is refused when its end comes.
+            // The rest of the line is refused when its end arrives.
             self.bytes.clear();
         }
         (lines, !open)
@@ -66,7 +66,7 @@ impl Command {
     }
 }
 
-/// Carries commands out.
+/// Executes commands.
 #[derive(Debug)]
 pub(super) struct Commander<'a> {
     pub(super) plan: &'a Plan,
@@ -74,13 +74,13 @@ pub(super) struct Commander<'a> {
 }
 
 impl Commander<'_> {
-    /// Does what a line says, or says why not.
+    /// Executes a line, or reports why not.
     pub(super) fn obey(&self, line: &[u8], timeline: &mut Timeline, stopped: bool) {
         let command: Command = match serde_json::from_slice(line) {
             Ok(command) => command,
             Err(error) => return refuse(&named_in(line), &error.to_string()),
         };
-        let (name, first) = (json!(command.name()), timeline.course().len());
+        let (name, first) = (json!(command.name()), timeline.stages().len());
         if stopped {
             return refuse(&name, "the drain has begun");
         }
@@ -95,11 +95,12 @@ impl Commander<'_> {
             },
         };
         match self.make(change, timeline) {
-            Ok(()) if timeline.course().len() > first => {
-                let count = timeline.course().len() - first;
-                let end_s = timeline.stages()[timeline.drain()].start_s;
-                let told = json!({"k": "appended", "first": first, "count": count, "end_s": end_s});
-                say(&told.to_string());
+            Ok(()) if timeline.stages().len() > first => {
+                let count = timeline.stages().len() - first;
+                let end_s = timeline.listed()[timeline.drain()].start_s;
+                let reply =
+                    json!({"k": "appended", "first": first, "count": count, "end_s": end_s});
+                print_line(&reply.to_string());
             }
             Ok(()) => {}
             Err(Refused(why)) => refuse(&name, &why),
@@ -113,7 +114,7 @@ impl Commander<'_> {
             let now_ns = timeline.now_ns();
             let at_ns = (now_ns + (LEAD_NS << attempt)).next_multiple_of(MILLISECOND_NS);
             edit.at_ns = at_ns.max(timeline.last_edit_ns());
-            timeline.course().check(&edit, now_ns)?;
+            timeline.stages().check(&edit, now_ns)?;
             let proposal = self.edits.propose(edit.clone());
             // Ordering: the clock is read after all threads can see the proposal.
             let in_time = timeline.now_ns() < edit.at_ns;
@@ -127,11 +128,13 @@ impl Commander<'_> {
                 return Ok(());
             }
         }
-        Err(Refused("the threads could not be told in time".to_owned()))
+        Err(Refused(
+            "the threads did not take the edit in time".to_owned(),
+        ))
     }
 }
 
-/// The name of a command that cannot be read, as far as it has one.
+/// The name of an invalid command, as far as it has one.
 fn named_in(line: &[u8]) -> Value {
     let read: Option<Value> = serde_json::from_slice(line).ok();
     read.and_then(|value| value.get("do").cloned())
@@ -139,5 +142,5 @@ fn named_in(line: &[u8]) -> Value {
 }
 
 fn refuse(name: &Value, why: &str) {
-    say(&json!({"k": "refused", "do": name, "why": why}).to_string());
+    print_line(&json!({"k": "refused", "do": name, "why": why}).to_string());
 }

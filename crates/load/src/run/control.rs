@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::live::{Frame, stage_line};
 use crate::recorder::writer::Stage;
-use crate::schedule::Course;
+use crate::schedule::Stages;
 use crate::sys::{self, Bell, Signals};
 use crate::worker::{LEAVE, Published, STOP, Shared};
 
@@ -17,7 +17,7 @@ use super::timeline::Timeline;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Frames are made a little after the second, when the threads have published theirs. [ns]
+/// Delay of frames after the second, so that the threads have published theirs. [ns]
 const FRAME_DELAY_NS: u64 = 30_000_000;
 
 /// Time between the end of standard input and leaving at once. [ns]
@@ -26,7 +26,7 @@ const INPUT_GRACE_NS: u64 = 5 * SECOND_NS;
 /// Longest wait before looking again whether the threads have ended. [ns]
 const LONGEST_WAIT_NS: u64 = 200_000_000;
 
-/// What was asked for on the command line.
+/// Options of the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Switches {
     /// Frames on standard output.
@@ -46,7 +46,7 @@ pub struct Control {
     timeline: Timeline,
     stops: usize,
     leave_at_ns: Option<u64>,
-    /// When the run was stopped: the drain began then.
+    /// Time at which the run was stopped and the drain began.
     stopped_at_ns: Option<u64>,
     told_stage: Option<usize>,
     last_frame_ns: u64,
@@ -54,10 +54,10 @@ pub struct Control {
 }
 
 impl Control {
-    /// Made before any thread is.
+    /// Creates the control before any thread.
     ///
     /// # Errors
-    /// When the system refuses signals or descriptors.
+    /// If the system refuses signals or descriptors.
     pub fn new(switches: Switches, signals: Option<Signals>) -> std::io::Result<Self> {
         Ok(Self {
             switches,
@@ -79,26 +79,26 @@ impl Control {
         Arc::clone(&self.bell)
     }
 
-    /// Whether the run was told to stop.
+    /// Returns `true` if the run was stopped by a command or a signal.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.stops > 0
     }
 
-    pub(super) fn begin(&mut self, course: &Course, origin_ns: u64) {
-        self.timeline = Timeline::new(course.clone(), origin_ns);
+    pub(super) fn begin(&mut self, stages: &Stages, origin_ns: u64) {
+        self.timeline = Timeline::new(stages.clone(), origin_ns);
     }
 
     fn now_ns(&self) -> u64 {
         self.timeline.now_ns()
     }
 
-    /// The stages as they are, with the drain.
+    /// The current stages, with the drain.
     pub(super) fn stages(&self) -> &[Stage] {
-        self.timeline.stages()
+        self.timeline.listed()
     }
 
-    /// The edits that were made, as results tell them.
+    /// The edits that were made, in the form of the results.
     pub(super) fn edits(&self) -> Vec<Value> {
         self.timeline.edits()
     }
@@ -134,7 +134,7 @@ impl Control {
         }
     }
 
-    /// Commands, and the end of standard input.
+    /// Takes commands, and the end of standard input.
     fn take_input(
         &mut self,
         shared: &[Shared],
@@ -159,9 +159,9 @@ impl Control {
     fn obey(&mut self, shared: &[Shared], commander: &Commander<'_>, line: &[u8]) {
         let stopped = self.stopped_at_ns.is_some();
         commander.obey(line, &mut self.timeline, stopped);
-        // A thread that sleeps shall know of the change in time.
-        for one in shared {
-            one.bell.ring();
+        // Wakes sleeping threads, so that they learn of the change in time.
+        for thread in shared {
+            thread.bell.ring();
         }
     }
 
@@ -176,7 +176,7 @@ impl Control {
         until_ns.min(LONGEST_WAIT_NS).div_ceil(1_000_000)
     }
 
-    /// So many further requests to stop: the first is graceful, the second is not.
+    /// Counts further requests to stop: the first is graceful, the second is not.
     fn stop(&mut self, shared: &[Shared], times: usize) {
         if times == 0 {
             return;
@@ -184,8 +184,8 @@ impl Control {
         self.stops += times;
         let command = if self.stops > 1 { LEAVE } else { STOP };
         self.stopped_at_ns = self.stopped_at_ns.or(Some(self.now_ns()));
-        for one in shared {
-            one.order(command);
+        for thread in shared {
+            thread.order(command);
         }
     }
 
@@ -201,7 +201,7 @@ impl Control {
         if self.switches.live && self.told_stage != Some(index) {
             self.told_stage = Some(index);
             let t_s = self.now_ns() as f64 / 1e9;
-            say(&stage_line(t_s, index, &self.stages()[index]));
+            print_line(&stage_line(t_s, index, &self.stages()[index]));
         }
     }
 
@@ -211,8 +211,8 @@ impl Control {
             return;
         }
         let mut sum = Published::default();
-        for one in shared {
-            if let Ok(mut published) = one.published.lock() {
+        for thread in shared {
+            if let Ok(mut published) = thread.published.lock() {
                 sum.take(&mut published);
             }
         }
@@ -227,13 +227,13 @@ impl Control {
             seconds: (second_ns - self.last_frame_ns) as f64 / 1e9,
             cpu_s: cpu_s - self.last_cpu_s,
         };
-        say(&frame.line());
+        print_line(&frame.line());
         (self.last_frame_ns, self.last_cpu_s) = (second_ns, cpu_s);
     }
 }
 
-/// A frame that nobody reads is lost; the run goes on, its results are files.
-pub(super) fn say(line: &str) {
+/// Writes a line. A frame without a reader is lost; the run goes on, its results are files.
+pub(super) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

@@ -1,8 +1,8 @@
-//! Open files: how many a plan can need, and how many threads it takes to hold them.
+//! Open files: the number that a plan can need, and the threads that hold them.
 //!
-//! A process may open so many files, says its limit; what the kernel compares with it is the size of the table that a
-//! thread's descriptors stand in, and threads of one process need not share one. Where a plan needs more connections
-//! than one table holds, each load thread gets a table of its own, and there are as many threads as it takes.
+//! The limit of a process is on open files; the kernel compares it with the size of the table that holds a thread's
+//! descriptors, and threads of one process need not share a table. If a plan needs more connections than one table
+//! holds, each load thread gets a table of its own, and there are as many threads as needed.
 
 use std::net::IpAddr;
 
@@ -11,19 +11,19 @@ use crate::sys::{self, Address};
 
 use super::places::Place;
 
-/// Files in a table that are no connections: standard streams, signals, epoll, records, and what was inherited.
+/// Files in a table beside connections: standard streams, signals, epoll, records, and inherited files.
 const SPARE: u64 = 64;
 
-/// Load threads at most, as for `threads` of a plan.
+/// Limit on load threads, as for `threads` of a plan.
 const THREADS_AT_MOST: u64 = 1024;
 
-/// Connections of a thread that wait for the server to close, where there are files enough.
-const PARTING_AT_MOST: u64 = 1024;
+/// Limit on connections of a thread that wait for the server to close, if there are enough files.
+const LINGERING_AT_MOST: u64 = 1024;
 
 /// Part of a table that they may take.
-const PARTING_SHARE: u64 = 4;
+const LINGERING_SHARE: u64 = 4;
 
-/// How open files are divided among threads.
+/// Division of open files among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spread {
     /// Files that a table holds; `None`: the system sets no limit.
@@ -32,10 +32,10 @@ pub(super) struct Spread {
     pub(super) needed: u64,
     /// Load threads.
     pub(super) threads: u64,
-    /// Whether each thread has a table of its own.
+    /// `true` if each thread has its own table of files.
     pub(super) own_tables: bool,
     /// Connections of a thread that may wait for the server to close.
-    pub(super) parting: u64,
+    pub(super) lingering: u64,
 }
 
 impl Spread {
@@ -45,21 +45,21 @@ impl Spread {
     }
 }
 
-/// What a plan asks for, as far as connections go.
+/// Connections that a plan needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need {
     /// Users, or connections of a pool.
     owners: u64,
     /// Connections of each.
     each: u64,
-    /// Most that there can be at once.
+    /// Limit on connections at once.
     ceiling: u64,
-    /// Connections of a thread that are on their way out.
-    parting: u64,
+    /// Connections of a thread that wait for the server to close.
+    lingering: u64,
 }
 
 impl Need {
-    /// Connections of the fullest of so many threads.
+    /// Connections of the fullest of `threads` threads.
     fn of_thread(self, threads: u64) -> u64 {
         self.owners.div_ceil(threads) * self.each
     }
@@ -80,7 +80,7 @@ fn need(plan: &Plan, places: &[Place], ports: Option<u64>) -> Need {
         owners: users_at_most(plan),
         each: targets,
         ceiling: u64::MAX,
-        parting: 0,
+        lingering: 0,
     };
     match plan.connections.mode {
         ConnectionMode::PerUser => {}
@@ -89,9 +89,9 @@ fn need(plan: &Plan, places: &[Place], ports: Option<u64>) -> Need {
         }
         ConnectionMode::NewEachTime => {
             need.each = 1;
-            need.parting = PARTING_AT_MOST;
+            need.lingering = LINGERING_AT_MOST;
             let of_place = |place: &Place| reach(plan, place, ports);
-            // As many as there are ports for: what is beyond fails to connect, whatever the number of threads.
+            // No more than there are ports: further connections fail, whatever the number of threads.
             need.ceiling = places
                 .iter()
                 .map(of_place)
@@ -102,10 +102,10 @@ fn need(plan: &Plan, places: &[Place], ports: Option<u64>) -> Need {
     need
 }
 
-/// Connections to a target that there are ports for; `None`: no limit known.
+/// Limit by ports on connections to a target; `None`: no limit known.
 fn reach(plan: &Plan, place: &Place, ports: Option<u64>) -> Option<u64> {
     if place.addresses.is_empty() {
-        // What has no address takes no port.
+        // A target without an address takes no port.
         return None;
     }
     let sources: Vec<IpAddr> = (plan.connections.sources.iter())
@@ -125,7 +125,7 @@ fn reach(plan: &Plan, place: &Place, ports: Option<u64>) -> Option<u64> {
 /// The fewest threads, not below those asked for, that hold all connections.
 ///
 /// # Errors
-/// When there are not enough.
+/// If there are not enough files.
 pub(super) fn spread(plan: &Plan, places: &[Place]) -> Result<Spread, Fault> {
     let need = need(plan, places, sys::ports());
     divide(need, plan.threads as u64, sys::file_limit()).ok_or_else(|| Fault {
@@ -139,16 +139,16 @@ pub(super) fn spread(plan: &Plan, places: &[Place]) -> Result<Spread, Fault> {
 }
 
 fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
-    let parting = limit.map_or(need.parting, |limit| {
-        need.parting.min(limit / PARTING_SHARE)
+    let lingering = limit.map_or(need.lingering, |limit| {
+        need.lingering.min(limit / LINGERING_SHARE)
     });
-    let together = need.in_all() + asked * (1 + parting) + SPARE;
+    let together = need.in_all() + asked * (1 + lingering) + SPARE;
     let alone = |threads: &u64| {
         let connections = need
             .of_thread(*threads)
             .min(need.ceiling.div_ceil(*threads));
         // Every table has the bells of all threads.
-        limit.is_none_or(|limit| connections + parting + threads + SPARE <= limit)
+        limit.is_none_or(|limit| connections + lingering + threads + SPARE <= limit)
     };
     let own_tables = limit.is_some_and(|limit| together > limit);
     let threads = if own_tables {
@@ -161,11 +161,11 @@ fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
         needed: need.in_all(),
         threads,
         own_tables,
-        parting,
+        lingering,
     })
 }
 
-/// Targets that cannot have a connection from each user for want of ports, where every user is to have its own.
+/// Targets without enough ports for a connection from each user, if every user has its own.
 pub(super) fn missing_ports(plan: &Plan, places: &[Place], groups: &[u16]) -> Vec<Fault> {
     let closed = matches!(plan.load, Load::Closed { .. });
     if !closed || plan.connections.mode != ConnectionMode::PerUser {
@@ -188,7 +188,7 @@ pub(super) fn missing_ports(plan: &Plan, places: &[Place], groups: &[u16]) -> Ve
     places.iter().enumerate().filter_map(fault).collect()
 }
 
-/// Users that have a request to a target in what they do.
+/// Number of users whose operations include a request to a target.
 fn users_of(plan: &Plan, target: usize, groups: &[u16]) -> u64 {
     let each = plan.groups.iter().map(|group| {
         let mixed = group.mix.iter().filter(|entry| entry.weight > 0.0);
@@ -225,7 +225,7 @@ mod tests {
         owners: 1_000_000,
         each: 1,
         ceiling: u64::MAX,
-        parting: 0,
+        lingering: 0,
     };
 
     fn threads(need: Need, asked: u64, limit: u64) -> Option<(u64, bool)> {
@@ -262,7 +262,7 @@ mod tests {
     fn new_connections_are_bounded_by_the_ports() {
         let need = Need {
             ceiling: 28_232,
-            parting: 1_024,
+            lingering: 1_024,
             ..PER_USER
         };
         assert_eq!(threads(need, 1, 20_000), Some((2, true)));
@@ -273,13 +273,13 @@ mod tests {
     fn new_connections_leave_room_for_themselves_in_a_small_table() {
         let need = Need {
             owners: 16,
-            parting: PARTING_AT_MOST,
+            lingering: LINGERING_AT_MOST,
             ..PER_USER
         };
-        // A login's limit: a quarter of the table for those that part, and 16 users beside them.
+        // Limit of a login: a quarter of the table for lingering connections, and 16 users beside them.
         let spread = divide(need, 1, Some(1_024)).unwrap();
-        assert_eq!((spread.threads, spread.parting), (1, 256));
-        assert_eq!(divide(need, 1, None).unwrap().parting, PARTING_AT_MOST);
+        assert_eq!((spread.threads, spread.lingering), (1, 256));
+        assert_eq!(divide(need, 1, None).unwrap().lingering, LINGERING_AT_MOST);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Addresses of a plan, resolved, with what is needed to reach them.
+//! Addresses of a plan, resolved, with the settings to connect to them.
 
 use std::net::{IpAddr, ToSocketAddrs};
 
@@ -9,7 +9,7 @@ use crate::sys::{Address, Socket};
 use crate::tls::Secured;
 use crate::worker::{Sources, TargetPlace, TargetTls};
 
-/// Where a target is, alike for all threads.
+/// Address of a target, the same for all threads.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) addresses: Vec<Address>,
@@ -18,7 +18,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The addresses as drivers know them.
+    /// The addresses in the form of the drivers.
     pub(super) fn locations(&self) -> Vec<Location> {
         let each = self.addresses.iter().map(|address| match address {
             Address::Tcp(address) => Location::Tcp(*address),
@@ -27,7 +27,7 @@ impl Place {
         each.collect()
     }
 
-    /// What one thread needs: counters and sessions are its own.
+    /// Input of one thread: counters and sessions are its own.
     pub(super) fn for_thread(&self, balance: Balance, worker: usize) -> TargetPlace {
         let tls = self.secured.as_ref().map(|secured| {
             let (config, sessions) = secured.for_thread();
@@ -88,7 +88,7 @@ fn resolved(address: &str) -> Option<Address> {
     address.to_socket_addrs().ok()?.next().map(Address::Tcp)
 }
 
-/// Source addresses; each must be of this host, and every target must be within reach of one.
+/// Source addresses; each must belong to this host, and every target must be within reach of one.
 pub(super) fn sources(plan: &Plan, places: &[Place], faults: &mut Vec<Fault>) -> Sources {
     let texts = &plan.connections.sources;
     let all: Vec<IpAddr> = texts.iter().filter_map(|text| text.parse().ok()).collect();
@@ -96,7 +96,7 @@ pub(super) fn sources(plan: &Plan, places: &[Place], faults: &mut Vec<Fault>) ->
         if let Err(error) = Socket::try_source(*source) {
             faults.push(Fault {
                 place: format!("connections.sources[{index}]"),
-                message: format!("{source} cannot be sent from: {error}"),
+                message: format!("connections cannot leave from {source}: {error}"),
             });
         }
     }

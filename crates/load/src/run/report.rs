@@ -1,4 +1,4 @@
-//! `engine.json`: the sums of a run and what the engine itself used.
+//! `engine.json`: the sums of a run and the resources that the engine itself used.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,12 +15,12 @@ use crate::worker::{CallsEnded, Http2Counts};
 
 use super::files::Spread;
 
-/// What is told of a run.
+/// Content of the report of a run.
 #[derive(Debug)]
 pub struct Report<'a> {
     /// `finished`, `stopped` or `failed`.
     pub reason: &'static str,
-    /// What went wrong.
+    /// Message of the fault.
     pub message: Option<String>,
     /// Sums over all threads.
     pub totals: &'a Totals,
@@ -36,11 +36,11 @@ pub struct Report<'a> {
     pub calls: &'a CallsEnded,
     /// End of the run. [ns]
     pub end_ns: u64,
-    /// The stages as they were.
+    /// The final stages.
     pub stages: &'a [Stage],
-    /// The edits that made them so.
+    /// The edits of the stages.
     pub edits: Vec<Value>,
-    /// How open files were divided.
+    /// Division of open files.
     pub(super) spread: Spread,
 }
 
@@ -53,7 +53,7 @@ fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
     )
 }
 
-/// CPUs that the load threads can work on at once.
+/// CPUs that the load threads can use at once.
 fn cores(plan: &Plan) -> usize {
     let mut cpus = plan.cpus.clone();
     cpus.sort_unstable();
@@ -109,7 +109,6 @@ impl Report<'_> {
             },
             "calls": {
                 "refusals": self.calls.refusals,
-                "cpu_waiting_s": self.calls.costs.waiting_ns as f64 / 1e9,
                 "cpu_working_s": self.calls.costs.working_ns as f64 / 1e9,
             },
             "generator": {
@@ -127,7 +126,7 @@ impl Report<'_> {
     /// Writes the file as a whole or not at all.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, folder: &Path, plan: &Plan) -> std::io::Result<()> {
         let mut text = serde_json::to_vec_pretty(&self.document(plan))?;
         text.push(b'\n');

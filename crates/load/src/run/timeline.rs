@@ -3,24 +3,24 @@
 use serde_json::{Value, json};
 
 use crate::recorder::writer::Stage;
-use crate::schedule::{Change, Course, Edit};
+use crate::schedule::{Change, Edit, Stages};
 use crate::sys;
 
-/// Stages with their times, the edits that made them so, and the time of the run.
+/// Stages with their times, the edits applied to them, and the time of the run.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    course: Course,
-    stages: Vec<Stage>,
+    stages: Stages,
+    listed: Vec<Stage>,
     edits: Vec<Edit>,
     origin_ns: u64,
 }
 
 impl Timeline {
     /// Begins at an instant of the monotonic clock.
-    pub(super) fn new(course: Course, origin_ns: u64) -> Self {
+    pub(super) fn new(stages: Stages, origin_ns: u64) -> Self {
         Self {
-            stages: course.stages(),
-            course,
+            listed: stages.listed(),
+            stages,
             edits: Vec::new(),
             origin_ns,
         }
@@ -31,28 +31,28 @@ impl Timeline {
         sys::monotonic_ns().saturating_sub(self.origin_ns)
     }
 
-    pub(super) fn course(&self) -> &Course {
-        &self.course
+    pub(super) fn stages(&self) -> &Stages {
+        &self.stages
     }
 
-    /// The stages with the drain, which is the last.
-    pub(super) fn stages(&self) -> &[Stage] {
-        &self.stages
+    /// The stages in the form of the results; the last one is the drain.
+    pub(super) fn listed(&self) -> &[Stage] {
+        &self.listed
     }
 
     /// Index of the drain.
     pub(super) fn drain(&self) -> usize {
-        self.course.len()
+        self.stages.len()
     }
 
     /// Index of the stage at this time; of the drain, behind the others.
     pub(super) fn stage_at(&self, now_ns: u64) -> usize {
-        self.course.stage_at(now_ns).unwrap_or(self.drain())
+        self.stages.stage_at(now_ns).unwrap_or(self.drain())
     }
 
-    /// When a stage ends; the drain has no end. [ns]
+    /// End of a stage; the drain has none. [ns]
     pub(super) fn end_ns(&self, stage: usize) -> u64 {
-        self.course.end_ns(stage).unwrap_or(u64::MAX)
+        self.stages.end_ns(stage).unwrap_or(u64::MAX)
     }
 
     /// Instant of the last edit. [ns]
@@ -60,14 +60,14 @@ impl Timeline {
         self.edits.last().map_or(0, |edit| edit.at_ns)
     }
 
-    /// An edit is made.
+    /// Applies an edit.
     pub(super) fn follow(&mut self, edit: Edit) {
-        self.course.apply(&edit);
-        self.stages = self.course.stages();
+        self.stages.apply(&edit);
+        self.listed = self.stages.listed();
         self.edits.push(edit);
     }
 
-    /// All edits as results tell them.
+    /// All edits in the form of the results.
     pub(super) fn edits(&self) -> Vec<Value> {
         let mut first = self.drain();
         let counts = self.edits.iter().rev().map(|edit| {
@@ -80,8 +80,8 @@ impl Timeline {
                 }
             }
         });
-        let mut told: Vec<Value> = counts.collect();
-        told.reverse();
-        told
+        let mut listed: Vec<Value> = counts.collect();
+        listed.reverse();
+        listed
     }
 }

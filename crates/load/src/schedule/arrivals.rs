@@ -6,9 +6,9 @@ use crate::pause::nanoseconds;
 use crate::plan::{Arrivals as Spacing, Load, Plan};
 use crate::rng::{Alias, Random, Stream};
 
-use super::course::Course;
+use super::stages::Stages;
 
-/// One transaction that an open load wants started.
+/// Arrival of an open load: one transaction to start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Number in its sequence, which is the common one, or that of its group, which begins at the number of the group.
@@ -17,9 +17,9 @@ pub struct Arrival {
     pub at_ns: u64,
     /// Time since the arrival before it in its sequence; of the first, since the start of the run. [ns]
     pub gap_ns: u64,
-    /// Group of the user that does it.
+    /// Group of its user.
     pub group: usize,
-    /// What is done.
+    /// Transaction to run.
     pub transaction: usize,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct RatePiece {
     duration_s: f64,
     from: f64,
     to: f64,
-    /// When it was cut short, if it was. [ns]
+    /// End of the piece if it was cut short. [ns]
     cut_ns: Option<u64>,
 }
 
@@ -66,7 +66,7 @@ impl RatePiece {
         length_s * f64::midpoint(self.from, self.reached())
     }
 
-    /// When the integral reaches `wanted`, if within the piece. What a cut leaves keeps the times that it had, to the
+    /// Time at which the integral reaches `wanted`, if within the piece. Arrivals before a cut keep their times, to the
     /// nanosecond. [ns]
     fn instant_of(self, wanted: f64) -> Option<u64> {
         if wanted >= self.duration_s * f64::midpoint(self.from, self.to) {
@@ -91,12 +91,12 @@ impl RatePiece {
     }
 }
 
-/// Turns the time of the unit process into run time. Asked for times in order, it goes through the pieces once.
+/// Converts the time of the unit process to run time. Asked for times in order, it goes through the pieces once.
 #[derive(Debug, Clone)]
 struct TimeChange {
     pieces: Arc<[RatePiece]>,
     piece: usize,
-    /// Integral of the rate at the start of the piece in hand.
+    /// Integral of the rate at the start of the current piece.
     base: f64,
 }
 
@@ -109,7 +109,7 @@ impl TimeChange {
         }
     }
 
-    /// When the integral of the rate reaches `target`; `None` behind the last piece. [ns]
+    /// Time at which the integral of the rate reaches `target`; `None` after the last piece. [ns]
     fn instant_of(&mut self, target: f64) -> Option<u64> {
         loop {
             let piece = *self.pieces.get(self.piece)?;
@@ -126,9 +126,9 @@ impl TimeChange {
 ///
 /// Arrival k is at the time t with Λ(t) = k (constant), or Λ(t) = `E_0` + ... + `E_k` with exponential E of mean 1
 /// (Poisson), where Λ is the integral of the rate: the time change of a unit process (E. Çinlar, *Introduction to
-/// Stochastic Processes*, Prentice-Hall, 1975, chapter 4). What an arrival is for belongs to the unit process too, so
-/// that an edit of the stages moves arrivals in time and changes nothing else. Where groups have arrivals of their own,
-/// each has such a sequence by itself; at the same instant the group named first is first.
+/// Stochastic Processes*, Prentice-Hall, 1975, chapter 4). The transaction of an arrival belongs to the unit process
+/// too, so that an edit of the stages moves arrivals in time and changes nothing else. If groups have their own
+/// arrivals, each has its own such sequence; at the same instant the group named first is first.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     lanes: Vec<Lane>,
@@ -140,14 +140,14 @@ pub struct Arrivals {
 /// A sequence of arrivals.
 #[derive(Debug, Clone)]
 struct Lane {
-    /// The group it is of; `None`: of all, by their shares.
+    /// Its group; `None`: all groups, by their shares.
     group: Option<usize>,
     time: TimeChange,
-    /// What comes next, without its time.
+    /// The next arrival, without its time.
     next: Unit,
-    /// Where the arrival before it was in the unit process, and when it came. [ns]
+    /// Position of the arrival before it in the unit process, and its time. [ns]
     before: Option<(f64, u64)>,
-    /// What comes next with its time, once looked at.
+    /// The next arrival with its time, once computed.
     ahead: Option<Arrival>,
     gaps: Random,
     kinds: Random,
@@ -181,7 +181,8 @@ impl Lane {
         self.time = TimeChange::new(pieces);
         self.ahead = None;
         if let Some((target, at_ns)) = &mut self.before {
-            // It came, unless it is another thread's and was looked at ahead of time; then it may come later, or never.
+            // It was taken, unless it belongs to another thread and was only looked at ahead of time; then it may come
+            // later, or never.
             *at_ns = self.time.instant_of(*target).unwrap_or(*at_ns);
         }
     }
@@ -212,7 +213,7 @@ impl Lane {
 impl Arrivals {
     /// The arrivals of a plan; none with a closed load.
     #[must_use]
-    pub fn new(plan: &Plan, course: &Course) -> Self {
+    pub fn new(plan: &Plan, stages: &Stages) -> Self {
         let spacing = match &plan.load {
             Load::Open { arrivals, .. } => *arrivals,
             Load::Closed { .. } => Spacing::Constant,
@@ -226,7 +227,7 @@ impl Arrivals {
             )
         });
         let by_group = plan.load.is_by_group();
-        let lanes = course.pieces().into_iter().enumerate();
+        let lanes = stages.pieces().into_iter().enumerate();
         let mut arrivals = Self {
             lanes: lanes
                 .map(|(number, pieces)| {
@@ -263,10 +264,10 @@ impl Arrivals {
         }
     }
 
-    /// Goes on with the course as an edit made it. Arrivals before the instant of the edit keep their times, since the
+    /// Continues with the stages after an edit. Arrivals before the instant of the edit keep their times, since the
     /// stages before it do.
-    pub fn follow(&mut self, course: &Course) {
-        for (lane, pieces) in self.lanes.iter_mut().zip(course.pieces()) {
+    pub fn follow(&mut self, stages: &Stages) {
+        for (lane, pieces) in self.lanes.iter_mut().zip(stages.pieces()) {
             lane.follow(pieces.concat().into());
         }
     }
@@ -274,18 +275,18 @@ impl Arrivals {
     fn first(&mut self) -> Option<(usize, Arrival)> {
         let lanes = self.lanes.iter_mut().enumerate();
         let next = lanes.filter_map(|(number, lane)| Some((number, lane.peek()?)));
-        next.min_by_key(|(_, one)| one.at_ns)
+        next.min_by_key(|(_, arrival)| arrival.at_ns)
     }
 
     /// The next arrival.
     #[must_use]
     pub fn peek(&mut self) -> Option<Arrival> {
-        self.first().map(|(_, one)| one)
+        self.first().map(|(_, arrival)| arrival)
     }
 
-    /// Takes the next arrival if `take` wants it.
+    /// Takes the next arrival if `take` accepts it.
     pub fn next_if(&mut self, take: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
-        let (number, next) = self.first().filter(|(_, one)| take(one))?;
+        let (number, next) = self.first().filter(|(_, arrival)| take(arrival))?;
         let lane = &mut self.lanes[number];
         lane.ahead = None;
         lane.before = Some((lane.next.target, next.at_ns));

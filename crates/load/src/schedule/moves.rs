@@ -1,15 +1,15 @@
 //! Starts and departures of users.
 
-use super::course::Course;
+use super::stages::Stages;
 
-/// A user starts, or is told to leave.
+/// Start of a user, or order to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
-    /// When. [ns]
+    /// Time of the move. [ns]
     pub at_ns: u64,
-    /// Which user.
+    /// Number of the user.
     pub user: u32,
-    /// Whether it starts.
+    /// `true` if the user starts.
     pub starts: bool,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Ramp {
     duration_ns: u64,
     from: u32,
     to: u32,
-    /// Users that start or leave in it; fewer than `from` to `to` where the stage was cut short.
+    /// Users that start or leave in it; fewer than `from` to `to` if the stage was cut short.
     steps: u32,
 }
 
@@ -59,7 +59,7 @@ impl Ramp {
         self.start_ns + offset_ns as u64
     }
 
-    /// Steps of it that are before this time.
+    /// Number of its steps before this time.
     fn steps_before(&self, at_ns: u64) -> u32 {
         let (mut low, mut high) = (0, self.steps);
         while low < high {
@@ -90,8 +90,8 @@ impl Ramp {
 /// All starts and departures of a closed load, in order of time.
 ///
 /// User i of a ramp from a to b over d starts at d (i - a) / (b - a), i = a ... b - 1; in a ramp from b down to a the
-/// users leave in turn from the highest number, at the same instants. Where groups have users of their own, each group
-/// moves so by itself; at the same instant the group named first is first.
+/// users leave in turn from the highest number, at the same instants. If groups have their own users, each group
+/// follows its own ramps; at the same instant the group named first is first.
 #[derive(Debug, Clone)]
 pub struct Moves {
     lanes: Vec<Lane>,
@@ -103,12 +103,12 @@ struct Lane {
     /// Number of its first user.
     first: u32,
     ramps: Vec<Ramp>,
-    /// The ramp and the step of it that come next.
+    /// Ramp of the next step, and number of the step.
     place: (usize, u32),
 }
 
 impl Lane {
-    /// Goes back to the first move that is not before this instant, if it is past it.
+    /// Goes back to the first move at or after this instant, if it is past it.
     fn go_back(&mut self, at_ns: u64) {
         let mut ahead = (self.ramps.len(), 0);
         for (number, ramp) in self.ramps.iter().enumerate() {
@@ -124,9 +124,9 @@ impl Lane {
     fn peek(&mut self) -> Option<Move> {
         loop {
             let (ramp, step) = self.place;
-            let one = self.ramps.get(ramp)?;
-            if step < one.steps {
-                let mut next = one.step(step);
+            let current = self.ramps.get(ramp)?;
+            if step < current.steps {
+                let mut next = current.step(step);
                 next.user += self.first;
                 return Some(next);
             }
@@ -136,12 +136,12 @@ impl Lane {
 }
 
 impl Moves {
-    /// The moves of a course; none with an open load.
+    /// The moves of stages; none with an open load.
     #[must_use]
-    pub fn new(course: &Course) -> Self {
-        let lanes = course.ramps().into_iter().enumerate();
+    pub fn new(stages: &Stages) -> Self {
+        let lanes = stages.ramps().into_iter().enumerate();
         let lanes = lanes.map(|(number, ramps)| Lane {
-            first: course.first_users().get(number).copied().unwrap_or(0),
+            first: stages.first_users().get(number).copied().unwrap_or(0),
             ramps,
             place: (0, 0),
         });
@@ -150,10 +150,10 @@ impl Moves {
         }
     }
 
-    /// Goes on with the course as an edit of this instant made it. Moves before it stay, also those not taken yet;
-    /// later ones that were taken (passed over because they are another thread's) are taken back.
-    pub fn follow(&mut self, course: &Course, at_ns: u64) {
-        for (lane, ramps) in self.lanes.iter_mut().zip(course.ramps()) {
+    /// Continues with the stages after an edit at this instant. Moves before it stay, also those not taken yet; later
+    /// ones that were taken (skipped because they belong to another thread) are taken back.
+    pub fn follow(&mut self, stages: &Stages, at_ns: u64) {
+        for (lane, ramps) in self.lanes.iter_mut().zip(stages.ramps()) {
             lane.go_back(at_ns);
             lane.ramps = ramps;
         }
@@ -162,18 +162,18 @@ impl Moves {
     fn first(&mut self) -> Option<(usize, Move)> {
         let lanes = self.lanes.iter_mut().enumerate();
         let next = lanes.filter_map(|(number, lane)| Some((number, lane.peek()?)));
-        next.min_by_key(|(_, one)| one.at_ns)
+        next.min_by_key(|(_, next)| next.at_ns)
     }
 
     /// The next move.
     #[must_use]
     pub fn peek(&mut self) -> Option<Move> {
-        self.first().map(|(_, one)| one)
+        self.first().map(|(_, next)| next)
     }
 
-    /// Takes the next move if `take` wants it.
+    /// Takes the next move if `take` accepts it.
     pub fn next_if(&mut self, take: impl FnOnce(&Move) -> bool) -> Option<Move> {
-        let (lane, next) = self.first().filter(|(_, one)| take(one))?;
+        let (lane, next) = self.first().filter(|(_, next)| take(next))?;
         self.lanes[lane].place.1 += 1;
         Some(next)
     }

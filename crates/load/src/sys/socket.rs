@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::check;
 
-/// Pieces written with one call. A handshake ends with two, a request adds one; what is beyond goes with the next call.
+/// Pieces written with one call. A handshake ends with two, a request adds one; the rest goes with the next call.
 const PIECES_AT_ONCE: usize = 16;
 
-/// Where a stream can go.
+/// Destination of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A TCP port.
@@ -26,10 +26,10 @@ pub enum Address {
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// Begins to connect, without waiting; from `source`, with whatever port is free for this very connection.
+    /// Begins to connect, without waiting; from `source`, with any port that is free for this very connection.
     ///
     /// # Errors
-    /// When the system refuses at once: a Unix socket always does so, even when its queue is just full.
+    /// If the system refuses at once: a Unix socket always does so, even when its queue is just full.
     pub fn connect(address: &Address, source: Option<IpAddr>) -> io::Result<Self> {
         match address {
             Address::Tcp(address) => {
@@ -48,10 +48,10 @@ impl Socket {
         }
     }
 
-    /// Tells whether this host may send from an address.
+    /// Checks that this host may send from an address.
     ///
     /// # Errors
-    /// When it may not.
+    /// If the system refuses the address.
     pub fn try_source(source: IpAddr) -> io::Result<()> {
         Self::tcp(source.is_ipv4())?.bind(source)
     }
@@ -112,7 +112,7 @@ impl Socket {
     }
 
     fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-        // Safety: `value` is valid for the call and has the size that is told.
+        // Safety: `value` is valid for the call and has the size passed.
         let result = unsafe {
             let length = size_of::<T>() as libc::socklen_t;
             let value = std::ptr::from_ref(value).cast();
@@ -121,10 +121,10 @@ impl Socket {
         check(i64::from(result)).map(|_| ())
     }
 
-    /// The error that the socket met since this was last asked.
+    /// Returns and clears the pending error of the socket.
     ///
     /// # Errors
-    /// When the system does not tell.
+    /// If the system call fails.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         let mut error: libc::c_int = 0;
         let mut length = size_of::<libc::c_int>() as libc::socklen_t;
@@ -142,7 +142,7 @@ impl Socket {
         Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
     }
 
-    /// Whether the socket has bytes to read; the end of the stream does not count.
+    /// Returns `true` if the socket has bytes to read; the end of the stream does not count.
     #[must_use]
     pub fn has_bytes(&self) -> bool {
         let mut byte = 0_u8;
@@ -152,7 +152,7 @@ impl Socket {
         count > 0
     }
 
-    /// Closes with a reset in place of a farewell, so that the port is free at once.
+    /// Closes with a reset, so that the port is free at once.
     pub fn abort(self) {
         let linger = libc::linger {
             l_onoff: 1,
@@ -163,7 +163,7 @@ impl Socket {
     }
 }
 
-/// A connection that is on its way is no failure.
+/// Treats a connection in progress as success.
 fn started(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
@@ -222,7 +222,7 @@ impl AsRawFd for Socket {
 impl Read for Socket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Safety: the buffer has the length that is told.
+        // Safety: the buffer has the length passed.
         let count = unsafe {
             libc::recv(
                 self.as_raw_fd(),
@@ -238,7 +238,7 @@ impl Read for Socket {
 impl Write for Socket {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Safety: the bytes have the length that is told.
+        // Safety: the bytes have the length passed.
         let count = unsafe {
             libc::send(
                 self.as_raw_fd(),

@@ -1,5 +1,5 @@
-//! Sessions to go on with. Each place of a connection has its own, so that a user who comes for the first time makes a
-//! full handshake whatever others did before: with one store for all, a thousand users would seem to be one.
+//! Sessions to resume. Each place of a connection has its own, so that a user who comes for the first time makes a full
+//! handshake whatever others did before: with one store for all, a thousand users would look like one.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,12 +27,13 @@ struct Kept {
 }
 
 impl Sessions {
-    /// What follows is of this place; said before every call of the connection that might ask for its session.
+    /// Selects the place that the following calls belong to; called before every call of the connection that might ask
+    /// for its session.
     pub fn turn_to(&self, place: u32) {
         self.lock().current = place;
     }
 
-    /// Whoever comes to this place next is somebody else.
+    /// Drops the session of a place: its next user is another one.
     pub fn forget(&self, place: u32) {
         self.lock().kept.remove(&place);
     }

@@ -1,4 +1,4 @@
-//! Whom to believe: authorities, or everybody.
+//! Verification of servers: by authorities, or none.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use rustls::crypto::{
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Certificates are good when one of the authorities stands for them. Those of a system store that are malformed are
-/// left out.
+/// Accepts certificates that one of the authorities has signed. Malformed certificates of a system store are left out.
 pub(super) fn authorities(
     certificates: Vec<CertificateDer<'static>>,
     provider: &Arc<CryptoProvider>,
@@ -27,7 +26,7 @@ pub(super) fn authorities(
         .map_err(|error| error.to_string())
 }
 
-/// Any certificate is good, as long as the server has its key.
+/// Accepts any certificate, as long as the server has its key.
 pub(super) fn everybody(provider: &Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
     Arc::new(Everybody(provider.signature_verification_algorithms))
 }

@@ -1,4 +1,4 @@
-//! Addresses: which of a target's comes next, and from which of this host a connection leaves.
+//! Choice of addresses: of the target, and of this host as source of a connection.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ impl Sources {
         Self { ipv4, ipv6 }
     }
 
-    /// Those that can reach an address.
+    /// Returns the source addresses that can reach an address.
     #[must_use]
     pub fn of(&self, address: &Address) -> &[IpAddr] {
         match address {
@@ -34,7 +34,7 @@ impl Sources {
 }
 
 impl TargetPlace {
-    /// Addresses that users are dealt over for good; 0 where a user may come to any.
+    /// Number of addresses that users are assigned to for good; 0 if a user may use any.
     pub(super) fn places(&self) -> usize {
         if self.balance == Balance::User {
             self.addresses.len()
@@ -43,7 +43,7 @@ impl TargetPlace {
         }
     }
 
-    /// The address of the next session of a driver; there may be none to choose from.
+    /// The address of the next session of a driver; 0 if the driver needs none.
     pub(super) fn session_turn(&mut self, rank: u32, random: impl FnOnce(u64) -> u64) -> usize {
         if self.addresses.is_empty() {
             return 0;
@@ -83,7 +83,10 @@ mod tests {
     fn every_pair_of_address_and_source_comes_up_alike() {
         let mut target = place(2);
         let turns: Vec<_> = (0..6).map(|_| target.turn(0, |_| 0)).collect();
-        let pairs: Vec<_> = turns.iter().map(|(one, turn)| (*one, turn % 2)).collect();
+        let pairs: Vec<_> = turns
+            .iter()
+            .map(|(source, turn)| (*source, turn % 2))
+            .collect();
         assert_eq!(pairs, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 0), (1, 0)]);
     }
 

@@ -1,9 +1,9 @@
-//! Calls of drivers: handed to the executor of this thread, and ended when it gives them back.
+//! Calls of drivers: passed to the executor of this thread, and ended when it returns them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use towtank_drivers::{Call, Done, Failed, FailureKind, Orders};
+use towtank_drivers::{Call, Done, Failed, FailureKind, Meter, Orders, monotonic_ns};
 
 use crate::outcome::Failure;
 use crate::recorder;
@@ -14,7 +14,7 @@ use super::connections::Ownership;
 use super::reasons::Reason;
 use super::user::{NONE, Phase, State};
 
-/// Set in [`super::user::Exchange::request`] where it is the number of a call.
+/// Set in [`super::user::Exchange::request`] if that is the number of a call.
 pub(super) const CALL: u32 = 1 << 31;
 
 fn kind_of(failed: &Failed) -> Failure {
@@ -28,7 +28,7 @@ fn kind_of(failed: &Failed) -> Failure {
 }
 
 impl Worker<'_> {
-    /// Starts the call of a user, as far as it goes without waiting.
+    /// Starts the call of a user, as far as possible without waiting.
     pub(super) fn begin_call(&mut self, index: usize, call: u32) {
         let now_ns = self.tick();
         let plan = &self.program.calls[call as usize];
@@ -40,10 +40,10 @@ impl Worker<'_> {
         user.state = State::Exchanging;
         self.recorder.offered(plan.step);
         self.recorder.begun(plan.step);
-        let one = &mut self.exchanges[exchange];
-        (one.user, one.request, one.connection) = (index as u32, call | CALL, NONE);
-        (one.intended_ns, one.started_ns, one.first_byte_ns) = (intended_ns, now_ns, None);
-        (one.bytes_in, one.bytes_out, one.sent_again) = (0, 0, 0);
+        let entry = &mut self.exchanges[exchange];
+        (entry.user, entry.request, entry.connection) = (index as u32, call | CALL, NONE);
+        (entry.intended_ns, entry.started_ns, entry.first_byte_ns) = (intended_ns, now_ns, None);
+        (entry.bytes_in, entry.bytes_out, entry.sent_again) = (0, 0, 0);
         if plan.note.is_some() {
             self.note_call_begin(exchange);
         }
@@ -70,13 +70,13 @@ impl Worker<'_> {
         self.hand_over(exchange, place, now_ns);
     }
 
-    /// Hands a call over, to be made over the session of a place.
+    /// Passes a call to the executor, for the session of a place.
     fn hand_over(&mut self, exchange: usize, place: usize, now_ns: u64) {
-        let one = &mut self.exchanges[exchange];
-        one.connection = place as u32;
-        let number = one.request & !CALL;
+        let entry = &mut self.exchanges[exchange];
+        entry.connection = place as u32;
+        let number = entry.request & !CALL;
         let call = &self.program.calls[number as usize];
-        let user = &mut self.users[one.user as usize];
+        let user = &mut self.users[entry.user as usize];
         let Some(calls) = &mut self.calls else { return };
         let mut context = Context {
             memory: &mut user.memory,
@@ -84,40 +84,50 @@ impl Worker<'_> {
             user: user.number,
             iteration: user.iteration,
         };
-        let values = call.render(&mut context);
+        let mut values = calls.spare.pop().unwrap_or_default();
+        call.render(&mut values, &mut context);
         let session = &mut calls.sessions[place];
-        let location = if session.is_open {
-            0
-        } else {
-            self.targets[call.target].session_turn(user.rank, |count| user.random.below(count))
-        };
+        if !session.is_open {
+            let target = &mut self.targets[call.target];
+            session.location = target.session_turn(user.rank, |count| user.random.below(count));
+        }
         session.handed_ns = now_ns;
         session.left_ns.store(0, Ordering::Relaxed);
         let left_ns = Arc::clone(&session.left_ns);
         let state = &mut calls.places[place];
         state.generation = state.generation.wrapping_add(1);
         (state.phase, state.exchange) = (Phase::Busy, exchange as u32);
-        let timeout_ns = one.deadline_ns.saturating_sub(now_ns);
+        let timeout_ns = entry.deadline_ns.saturating_sub(now_ns);
         let handed = Call {
             generation: state.generation,
             task: number,
-            location,
+            location: session.location,
             values,
             left_ns,
-            connect_timeout_ns: calls.connect_timeout_ns.min(timeout_ns),
             timeout_ns,
             is_single: calls.ownership == Ownership::NewEachTime,
         };
         calls.order(place, Orders::Call(handed));
+        if calls.executor.is_opening(place as u32) {
+            let give_up_ns = (now_ns + calls.connect_timeout_ns).min(now_ns + timeout_ns);
+            self.set_deadline(exchange, give_up_ns, now_ns);
+        }
     }
 
-    /// Ends the calls that came back.
+    /// Ends the calls that the executor returned.
     pub(super) fn take_calls(&mut self) {
         let Some(calls) = &mut self.calls else { return };
+        calls.executor.go_on();
         let mut done = std::mem::take(&mut calls.done);
         calls.executor.take(&mut done);
-        for one in done.drain(..) {
-            self.end_call(&one);
+        for mut ended in done.drain(..) {
+            let values = std::mem::take(&mut ended.values);
+            self.end_call(&ended);
+            if let Some(calls) = &mut self.calls
+                && values.capacity() > 0
+            {
+                calls.spare.push(values);
+            }
         }
         if let Some(calls) = &mut self.calls {
             calls.done = done;
@@ -128,18 +138,17 @@ impl Worker<'_> {
         let Some(calls) = &mut self.calls else { return };
         let place = done.place as usize;
         if calls.places[place].generation != done.generation {
-            // It was given up meanwhile.
+            // The call was given up meanwhile.
             return;
         }
         let exchange = calls.places[place].exchange as usize;
         let change = calls.set_open(place, done.is_open);
         self.open_connections = self.open_connections.saturating_add_signed(change);
         calls.sessions[place].is_held = done.is_held;
-        let first_byte_ns = done.meter.first_byte_ns;
-        let first_byte_ns = first_byte_ns.map(|first_ns| self.clock.of_run_ns(first_ns));
-        let one = &mut self.exchanges[exchange];
-        one.first_byte_ns = first_byte_ns;
-        (one.bytes_in, one.bytes_out) = (done.meter.bytes_in, done.meter.bytes_out);
+        self.note_meter(exchange, &done.meter);
+        if done.unasked {
+            self.recorder.unasked();
+        }
         if let Some(connect_ns) = done.connect_ns {
             self.recorder.connect(connect_ns);
         }
@@ -147,9 +156,9 @@ impl Worker<'_> {
         self.note_leaving(exchange, place, left_ns);
         let result = match &done.result {
             Ok(answer) => {
-                let one = &self.exchanges[exchange];
-                let call = &self.program.calls[(one.request & !CALL) as usize];
-                let user = &mut self.users[one.user as usize];
+                let entry = &self.exchanges[exchange];
+                let call = &self.program.calls[(entry.request & !CALL) as usize];
+                let user = &mut self.users[entry.user as usize];
                 let mut context = Context {
                     memory: &mut user.memory,
                     random: &mut user.random,
@@ -165,6 +174,15 @@ impl Worker<'_> {
         self.finish_call(exchange, Some(place), result, ended_ns);
     }
 
+    fn note_meter(&mut self, exchange: usize, meter: &Meter) {
+        let first_byte_ns = meter
+            .first_byte_ns
+            .map(|first_ns| self.clock.of_run_ns(first_ns));
+        let entry = &mut self.exchanges[exchange];
+        entry.first_byte_ns = first_byte_ns;
+        (entry.bytes_in, entry.bytes_out) = (meter.bytes_in, meter.bytes_out);
+    }
+
     fn note_failure(&mut self, failed: &Failed) -> Failure {
         let reason = || Reason::Driver(failed.reason.clone());
         if let Some(calls) = &mut self.calls {
@@ -177,50 +195,96 @@ impl Worker<'_> {
         kind_of(failed)
     }
 
-    /// The start of a call is the instant at which it left: what came before is start lag, but for the wait for a session
-    /// of the pool, which is part of the exchange.
+    /// Takes the instant at which a lent thread took a call up as its start: the time before is start lag, except for the
+    /// wait for a session of the pool, which is part of the exchange. Other calls start when they are handed over: they
+    /// wait for nothing but a server that still rolls the transaction before them back.
     fn note_leaving(&mut self, exchange: usize, place: usize, left_ns: u64) {
         let Some(calls) = &self.calls else { return };
         let handed_ns = calls.sessions[place].handed_ns;
-        let one = &mut self.exchanges[exchange];
-        one.started_ns += left_ns.saturating_sub(handed_ns);
-        let lag_ns = one.started_ns.saturating_sub(one.intended_ns);
+        let entry = &mut self.exchanges[exchange];
+        let target = self.program.calls[(entry.request & !CALL) as usize].target;
+        if calls.executor.works(target) {
+            entry.started_ns += left_ns.saturating_sub(handed_ns);
+        }
+        let lag_ns = entry.started_ns.saturating_sub(entry.intended_ns);
         self.recorder.lag(lag_ns);
     }
 
-    /// A call is over its time: its session is given up.
+    /// Times out a call, and gives its session up.
     pub(super) fn time_out_call(&mut self, exchange: usize, now_ns: u64) {
         let place = self.exchanges[exchange].connection;
         if place == NONE {
             self.end_wait(exchange, now_ns);
-            let one = &self.exchanges[exchange];
-            let lag_ns = one.started_ns.saturating_sub(one.intended_ns);
+            let entry = &self.exchanges[exchange];
+            let lag_ns = entry.started_ns.saturating_sub(entry.intended_ns);
             self.recorder.lag(lag_ns);
-            // It got no session, so nothing was changed.
+            // The call got no session, so nothing was changed.
             self.note_call_end(exchange, Err(Failure::Connect), None, now_ns);
             self.finish_call(exchange, None, Err(Failure::Timeout), now_ns);
             return;
         }
         let place = place as usize;
+        if self.end_opening(exchange, place, now_ns) {
+            return;
+        }
         let Some(calls) = &mut self.calls else { return };
+        let meter = calls.executor.meter(place as u32);
         calls.order(place, Orders::Abandon);
         let session = &mut calls.sessions[place];
         let left_ns = session.left_ns.load(Ordering::Acquire);
-        // What is under way may still write to the old one.
+        // A call in progress may still write to the old counter.
         session.left_ns = Arc::default();
         session.is_held = false;
         let state = &mut calls.places[place];
         state.generation = state.generation.wrapping_add(1);
         let change = calls.set_open(place, false);
         self.open_connections = self.open_connections.saturating_add_signed(change);
-        // One that never left is still waiting to: all its time is lag.
+        // A call that no lent thread took up is still waiting for one: all its time is start lag.
         let left_ns = match left_ns {
             0 => now_ns,
             left_ns => self.clock.of_run_ns(left_ns),
         };
+        self.note_meter(exchange, &meter);
         self.note_leaving(exchange, place, left_ns);
         self.note_call_end(exchange, Err(Failure::Timeout), None, now_ns);
         self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
+    }
+
+    /// A deadline has passed while the session of a call may still be opening. Whether that settles it: such a call fails
+    /// to connect, and one that has more time than its session had goes on.
+    fn end_opening(&mut self, exchange: usize, place: usize, now_ns: u64) -> bool {
+        let one = &self.exchanges[exchange];
+        let call = &self.program.calls[(one.request & !CALL) as usize];
+        let until_ns = one.started_ns + call.timeout_ns;
+        let Some(calls) = &mut self.calls else {
+            return false;
+        };
+        if !calls.executor.is_opening(place as u32) {
+            let goes_on = now_ns < until_ns;
+            if goes_on {
+                self.set_deadline(exchange, until_ns, now_ns);
+            }
+            return goes_on;
+        }
+        calls.order(place, Orders::Abandon);
+        let done = Done {
+            place: place as u32,
+            generation: calls.places[place].generation,
+            left_ns: calls.sessions[place].left_ns.load(Ordering::Acquire),
+            connect_ns: None,
+            unasked: false,
+            meter: Meter::default(),
+            ended_ns: monotonic_ns(),
+            result: Err(Failed::new(
+                FailureKind::Connect,
+                "no session within the time",
+            )),
+            is_open: false,
+            is_held: false,
+            values: Vec::new(),
+        };
+        self.end_call(&done);
+        true
     }
 
     /// Counts a call as ended, frees it, and lets those go on who wait for it.
@@ -231,20 +295,20 @@ impl Worker<'_> {
         result: Result<(), Failure>,
         ended_ns: u64,
     ) {
-        let one = &self.exchanges[exchange];
-        let call = &self.program.calls[(one.request & !CALL) as usize];
+        let entry = &self.exchanges[exchange];
+        let call = &self.program.calls[(entry.request & !CALL) as usize];
         let counted = recorder::Exchange {
             result,
-            response_ns: ended_ns.saturating_sub(one.intended_ns),
-            exchange_ns: ended_ns.saturating_sub(one.started_ns),
-            first_byte_ns: one
+            response_ns: ended_ns.saturating_sub(entry.intended_ns),
+            exchange_ns: ended_ns.saturating_sub(entry.started_ns),
+            first_byte_ns: entry
                 .first_byte_ns
-                .map(|first_ns| first_ns.saturating_sub(one.started_ns)),
-            bytes_in: one.bytes_in,
-            bytes_out: one.bytes_out,
+                .map(|first_ns| first_ns.saturating_sub(entry.started_ns)),
+            bytes_in: entry.bytes_in,
+            bytes_out: entry.bytes_out,
         };
         self.recorder.finished(call.step, counted);
-        let (index, target) = (one.user as usize, call.target);
+        let (index, target) = (entry.user as usize, call.target);
         self.free_exchanges.push(exchange as u32);
         let user = &mut self.users[index];
         user.exchange = NONE;
@@ -264,7 +328,7 @@ impl Worker<'_> {
         self.later(index);
     }
 
-    /// A session of a pool goes back unless its user holds it.
+    /// Returns a session to its pool unless its user holds it.
     fn release_session(&mut self, user: usize, place: usize, target: usize) {
         let Some(calls) = &mut self.calls else { return };
         calls.places[place].exchange = NONE;
@@ -284,7 +348,7 @@ impl Worker<'_> {
         self.serve_calls(column);
     }
 
-    /// Hands sessions that are free to those who wait for them.
+    /// Hands free sessions to the users that wait for them.
     fn serve_calls(&mut self, column: usize) {
         loop {
             let now_ns = self.tick();
@@ -298,7 +362,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The transaction of a user failed: what its sessions hold is undone.
+    /// Undoes the changes of a user's sessions after its transaction failed.
     pub(super) fn undo_sessions(&mut self, user: usize) {
         let Some(calls) = &mut self.calls else { return };
         for column in 0..calls.targets.len() {
@@ -315,17 +379,19 @@ impl Worker<'_> {
             if !std::mem::take(&mut calls.sessions[place].is_held) {
                 continue;
             }
-            calls.order(place, Orders::Reset);
             if calls.ownership == Ownership::NewEachTime {
                 self.close_session(place);
-            } else if pooled {
+                continue;
+            }
+            calls.order(place, Orders::Reset);
+            if pooled {
                 let target = calls.targets[column];
                 self.release_session(user, place, target);
             }
         }
     }
 
-    /// A user is gone, with the sessions that are its own.
+    /// Closes the own sessions of a user that is gone.
     pub(super) fn close_sessions(&mut self, user: usize) {
         self.undo_sessions(user);
         let Some(calls) = &self.calls else { return };

@@ -1,4 +1,4 @@
-//! Connections: who gets which, how they are made, and how they end.
+//! Connections: their assignment to exchanges, their start, and their end.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::reasons::Reason;
 use super::user::{NONE, Phase};
 use super::{TargetPlace, Worker};
 
-/// Who owns a connection.
+/// Owner of a connection.
 #[derive(Debug)]
 pub(super) enum Model {
     /// Place `user * targets + target`.
@@ -22,12 +22,12 @@ pub(super) enum Model {
     NewEachTime,
 }
 
-/// Connections that a plan asks for, as far as one thread has to do with them.
+/// Connections that a plan asks for, of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
     /// Every user has its own.
     PerUser,
-    /// So many to each target in this thread.
+    /// A pool of this size to each target in this thread.
     Pool(usize),
     /// Every request has its own.
     NewEachTime,
@@ -60,7 +60,7 @@ fn event_data(connection: usize, generation: u32) -> u64 {
 }
 
 impl Worker<'_> {
-    /// Sends over the connection there is, or makes one, or waits for one.
+    /// Sends over an existing connection, or makes one, or waits for one.
     #[inline]
     pub(super) fn launch(&mut self, exchange: usize, target: usize, now_ns: u64) -> Flow {
         let user = self.exchanges[exchange].user as usize;
@@ -85,10 +85,10 @@ impl Worker<'_> {
         self.exchanges[exchange].connection = connection as u32;
         if self.connections[connection].phase == Phase::Shared {
             if !self.is_draining(connection) {
-                self.open_stream(exchange, connection);
+                self.open_stream_in_turn(exchange, connection);
                 return Flow::Wait;
             }
-            // Of a user's own; its last request is over.
+            // Connection of the user's own; its last request is over.
             self.close(connection);
         }
         let place = &mut self.connections[connection];
@@ -111,9 +111,9 @@ impl Worker<'_> {
     }
 
     fn connect(&mut self, exchange: usize, connection: usize) -> io::Result<()> {
-        let one = &self.exchanges[exchange];
-        let target = self.program.requests[one.request as usize].target;
-        let user = &mut self.users[one.user as usize];
+        let entry = &self.exchanges[exchange];
+        let target = self.program.requests[entry.request as usize].target;
+        let user = &mut self.users[entry.user as usize];
         let target = &mut self.targets[target];
         let (choice, turn) = target.turn(user.rank, |count| user.random.below(count));
         let address = &target.addresses[choice];
@@ -131,7 +131,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// The socket is connected, or it failed.
+    /// Handles the result of a connect.
     pub(super) fn connected(&mut self, connection: usize) {
         let place = &self.connections[connection];
         let exchange = place.exchange as usize;
@@ -151,11 +151,11 @@ impl Worker<'_> {
         }
     }
 
-    /// Nothing is between user and server any more: the request is sent.
+    /// The connection is established: sends the request.
     pub(super) fn established(&mut self, exchange: usize, connection: usize, now_ns: u64) {
-        let one = &self.exchanges[exchange];
-        let timeout_ns = self.program.requests[one.request as usize].timeout_ns;
-        self.set_deadline(exchange, one.started_ns + timeout_ns, now_ns);
+        let entry = &self.exchanges[exchange];
+        let timeout_ns = self.program.requests[entry.request as usize].timeout_ns;
+        self.set_deadline(exchange, entry.started_ns + timeout_ns, now_ns);
         self.open_connections += 1;
         if self.program.requests[self.exchanges[exchange].request as usize].is_http2() {
             self.begin_link(exchange, connection);
@@ -184,13 +184,13 @@ impl Worker<'_> {
         self.end_exchange(exchange, Err(Failure::Connect), now_ns, true);
     }
 
-    /// An exchange has ended: its connection is kept, handed back or closed.
+    /// Releases the connection of an exchange that has ended: it is kept, returned or closed.
     #[inline]
     pub(super) fn release(&mut self, connection: usize, target: usize, close: bool, now_ns: u64) {
         if matches!(self.model, Model::NewEachTime) {
             self.part(connection, now_ns);
         } else if self.connections[connection].phase == Phase::Shared {
-            // It goes on with what else it carries.
+            // The connection continues with its other requests.
         } else if close {
             self.close(connection);
         } else {
@@ -201,7 +201,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Hands what is free to those who wait for it.
+    /// Hands free connections to the exchanges that wait for them.
     #[inline]
     pub(super) fn serve_waiting(&mut self, target: usize) {
         while matches!(self.model, Model::Pool(_)) {
@@ -214,25 +214,25 @@ impl Worker<'_> {
                 return;
             };
             self.end_wait(exchange, now_ns);
-            // One that cannot connect gives its place back at once; the next one tries.
+            // A request that cannot connect gives its place back at once; the next one tries.
             let _ = self.launch_over(exchange, connection, now_ns);
         }
     }
 
-    /// An exchange no longer waits for a connection: it got one, or gave up.
+    /// Ends the wait of an exchange for a connection: it got one, or gave up.
     pub(super) fn end_wait(&mut self, exchange: usize, now_ns: u64) {
-        let one = &mut self.exchanges[exchange];
-        if one.ticket != 0 {
-            one.ticket = 0;
-            // One that is sent again has been told.
-            if one.sent_again == 0 {
+        let entry = &mut self.exchanges[exchange];
+        if entry.ticket != 0 {
+            entry.ticket = 0;
+            // The wait of a request that is sent again has been recorded already.
+            if entry.sent_again == 0 {
                 self.recorder
-                    .connection_wait(now_ns.saturating_sub(one.started_ns));
+                    .connection_wait(now_ns.saturating_sub(entry.started_ns));
             }
         }
     }
 
-    /// A connection made for one request has served it.
+    /// Parts from a connection that was made for one request and has served it.
     fn part(&mut self, connection: usize, now_ns: u64) {
         let place = &self.connections[connection];
         let (answered, ended) = (place.answered, place.ended);
@@ -241,7 +241,7 @@ impl Worker<'_> {
             if ended {
                 drop(socket);
             } else if answered {
-                self.parting.begin(data, socket, now_ns);
+                self.lingering.begin(data, socket, now_ns);
             } else {
                 socket.abort();
             }
@@ -252,7 +252,7 @@ impl Worker<'_> {
         drop(self.let_go(connection));
     }
 
-    /// Takes the socket out of its place, with a farewell where TLS wants one.
+    /// Takes the socket out of its place, with `close_notify` if it uses TLS.
     fn let_go(&mut self, connection: usize) -> Option<Socket> {
         let phase = self.connections[connection].phase;
         let is_open = matches!(phase, Phase::Busy | Phase::Idle | Phase::Shared);
@@ -272,7 +272,7 @@ impl Worker<'_> {
         socket
     }
 
-    /// A user is gone, with the connections that are its own.
+    /// Closes the own connections of a user that is gone.
     pub(super) fn close_all_of(&mut self, user: usize) {
         self.close_sessions(user);
         let count = self.targets.len();

@@ -3,13 +3,13 @@
 
 use std::collections::VecDeque;
 
-/// Width of a slot: a time-out is told at most so much late. [ns]
+/// Width of a slot: a time-out is detected late by at most this. [ns]
 pub const SLOT_NS: u64 = 20_000_000;
 
 /// Not listed.
 pub const UNLISTED: u64 = u64::MAX;
 
-/// Users by the slot in which their deadline must be looked at.
+/// Users by the slot in which their deadline must be checked.
 #[derive(Debug, Default)]
 pub struct Deadlines {
     slots: VecDeque<Vec<u32>>,
@@ -19,14 +19,14 @@ pub struct Deadlines {
     spare: Vec<Vec<u32>>,
 }
 
-/// Slot in which a deadline is over.
+/// Slot at whose end a deadline has passed.
 #[must_use]
 pub fn slot_of(deadline_ns: u64) -> u64 {
     deadline_ns / SLOT_NS + 1
 }
 
 impl Deadlines {
-    /// Lists a user in a slot that is not over.
+    /// Lists a user in a slot that has not passed.
     pub fn insert(&mut self, now_ns: u64, slot: u64, user: u32) {
         if self.listed == 0 {
             self.spare.extend(self.slots.drain(..));
@@ -40,7 +40,7 @@ impl Deadlines {
         self.listed += 1;
     }
 
-    /// Users of the first slot that is over, in `out`; its number, or `None` when none is over.
+    /// Moves the users of the first passed slot to `out`; returns its number, or `None` if none has passed.
     pub fn pop(&mut self, now_ns: u64, out: &mut Vec<u32>) -> Option<u64> {
         let over = now_ns / SLOT_NS;
         while self.first <= over {
@@ -59,7 +59,7 @@ impl Deadlines {
         None
     }
 
-    /// When to look next, if anyone is listed. [ns]
+    /// Time of the next check, if any user is listed. [ns]
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         (self.listed > 0).then_some(self.first * SLOT_NS)

@@ -1,14 +1,15 @@
-//! Sessions of drivers: who has which, what is known of them, and what their calls came to.
+//! Sessions of drivers: their users, their state, and the results of their calls.
 //!
 //! Sessions have places as connections have. A session that is held by a transaction stays with its user, whatever the
-//! mode; if the user's transaction fails, what it holds is undone.
+//! mode; if the user's transaction fails, its changes are undone.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use towtank_drivers::{Costs, Done, Executor, Orders};
+use towtank_drivers::{Costs, Done, Executor, Orders, Value};
+
+use crate::sys::Registry;
 
 use super::Shared;
 use super::connections::Ownership;
@@ -17,40 +18,41 @@ use super::reasons::Reasons;
 use super::setup::Setup;
 use super::user::{Connection, Phase};
 
-/// What the executor does not know of a session.
+/// State of a session beside the executor's.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// When the call in hand left, by the monotonic clock; 0 before. [ns]
+    /// Time at which the current call left, by the monotonic clock; 0 before. [ns]
     pub(super) left_ns: Arc<AtomicU64>,
-    /// When it was handed over. [ns]
+    /// Time at which the call was handed over. [ns]
     pub(super) handed_ns: u64,
-    /// Whether it is open.
+    /// Index of the address of its last opening: one that the server closed while idle is opened there again.
+    pub(super) location: usize,
+    /// `true` if the session is open.
     pub(super) is_open: bool,
-    /// Whether it is held by a transaction of its user.
+    /// `true` if a transaction of its user holds the session.
     pub(super) is_held: bool,
 }
 
 /// Sums over the calls of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct CallsEnded {
-    /// What servers refused, by their reason.
+    /// Refusals of servers, by reason.
     pub refusals: BTreeMap<String, u64>,
     /// CPU time of the drivers.
     pub costs: Costs,
 }
 
 impl CallsEnded {
-    /// Adds those of another thread.
+    /// Adds the sums of another thread.
     pub fn add(&mut self, other: &Self) {
         for (reason, count) in &other.refusals {
             *self.refusals.entry(reason.clone()).or_default() += count;
         }
-        self.costs.waiting_ns += other.costs.waiting_ns;
         self.costs.working_ns += other.costs.working_ns;
     }
 }
 
-/// The sessions of a thread and who makes its calls.
+/// The sessions of a thread and the executor of its calls.
 #[derive(Debug)]
 pub(super) struct Calls {
     pub(super) executor: Executor,
@@ -59,25 +61,27 @@ pub(super) struct Calls {
     /// Targets with drivers, by that number.
     pub(super) targets: Vec<usize>,
     pub(super) ownership: Ownership,
-    /// One for each target with a driver, with a pool.
+    /// A pool for each target with a driver, with mode `pool`.
     pub(super) pools: Vec<Pool>,
-    /// Phases and calls in hand, as of connections: idle is an open session without a call.
+    /// Phases and current calls, as of connections: idle is an open session without a call.
     pub(super) places: Vec<Connection>,
     pub(super) sessions: Vec<Session>,
     /// Places of a pool that users hold, by user and number of the target.
     pub(super) kept: HashMap<(u32, usize), u32>,
     pub(super) refusals: Reasons,
     pub(super) done: Vec<Done>,
+    /// Values of calls that ended, for their memory.
+    pub(super) spare: Vec<Vec<Value>>,
     pub(super) connect_timeout_ns: u64,
 }
 
 impl Calls {
-    /// Starts what the plan needs; nothing where no target has a driver.
-    pub(super) fn new(setup: &Setup<'_>, users: usize) -> io::Result<Option<Box<Self>>> {
+    /// Makes what the plan needs; nothing if no target has a driver. Sockets are registered with `registry`.
+    pub(super) fn new(setup: &Setup<'_>, users: usize, registry: Registry) -> Option<Box<Self>> {
         let driven = |target: &usize| setup.servers[*target].is_some();
         let targets: Vec<usize> = (0..setup.servers.len()).filter(driven).collect();
         if targets.is_empty() {
-            return Ok(None);
+            return None;
         }
         let mut columns = vec![None; setup.servers.len()];
         for (column, target) in targets.iter().enumerate() {
@@ -98,8 +102,8 @@ impl Calls {
         let places = each * targets.len();
         let tasks = Arc::clone(&setup.program.tasks);
         let wake = waker(setup.shared);
-        Ok(Some(Box::new(Self {
-            executor: Executor::start(setup.servers.clone(), tasks, wake)?,
+        Some(Box::new(Self {
+            executor: Executor::new(setup.servers.clone(), tasks, registry, wake),
             columns,
             targets,
             ownership: setup.ownership,
@@ -109,16 +113,12 @@ impl Calls {
             kept: HashMap::new(),
             refusals: Reasons::default(),
             done: Vec::new(),
+            spare: Vec::new(),
             connect_timeout_ns: setup.connect_timeout_ns,
-        })))
+        }))
     }
 
-    /// CPU time of the thread that waits for servers. [ns]
-    pub(super) fn waiting_cpu_ns(&self) -> u64 {
-        self.executor.costs().waiting_ns
-    }
-
-    /// Calls that were handed over and have not left: they are late, and nobody works on them.
+    /// Calls that were handed over and have not left: they are late, and no thread works on them.
     pub(super) fn kept_waiting(&self) -> u64 {
         let busy = |place: &Connection| place.phase == Phase::Busy;
         let late =
@@ -127,7 +127,7 @@ impl Calls {
         both.filter(|(place, _)| busy(place)).filter(late).count() as u64
     }
 
-    /// The sums; sessions end.
+    /// Ends the sessions and returns the sums.
     pub(super) fn end(self) -> CallsEnded {
         CallsEnded {
             refusals: self.refusals.texts(),
@@ -149,19 +149,20 @@ impl Calls {
         self.targets[column]
     }
 
-    pub(super) fn order(&self, place: usize, orders: Orders) {
-        self.executor
-            .order(self.target_of(place), place as u32, orders);
+    pub(super) fn order(&mut self, place: usize, orders: Orders) {
+        let target = self.target_of(place);
+        self.executor.order(target, place as u32, orders);
     }
 
-    /// Whether a session was opened (1), closed (-1), or neither.
+    /// Records the state of a session. Returns the change of the count of open sessions: 1, -1, or 0.
     pub(super) fn set_open(&mut self, place: usize, is_open: bool) -> i64 {
         self.places[place].phase = if is_open { Phase::Idle } else { Phase::Closed };
         let was_open = std::mem::replace(&mut self.sessions[place].is_open, is_open);
         i64::from(is_open) - i64::from(was_open)
     }
 
-    /// Where a user makes a call to a target: a place that is its own, or of the pool; `None` where it must wait.
+    /// Returns the place of the session through which a user calls a target: its own, or one of the pool; `None` if the
+    /// user must wait.
     pub(super) fn place_for(&mut self, user: usize, column: usize) -> Option<usize> {
         match self.ownership {
             Ownership::PerUser | Ownership::NewEachTime => Some(self.own_place(user, column)),

@@ -1,9 +1,10 @@
 //! Edits of the stages on their way from the control thread to the load threads.
 //!
-//! All threads must make an edit at the same instant, or none. The control thread proposes one for an instant a little
-//! ahead; if the clock is still before that instant once the proposal can be seen by all, it decides for it: a thread
-//! that passes the instant looks for proposals after it has read the clock, so it cannot miss this one. A thread that
-//! comes to the instant while nothing is decided decides against it, for all; the control thread then tries again.
+//! All threads must make an edit at the same instant, or none. The control thread proposes an edit for an instant a
+//! little ahead. If the clock is still before that instant once all threads can see the proposal, the control thread
+//! decides for it: a thread that passes the instant looks for proposals after it has read the clock, so it cannot miss
+//! this one. A thread that reaches the instant while nothing is decided decides against it, for all; the control thread
+//! then tries again.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,12 +26,12 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Decides for it, unless it is decided otherwise. Whether it is made.
+    /// Decides for it, unless the opposite is decided. Returns whether it is made.
     pub fn decide(&self) -> bool {
         self.settle(MADE) == MADE
     }
 
-    /// Decides against it, unless it is decided otherwise. Whether it is made.
+    /// Decides against it, unless the opposite is decided. Returns whether it is made.
     pub fn decline(&self) -> bool {
         self.settle(DROPPED) == MADE
     }
@@ -54,7 +55,7 @@ pub struct Edits {
 }
 
 impl Edits {
-    /// Shows an edit to all threads. Its instant must not be before that of the one before it.
+    /// Publishes an edit to all threads. Its instant must not be before that of the previous one.
     pub fn propose(&self, edit: Edit) -> Arc<Proposal> {
         let proposal = Arc::new(Proposal {
             edit,
@@ -62,12 +63,12 @@ impl Edits {
         });
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         list.push(Arc::clone(&proposal));
-        // Ordering: whoever reads the count reads the clock before it, see above.
+        // Ordering: a thread that reads the count has read the clock before, see above.
         self.count.store(list.len(), Ordering::SeqCst);
         proposal
     }
 
-    /// Proposals after the first `seen`. Costs one load where there is none.
+    /// Proposals after the first `seen`. Costs one load if there is none.
     fn after(&self, seen: usize) -> Vec<Arc<Proposal>> {
         if self.count.load(Ordering::SeqCst) == seen {
             return Vec::new();
@@ -78,18 +79,18 @@ impl Edits {
 }
 
 impl Worker<'_> {
-    /// Takes note of new proposals; to be called after the clock was read. `before_ns` is what it was read as the time
-    /// before: up to there everything is done already.
+    /// Notes new proposals; to be called after the clock was read. `before_ns` is the previous reading: everything up
+    /// to there is done already.
     pub(super) fn look_for_edits(&mut self, before_ns: u64) {
         let new = self.edits.after(self.edits_seen);
         if new.is_empty() {
             return;
         }
         self.edits_seen += new.len();
-        for one in new {
-            if one.edit.at_ns > before_ns {
-                self.proposals.push_back(one);
-            } else if one.decline() {
+        for proposal in new {
+            if proposal.edit.at_ns > before_ns {
+                self.proposals.push_back(proposal);
+            } else if proposal.decline() {
                 let message = "a change of the stages came too late".to_owned();
                 self.clock.failure = Some(WorkerFailed::System(message));
             }
@@ -98,43 +99,43 @@ impl Worker<'_> {
     }
 
     fn set_next_edit(&mut self) {
-        let next = self.proposals.front().map(|one| one.edit.at_ns);
+        let next = self.proposals.front().map(|proposal| proposal.edit.at_ns);
         self.clock.expect_edit(next);
     }
 
-    /// Makes the edits of all instants up to this one, which an interval has just ended at.
+    /// Makes the edits of all instants up to this one, at which an interval has just ended.
     pub(super) fn make_edits(&mut self, now_ns: u64) {
         while self
             .proposals
             .front()
-            .is_some_and(|one| one.edit.at_ns <= now_ns)
+            .is_some_and(|proposal| proposal.edit.at_ns <= now_ns)
         {
-            if let Some(one) = self.proposals.pop_front()
-                && one.decline()
+            if let Some(proposal) = self.proposals.pop_front()
+                && proposal.decline()
             {
-                self.make_edit(&one.edit);
+                self.make_edit(&proposal.edit);
             }
         }
         self.set_next_edit();
     }
 
-    /// The run was stopped: what was decided on is noted in the stages, so that all threads tell the same ones.
+    /// After a stop, notes the accepted edits in the stages, so that all threads report the same stages.
     pub(super) fn note_edits(&mut self) {
         self.look_for_edits(self.clock.ticked_ns);
         self.make_edits(u64::MAX);
     }
 
     fn make_edit(&mut self, edit: &Edit) {
-        self.course.apply(edit);
-        self.moves.follow(&self.course, edit.at_ns);
-        self.arrivals.follow(&self.course);
-        let told = self
+        self.stages.apply(edit);
+        self.moves.follow(&self.stages, edit.at_ns);
+        self.arrivals.follow(&self.stages);
+        let written = self
             .clock
             .writer
-            .stages(self.course.stages(), self.course.edits());
-        if let Err(failure) = told {
+            .stages(self.stages.listed(), self.stages.edits());
+        if let Err(failure) = written {
             self.clock.failure = Some(WorkerFailed::Disk(failure.to_string()));
         }
-        self.clock.follow(&self.course);
+        self.clock.follow(&self.stages);
     }
 }

@@ -16,18 +16,20 @@ use super::interpret::Flow;
 use super::reasons::Reason;
 use super::user::{Exchange, NONE, Phase, State};
 
-/// Reads of one connection in a row, so that one endless body does not keep the thread from the other users.
-pub(super) const READS_IN_A_ROW: usize = 16;
+/// Limit on consecutive reads of one connection, of a whole buffer each, so that one endless body does not keep the
+/// thread from the other users. One buffer of chunks of a byte has 20,000 of them: with more reads in a row, four such
+/// servers took most of the time of the others.
+pub(super) const READS_IN_A_ROW: usize = 1;
 
-/// Writes of one connection in a row, of a block each, so that one large body does not, whose server takes it as fast as
-/// it is made.
+/// Limit on consecutive writes of one connection, of a block each, so that one large body does not keep the thread busy
+/// if its server reads as fast as it is generated.
 pub(super) const WRITES_IN_A_ROW: usize = 16;
 
-/// A capture larger than this is given back after use: most users need none.
+/// A larger capture buffer is freed after use: most users need none.
 const KEPT_CAPTURE_BYTES: usize = 64 * 1024;
 
 impl Worker<'_> {
-    /// Starts the request of a user, as far as it goes without waiting.
+    /// Starts the request of a user, as far as possible without waiting.
     pub(super) fn begin_exchange(&mut self, index: usize, request: u32) -> Flow {
         let now_ns = self.tick();
         let program = self.program;
@@ -39,15 +41,15 @@ impl Worker<'_> {
         self.recorder.offered(plan.step);
         self.recorder
             .started(plan.step, now_ns.saturating_sub(intended_ns));
-        let one = &mut self.exchanges[exchange];
-        one.user = index as u32;
-        one.request = request;
-        one.connection = NONE;
-        (one.intended_ns, one.started_ns, one.first_byte_ns) = (intended_ns, now_ns, None);
-        (one.bytes_in, one.bytes_out) = (0, 0);
-        one.out.clear();
+        let entry = &mut self.exchanges[exchange];
+        entry.user = index as u32;
+        entry.request = request;
+        entry.connection = NONE;
+        (entry.intended_ns, entry.started_ns, entry.first_byte_ns) = (intended_ns, now_ns, None);
+        (entry.bytes_in, entry.bytes_out) = (0, 0);
+        entry.out.clear();
         let inspection = &plan.inspection;
-        one.scanner.begin(Wanted {
+        entry.scanner.begin(Wanted {
             head: true,
             body: inspection.needs_body,
             method_is_head: plan.is_head,
@@ -57,17 +59,17 @@ impl Worker<'_> {
         if plan.note.is_some() {
             self.note_begin(exchange);
         }
-        let (one, user) = (&mut self.exchanges[exchange], &mut self.users[index]);
+        let (entry, user) = (&mut self.exchanges[exchange], &mut self.users[index]);
         let mut context = Context {
             memory: &mut user.memory,
             random: &mut user.random,
             user: user.number,
             iteration: user.iteration,
         };
-        let (out, path, jar) = (&mut one.out, &mut one.path, &user.jar);
+        let (out, path, jar) = (&mut entry.out, &mut entry.path, &user.jar);
         let encoded = if plan.is_http2() {
-            one.sent_again = 0;
-            plan.render(&mut one.fields, out, path, &mut context, jar)
+            entry.sent_again = 0;
+            plan.render(&mut entry.fields, out, path, &mut context, jar)
         } else {
             plan.encode(out, path, &mut context, jar)
         };
@@ -81,17 +83,17 @@ impl Worker<'_> {
     }
 
     pub(super) fn set_deadline(&mut self, exchange: usize, deadline_ns: u64, now_ns: u64) {
-        let one = &mut self.exchanges[exchange];
-        one.deadline_ns = deadline_ns;
-        let user = &mut self.users[one.user as usize];
+        let entry = &mut self.exchanges[exchange];
+        entry.deadline_ns = deadline_ns;
+        let user = &mut self.users[entry.user as usize];
         let slot = slot_of(deadline_ns);
         if slot < user.listed {
             user.listed = slot;
-            self.deadlines.insert(now_ns, slot, one.user);
+            self.deadlines.insert(now_ns, slot, entry.user);
         }
     }
 
-    /// Gives up what was over its time by `now_ns`, and lists again who was listed too early.
+    /// Times out exchanges whose deadline is before `now_ns`, and lists users again that were listed too early.
     pub(super) fn sweep(&mut self, now_ns: u64) {
         let mut due = std::mem::take(&mut self.due);
         while let Some(slot) = self.deadlines.pop(now_ns, &mut due) {
@@ -136,26 +138,26 @@ impl Worker<'_> {
         }
     }
 
-    /// Something happened to a connection.
+    /// Handles an event of a connection.
     pub(super) fn on_event(&mut self, event: Event) {
         let connection = (event.data & u64::from(u32::MAX)) as usize;
         let place = &self.connections[connection];
         if place.generation != (event.data >> 32) as u32 {
-            self.parting.on_event(event);
+            self.lingering.on_event(event);
             return;
         }
         match place.phase {
             Phase::Idle if event.readable() && place.secure => self.on_idle_secure(connection),
-            // Whatever comes on an idle connection, it cannot be the answer to a request that was not sent.
+            // Bytes on an idle connection cannot be the answer to a request.
             Phase::Idle if event.readable() => self.close_unasked(connection),
             Phase::Idle => {}
-            Phase::Closed => self.parting.on_event(event),
+            Phase::Closed => self.lingering.on_event(event),
             Phase::Securing => self.go_on_securing(connection, event.closed()),
             Phase::Busy if place.secure => self.on_busy_secure(connection, event),
             Phase::Connecting => {
                 if event.writable() || event.closed() {
                     self.connected(connection);
-                    // Servers of HTTP/2 speak first: this edge told of that, too.
+                    // A server of HTTP/2 sends first: this edge reports its bytes as well.
                     if event.readable() && self.connections[connection].phase == Phase::Shared {
                         self.receive_shared(connection, event.closed());
                     }
@@ -164,7 +166,7 @@ impl Worker<'_> {
             Phase::Busy => self.on_busy(connection, event),
             Phase::Shared => self.on_shared(connection, event),
         }
-        self.say_all();
+        self.flush_gathered();
     }
 
     fn on_busy(&mut self, connection: usize, event: Event) {
@@ -177,7 +179,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Goes on with an exchange whose turn ended before all was sent or read.
+    /// Continues an exchange whose turn ended before all was sent or read.
     pub(super) fn go_on_exchanging(&mut self, connection: usize, closed: bool) {
         let place = &self.connections[connection];
         let (exchange, secure) = (place.exchange as usize, place.secure);
@@ -193,8 +195,8 @@ impl Worker<'_> {
 
     /// Writes the rest of the request until all of it is sent, the socket is full or the turn is over.
     pub(super) fn send(&mut self, exchange: usize) {
-        let one = &mut self.exchanges[exchange];
-        let place = &mut self.connections[one.connection as usize];
+        let entry = &mut self.exchanges[exchange];
+        let place = &mut self.connections[entry.connection as usize];
         if place.secure {
             self.send_secure(exchange);
             return;
@@ -203,35 +205,35 @@ impl Worker<'_> {
             return;
         };
         for _ in 0..WRITES_IN_A_ROW {
-            let pending = one.out.pending();
+            let pending = entry.out.pending();
             if pending.is_empty() {
                 return;
             }
             match socket.write(pending) {
                 Ok(bytes) => {
-                    one.out.advance(bytes);
-                    one.bytes_out += bytes as u64;
-                    if one.out.is_done() {
+                    entry.out.advance(bytes);
+                    entry.bytes_out += bytes as u64;
+                    if entry.out.is_done() {
                         return;
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The server may have answered before it closed; if so, the answer is still there to be read.
+                // The server may have answered before it closed; if so, the answer can still be read.
                 Err(_) => {
-                    self.revisit.push(one.connection, place.generation, true);
+                    self.revisit.push(entry.connection, place.generation, true);
                     return;
                 }
             }
         }
-        self.revisit.push(one.connection, place.generation, false);
+        self.revisit.push(entry.connection, place.generation, false);
     }
 
     /// Reads until the answer is whole or the socket is empty.
     pub(super) fn receive(&mut self, exchange: usize, closed: bool) {
         for _ in 0..READS_IN_A_ROW {
-            let one = &mut self.exchanges[exchange];
-            let connection = one.connection as usize;
+            let entry = &mut self.exchanges[exchange];
+            let connection = entry.connection as usize;
             let Some(socket) = self.connections[connection].socket.as_mut() else {
                 return;
             };
@@ -246,29 +248,30 @@ impl Worker<'_> {
                 }
             };
             let now_ns = self.tick();
-            let one = &mut self.exchanges[exchange];
+            let entry = &mut self.exchanges[exchange];
             let progress = if count == 0 {
-                one.scanner.end_of_stream()
+                entry.scanner.end_of_stream()
             } else {
-                one.first_byte_ns.get_or_insert(now_ns);
-                one.bytes_in += count as u64;
-                one.scanner.feed(&self.buffer[..count])
+                entry.first_byte_ns.get_or_insert(now_ns);
+                entry.bytes_in += count as u64;
+                entry.scanner.feed(&self.buffer[..count])
             };
             match progress {
                 Ok(Progress::More) if count == 0 => {
                     self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
                     return;
                 }
-                // A short read has emptied the socket; an edge tells of more. The end of the stream has no further edge.
+                // A short read has emptied the socket; a new edge reports further bytes. The end of the stream has no
+                // edge of its own.
                 Ok(Progress::More) if count < self.buffer.len() && !closed => return,
                 Ok(Progress::More) => {}
                 Ok(Progress::Complete { consumed }) => {
                     if consumed < count {
                         self.recorder.surplus();
                     }
-                    let usable = one.scanner.keep_alive()
+                    let usable = entry.scanner.keep_alive()
                         && consumed == count
-                        && one.out.is_done()
+                        && entry.out.is_done()
                         && !closed;
                     if closed || count == 0 {
                         self.connections[connection].ended = true;
@@ -292,16 +295,16 @@ impl Worker<'_> {
 
     /// The answer is whole: cookies are kept, checks made, values taken.
     pub(super) fn answered(&mut self, exchange: usize, now_ns: u64, close: bool) {
-        let one = &mut self.exchanges[exchange];
-        self.connections[one.connection as usize].answered = true;
-        let request = &self.program.requests[one.request as usize];
-        let user = &mut self.users[one.user as usize];
+        let entry = &mut self.exchanges[exchange];
+        self.connections[entry.connection as usize].answered = true;
+        let request = &self.program.requests[entry.request as usize];
+        let user = &mut self.users[entry.user as usize];
         let kept = self.program.groups[usize::from(user.group)].cookies_kept;
-        let cookies = one.scanner.answer().headers("set-cookie");
+        let cookies = entry.scanner.answer().headers("set-cookie");
         for field in cookies.filter(|_| kept != CookiesKept::Never) {
             let today_s = (sys::wall_ns() / 1_000_000_000) as i64;
             user.jar
-                .store(request.target as u32, &one.path, field, today_s);
+                .store(request.target as u32, &entry.path, field, today_s);
         }
         let mut context = Context {
             memory: &mut user.memory,
@@ -312,14 +315,14 @@ impl Worker<'_> {
         let result =
             request
                 .inspection
-                .apply(one.scanner.answer(), &mut context, &mut self.scratch);
-        if one.scanner.answer().body().len() > KEPT_CAPTURE_BYTES {
-            one.scanner.release();
+                .apply(entry.scanner.answer(), &mut context, &mut self.scratch);
+        if entry.scanner.answer().body().len() > KEPT_CAPTURE_BYTES {
+            entry.scanner.release();
         }
         self.end_exchange(exchange, result, now_ns, close);
     }
 
-    /// Ends an exchange and lets those go on who wait for it: whoever is next for its connection, and its user.
+    /// Ends an exchange and lets those continue that wait for it: the next exchange of its connection, and its user.
     pub(super) fn end_exchange(
         &mut self,
         exchange: usize,
@@ -327,16 +330,16 @@ impl Worker<'_> {
         now_ns: u64,
         close: bool,
     ) {
-        let one = &self.exchanges[exchange];
-        let user = one.user as usize;
-        let target = self.program.requests[one.request as usize].target;
+        let entry = &self.exchanges[exchange];
+        let user = entry.user as usize;
+        let target = self.program.requests[entry.request as usize].target;
         let _ = self.finish(exchange, result, now_ns, close);
         self.serve_waiting(target);
         self.go_on(user);
     }
 
-    /// A user whose request failed goes on in the next turn, so that one that fails at once does not keep the thread
-    /// from the others; one that was answered goes on right away.
+    /// Lets a user continue: after a failure in the next turn, so that immediate failures do not keep the thread from
+    /// the others; after an answer at once.
     fn go_on(&mut self, user: usize) {
         if self.users[user].state == State::Exchanging {
             self.run(user);
@@ -352,24 +355,24 @@ impl Worker<'_> {
         close: bool,
     ) -> Flow {
         let program = self.program;
-        let one = &self.exchanges[exchange];
-        let request = &program.requests[one.request as usize];
+        let entry = &self.exchanges[exchange];
+        let request = &program.requests[entry.request as usize];
         let counted = recorder::Exchange {
             result,
-            response_ns: now_ns.saturating_sub(one.intended_ns),
-            exchange_ns: now_ns.saturating_sub(one.started_ns),
-            first_byte_ns: one
+            response_ns: now_ns.saturating_sub(entry.intended_ns),
+            exchange_ns: now_ns.saturating_sub(entry.started_ns),
+            first_byte_ns: entry
                 .first_byte_ns
-                .map(|first_ns| first_ns.saturating_sub(one.started_ns)),
-            bytes_in: one.bytes_in,
-            bytes_out: one.bytes_out,
+                .map(|first_ns| first_ns.saturating_sub(entry.started_ns)),
+            bytes_in: entry.bytes_in,
+            bytes_out: entry.bytes_out,
         };
         self.recorder.finished(request.step, counted);
         if request.note.is_some() {
             self.note_end(exchange, result, now_ns);
         }
-        let one = &self.exchanges[exchange];
-        let (index, connection) = (one.user as usize, one.connection);
+        let entry = &self.exchanges[exchange];
+        let (index, connection) = (entry.user as usize, entry.connection);
         if connection != NONE {
             self.release(connection as usize, request.target, close, now_ns);
         }

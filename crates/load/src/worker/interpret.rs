@@ -11,16 +11,16 @@ use super::Worker;
 use super::setup::TargetPlace;
 use super::user::{NONE, State};
 
-/// Instructions a user may run in one turn. A user that never waits (a mix without requests and pauses) must not keep
-/// the thread from the others.
+/// Limit on instructions of a user in one turn. A user that never waits (a mix without requests and pauses) must not
+/// keep the thread from the others.
 const TURN: usize = 1000;
 
-/// Whether a user goes on.
+/// Continuation of a user after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// With its next instruction.
+    /// Go on with the next instruction.
     Next,
-    /// When something happens.
+    /// Wait for an event.
     Wait,
 }
 
@@ -35,7 +35,7 @@ impl Worker<'_> {
         self.later(user);
     }
 
-    /// Lets a user go on in the next turn of the loop.
+    /// Lets a user continue in the next turn of the loop.
     pub(super) fn later(&mut self, user: usize) {
         self.users[user].state = State::Ready;
         self.ready.push_back(user as u32);
@@ -255,7 +255,7 @@ impl Worker<'_> {
         self.pause(index, pause_ns, State::Resting)
     }
 
-    /// Pauses from the end of the last step, so that what follows is intended at the end of the pause exactly.
+    /// Pauses from the end of the last step, so that the next step is intended exactly at the end of the pause.
     fn pause(&mut self, index: usize, pause_ns: u64, state: State) -> Flow {
         let user = &mut self.users[index];
         user.pause_ns = pause_ns;
@@ -269,7 +269,7 @@ impl Worker<'_> {
         Flow::Wait
     }
 
-    /// The pause of a user is over: its clock moves to the end of it.
+    /// Ends the pause of a user: its clock moves to the end of the pause.
     pub(super) fn end_pause(&mut self, index: usize) {
         let user = &mut self.users[index];
         user.clock_ns += user.pause_ns;
@@ -280,7 +280,7 @@ impl Worker<'_> {
         self.recorder.think(user.pause_ns);
     }
 
-    /// The transaction in hand fails; outside a transaction the user goes on.
+    /// Fails the current transaction; outside a transaction the user goes on.
     pub(super) fn fail(&mut self, index: usize, failure: Failure) {
         let user = &mut self.users[index];
         if user.transaction == NONE {

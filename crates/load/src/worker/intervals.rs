@@ -1,8 +1,8 @@
-//! The clock of a thread, and what happens when it passes the edge of an interval.
+//! The clock of a thread, and the end of its intervals.
 
 use crate::recorder::LiveCounts;
 use crate::recorder::writer::{IntervalEdge, SegmentWriter};
-use crate::schedule::Course;
+use crate::schedule::Stages;
 use crate::sys;
 
 use super::gaps::Gaps;
@@ -15,19 +15,19 @@ pub const INTERVAL_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Clock {
     origin_ns: u64,
-    /// End of each stage of the plan; the drain, behind them, has none.
+    /// End of each stage of the plan; the drain after them has none.
     stage_ends_ns: Vec<u64>,
     stage: usize,
     interval_start_ns: u64,
     interval_end_ns: u64,
-    /// When the stages may change. [ns]
+    /// Time at which the stages may change. [ns]
     edit_at_ns: Option<u64>,
     /// Integral of the active users over the interval, up to `users_since_ns`.
     user_ns: u64,
     active: u64,
     users_since_ns: u64,
     cpu_ns: u64,
-    /// When the thread looked at the clock for what is due. [ns]
+    /// Time of the last look at the clock for due work. [ns]
     pub(super) ticked_ns: u64,
     /// Intended wait of the loop from there on. [ns]
     pub(super) meant_to_wait_ns: u64,
@@ -38,10 +38,10 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new(origin_ns: u64, course: &Course, writer: SegmentWriter) -> Self {
+    pub(super) fn new(origin_ns: u64, stages: &Stages, writer: SegmentWriter) -> Self {
         let mut clock = Self {
             origin_ns,
-            stage_ends_ns: course.ends_ns(),
+            stage_ends_ns: stages.ends_ns(),
             stage: 0,
             interval_start_ns: 0,
             interval_end_ns: 0,
@@ -74,30 +74,30 @@ impl Clock {
         self.interval_end_ns
     }
 
-    /// An interval shall end at this instant, where the stages may change.
+    /// Makes an interval end at this instant, at which the stages may change.
     pub(super) fn expect_edit(&mut self, at_ns: Option<u64>) {
         self.edit_at_ns = at_ns;
         self.set_edge();
     }
 
-    /// The stages are others from now on.
-    pub(super) fn follow(&mut self, course: &Course) {
-        self.stage_ends_ns = course.ends_ns();
+    /// Replaces the stages.
+    pub(super) fn follow(&mut self, stages: &Stages) {
+        self.stage_ends_ns = stages.ends_ns();
         self.enter_stage();
     }
 
-    /// Whether all stages of the plan are over.
+    /// Returns `true` if all stages of the plan are over.
     pub(super) fn is_past_stages(&self) -> bool {
         self.stage == self.stage_ends_ns.len()
     }
 
-    /// The drain comes next, whatever stages are left.
+    /// Makes the drain come next, whatever stages are left.
     pub(super) fn skip_to_drain(&mut self) {
         self.stage = self.stage_ends_ns.len();
         self.enter_stage();
     }
 
-    /// Active users change by so many.
+    /// Changes the number of active users.
     pub(super) fn count_users(&mut self, now_ns: u64, change: i64) {
         self.integrate(now_ns);
         self.active = self.active.saturating_add_signed(change);
@@ -161,19 +161,15 @@ impl Worker<'_> {
         (self.exchanges.len() - self.free_exchanges.len()) as u64
     }
 
-    /// Hands the interval in hand over, ended at `end_ns`, and begins the next.
+    /// Hands the current interval over, ended at `end_ns`, and begins the next.
     pub(super) fn close_interval(&mut self, end_ns: u64) {
         let (in_flight, connections) = (self.in_flight(), self.open_connections);
-        // As exchange times are counted from leaving, so is what is in flight; what is kept waiting shows as start lag.
+        // In flight counts from leaving, as exchange times do; requests kept waiting show as start lag.
         let late = self.calls.as_ref().map_or(0, |calls| calls.kept_waiting());
         let in_flight = in_flight.saturating_sub(late);
-        let calls_cpu_ns = self
-            .calls
-            .as_ref()
-            .map_or(0, |calls| calls.waiting_cpu_ns());
         let clock = &mut self.clock;
         clock.integrate(end_ns);
-        let cpu_ns = sys::thread_cpu_ns() + calls_cpu_ns;
+        let cpu_ns = sys::thread_cpu_ns();
         let counts = self.recorder.snapshot();
         let edge = IntervalEdge {
             t0_ns: clock.interval_start_ns,

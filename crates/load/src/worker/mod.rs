@@ -1,7 +1,7 @@
-//! A load thread: users, their connections and their times, in one loop that never waits for anything but the kernel.
+//! A load thread: users, their connections and their times, in one loop that waits only in the kernel.
 //!
-//! Each turn handles what the sockets tell, then what is due by the clock. Threads share nothing while the load runs;
-//! once per interval a thread publishes its counts and looks whether it shall stop.
+//! Each turn handles the events of the sockets, then the timers that are due. Threads share nothing while the load
+//! runs; once per interval a thread publishes its counts and checks whether it must stop.
 
 mod addresses;
 mod calls;
@@ -13,9 +13,9 @@ mod exchange;
 mod gaps;
 mod interpret;
 mod intervals;
+mod lingering_close;
 mod multiplex;
 mod notes;
-mod parting;
 mod pool;
 mod population;
 mod reasons;
@@ -31,6 +31,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use towtank_drivers::{Edge, SESSION};
+
 use crate::extract::Scratch;
 use crate::gate::Ticket;
 use crate::http::response::Limits;
@@ -38,7 +40,7 @@ use crate::http2::Bounds;
 use crate::program::Program;
 use crate::recorder::Recorder;
 use crate::recorder::writer::{EndReason, STOCK, SegmentWriter};
-use crate::schedule::{Arrival, Arrivals, Course, Moves};
+use crate::schedule::{Arrival, Arrivals, Moves, Stages};
 use crate::sys::{self, Epoll};
 use crate::wheel::Wheel;
 
@@ -47,12 +49,12 @@ use deadlines::Deadlines;
 use driver_sessions::Calls;
 use gaps::LONGEST_WAIT_NS;
 use intervals::Clock;
+use lingering_close::LingeringClose;
 use multiplex::Multiplexing;
-use parting::Parting;
 use reasons::Reasons;
 use revisits::{Revisit, Revisits};
 use secure::Session;
-use setup::{People, shape_of};
+use setup::{UserTables, shape_of};
 use user::{Connection, Exchange, Phase, User};
 
 pub use addresses::Sources;
@@ -65,24 +67,25 @@ pub use secure::TargetTls;
 pub use setup::{Ended, Setup, TargetPlace, WorkerFailed};
 pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 
-/// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
+/// Limit on events per call of the kernel: enough for a batch to pay, few enough for due users not to wait long.
 const EVENTS_AT_ONCE: usize = 512;
 
-/// A thread that never comes to the end of what the kernel has for it still gives requests up so much later. [ns]
+/// Limit on the delay of time-outs in a thread that never comes to the end of its events. [ns]
 const LOOK_WITHIN_NS: u64 = 1_000_000_000;
 
-/// Arrivals, or users whose pause is over, that are started between two looks at the sockets. An answer waits for so many
-/// starts at most before its end is noted.
+/// Limit on arrivals, or users whose pause is over, that start between two looks at the sockets. The end of an answer
+/// is noted after at most this many starts.
 const AT_ONCE: usize = 32;
 
-/// Space to read into. Large, because a large body costs one read per filling.
+/// Size of the read buffer. Large, because a large body costs one read per filling.
 const READ_BYTES: usize = 128 * 1024;
 
-/// Memory that the recorders of all threads may take before the load begins, so that the engine is no larger after an hour
-/// than after a minute; those of plans with more names grow with the times that they meet. [B]
+/// Limit on memory that the recorders of all threads allocate before the load begins, so that the engine is no larger
+/// after an hour than after a minute; recorders of plans with more names grow with the times that occur. [B]
 const ROOM_BYTES: usize = 16 << 20;
 
-/// Requests under way, of all threads, and arrivals that wait, for which there is memory before the load begins.
+/// Limit on concurrent requests of all threads, and on waiting arrivals, for which memory is allocated before the load
+/// begins.
 const ROOMY_EXCHANGES: usize = 1024;
 
 /// A load thread.
@@ -98,7 +101,7 @@ pub(crate) struct Worker<'a> {
     /// Users that are not absent.
     present: usize,
     ready: VecDeque<u32>,
-    course: Course,
+    stages: Stages,
     moves: Moves,
     arrivals: Arrivals,
     edits: &'a Edits,
@@ -120,16 +123,16 @@ pub(crate) struct Worker<'a> {
     /// TLS of the connections; empty when no target speaks it.
     sessions: Vec<Option<Box<Session>>>,
     http2: Multiplexing,
-    /// What TLS decrypted last.
+    /// Last bytes that TLS decrypted.
     plain: Vec<u8>,
-    parting: Parting,
+    lingering: LingeringClose,
     reasons: Reasons,
     /// Requests that could not be sent.
     unsendable: Reasons,
-    /// Last ticket given to one who waits for a connection.
+    /// Last ticket given to an exchange that waits for a connection.
     tickets: u64,
     open_connections: u64,
-    /// What goes by drivers, if anything does.
+    /// Calls that go through drivers, if the plan has any.
     calls: Option<Box<Calls>>,
     exchanges: Vec<Exchange>,
     free_exchanges: Vec<u32>,
@@ -141,7 +144,7 @@ pub(crate) struct Worker<'a> {
     wheel: Wheel,
     deadlines: Deadlines,
     due: Vec<u32>,
-    /// All that had come by then was dealt with. [ns]
+    /// Time up to which all received bytes are processed. [ns]
     looked_ns: u64,
     epoll: Epoll,
     buffer: Vec<u8>,
@@ -150,20 +153,20 @@ pub(crate) struct Worker<'a> {
     clock: Clock,
 }
 
-/// Data of the event that wakes a thread; no connection has this number.
+/// Data of the event that wakes a thread; no connection has this value.
 const BELL: u64 = u64::MAX;
 
 /// Runs a load thread to its end.
 ///
 /// # Errors
-/// [`WorkerFailed`] when results cannot be written or the system refuses something basic.
+/// [`WorkerFailed`] if results cannot be written or the system refuses a basic resource.
 pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFailed> {
     let refused = |what: &str, error: &io::Error| WorkerFailed::System(format!("{what}: {error}"));
     if let Some(cpu) = setup.cpu {
         sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
     }
     if setup.own_files {
-        // Before anything is opened here, so that it is opened in the table of this thread.
+        // First of all, so that everything below is opened in the table of this thread.
         let what = "this plan needs more connections than one process may have open files (ulimit -Hn), and the \
                     system does not let threads have open files of their own";
         sys::own_files().map_err(|error| refused(what, &error))?;
@@ -174,7 +177,7 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
         .full_bytes()
         .saturating_mul((1 + STOCK) * setup.workers)
         <= ROOM_BYTES;
-    let people = People::new(&setup);
+    let tables = UserTables::new(&setup);
     let mut recorder = Recorder::new(shape);
     if roomy {
         recorder.make_room();
@@ -186,17 +189,19 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
     if roomy {
         writer.make_room();
     }
-    // After the writer's thread was made, which must not come first too.
+    // After the writer's thread was made, which must not get the priority too.
     sys::come_first();
     let epoll =
         Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
     epoll
         .add(&*setup.shared.bell, BELL)
         .map_err(|error| refused("cannot watch the bell", &error))?;
-    // After this thread comes first: those that make the calls take the times, so they come first as well.
-    let calls = Calls::new(&setup, people.users.len())
-        .map_err(|error| refused("cannot make a thread for calls", &error))?;
-    let mut worker = Worker::new(setup, people, recorder, writer, epoll);
+    // After this thread got its priority: threads that are lent to calls take the times, so they inherit it.
+    let registry = epoll
+        .registry()
+        .map_err(|error| refused("cannot share an epoll", &error))?;
+    let calls = Calls::new(&setup, tables.users.len(), registry);
+    let mut worker = Worker::new(setup, tables, recorder, writer, epoll);
     worker.calls = calls;
     if roomy {
         worker.clock.lifetime.make_room();
@@ -209,13 +214,13 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
 impl<'a> Worker<'a> {
     fn new(
         setup: Setup<'a>,
-        people: People,
+        tables: UserTables,
         recorder: Recorder,
         writer: SegmentWriter,
         epoll: Epoll,
     ) -> Self {
         let groups = setup.header.groups.len();
-        let places = people.connections.len();
+        let places = tables.connections.len();
         let secure = setup.targets.iter().any(|target| target.tls.is_some());
         let http2 = setup.targets.iter().any(|target| target.http2);
         let bounds = Bounds::new(setup.streams, setup.limits.header_bytes);
@@ -226,7 +231,7 @@ impl<'a> Worker<'a> {
             workers: setup.workers as u32,
             open: setup.open,
             users_at_most: setup.users_at_most,
-            users: people.users,
+            users: tables.users,
             present: 0,
             ready: VecDeque::new(),
             moves: setup.moves,
@@ -235,18 +240,18 @@ impl<'a> Worker<'a> {
             edits_seen: 0,
             proposals: VecDeque::new(),
             idle: vec![Vec::new(); groups],
-            fresh: people.fresh,
+            fresh: tables.fresh,
             backlog: vec![VecDeque::new(); groups],
             waiting: 0,
             backlog_at_most: setup.backlog_at_most,
             targets: setup.targets,
             sources: setup.sources,
-            model: people.model,
-            connections: people.connections,
+            model: tables.model,
+            connections: tables.connections,
             sessions: (0..if secure { places } else { 0 }).map(|_| None).collect(),
             http2: Multiplexing::new(if http2 { places } else { 0 }, bounds),
             plain: Vec::new(),
-            parting: Parting::new(setup.parting_at_most),
+            lingering: LingeringClose::new(setup.lingering_at_most),
             reasons: Reasons::default(),
             unsendable: Reasons::default(),
             tickets: 0,
@@ -259,7 +264,7 @@ impl<'a> Worker<'a> {
             connect_timeout_ns: setup.connect_timeout_ns,
             drain_ns: setup.drain_ns,
             drain_until_ns: None,
-            wheel: people.wheel,
+            wheel: tables.wheel,
             deadlines: Deadlines::default(),
             due: Vec::new(),
             looked_ns: 0,
@@ -267,12 +272,12 @@ impl<'a> Worker<'a> {
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
             recorder,
-            clock: Clock::new(setup.header.monotonic_ns, &setup.course, writer),
-            course: setup.course,
+            clock: Clock::new(setup.header.monotonic_ns, &setup.stages, writer),
+            stages: setup.stages,
         }
     }
 
-    /// Takes memory now for as many requests at once as a stall of the server brings about.
+    /// Allocates memory for as many concurrent requests as a stall of the server causes.
     fn make_room(&mut self) {
         let count = self
             .users
@@ -327,15 +332,16 @@ impl<'a> Worker<'a> {
             self.admit(now_ns);
             self.fire(now_ns);
             self.take_turns();
-            // What came in time may still wait to be read, if this thread stood still: it is no fault of the server's.
+            // If this thread stood still, bytes that arrived in time may still wait to be read: the server is not at
+            // fault.
             self.sweep(self.looked_ns.max(now_ns.saturating_sub(LOOK_WITHIN_NS)));
-            self.parting.sweep(now_ns);
-            self.say_all();
+            self.lingering.sweep(now_ns);
+            self.flush_gathered();
             self.wait()?;
         }
     }
 
-    /// Users whose pause is over, up to [`AT_ONCE`] of them.
+    /// Wakes users whose pause is over, up to [`AT_ONCE`] of them.
     fn fire(&mut self, now_ns: u64) {
         for _ in 0..AT_ONCE {
             let Some(key) = self.wheel.pop(now_ns) else {
@@ -347,7 +353,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Users that wait for their turn, each once.
+    /// Runs the users that wait for their turn, each once.
     fn take_turns(&mut self) {
         for _ in 0..self.ready.len() {
             if let Some(user) = self.ready.pop_front() {
@@ -377,7 +383,9 @@ impl<'a> Worker<'a> {
 
     fn wait(&mut self) -> Result<(), WorkerFailed> {
         let now_ns = self.now_ns();
-        let busy = !self.ready.is_empty() || !self.revisit.is_empty();
+        let calls = self.calls.as_ref();
+        let calls_are_busy = calls.is_some_and(|calls| calls.executor.is_busy());
+        let busy = !self.ready.is_empty() || !self.revisit.is_empty() || calls_are_busy;
         let timeout_ns = if busy {
             0
         } else {
@@ -395,8 +403,18 @@ impl<'a> Worker<'a> {
         }
         for index in 0..count {
             let event = self.epoll.event(index);
-            if event.data != BELL {
+            if event.data == BELL {
+                continue;
+            }
+            if event.data & SESSION == 0 {
                 self.on_event(event);
+            } else if let Some(calls) = &mut self.calls {
+                calls.executor.on_edge(Edge {
+                    data: event.data,
+                    readable: event.readable(),
+                    writable: event.writable(),
+                    closed: event.closed(),
+                });
             }
         }
         if count < EVENTS_AT_ONCE {
@@ -411,13 +429,13 @@ impl<'a> Worker<'a> {
             self.drain_until_ns,
             self.wheel.next_deadline(),
             self.deadlines.next_ns(),
-            self.parting.next_ns(),
+            self.lingering.next_ns(),
             self.next_admission_ns(),
         ];
         due.into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
-    /// The last interval, the last line, and how it went.
+    /// Writes the last interval and the last line, and returns the result.
     fn end(mut self, result: Result<EndReason, WorkerFailed>) -> Result<Ended, WorkerFailed> {
         self.forget_backlog();
         let end_ns = self.now_ns();

@@ -1,6 +1,6 @@
 //! Exchanges by HTTP/2: many at once over one connection.
 //!
-//! What is to be said over a connection is gathered while the answers of one read are dealt with, and written at once.
+//! Output of a connection is gathered while the answers of one read are processed, and written at once.
 
 use std::io::{ErrorKind, Read, Write};
 use std::mem;
@@ -19,28 +19,44 @@ use super::reasons::Reason;
 use super::secure::{Drawn, Trouble};
 use super::user::{Exchange, NONE, Phase};
 
-/// How often a request is sent again that servers say they did nothing of. A server that refuses for ever must not keep a
-/// thread busy.
+/// Number of times that a request is sent again after servers reported it as not processed. A server that always
+/// refuses must not keep a thread busy.
 const SENT_AGAIN_AT_MOST: u8 = 10;
 
-/// Connections that have something to say, beyond which it is said before more is gathered: no request waits long.
+/// Limit on connections with gathered output; beyond it the output is written before more is gathered, so that no
+/// request waits long.
 const GATHERED_AT_MOST: usize = 32;
 
-/// HTTP/2 of one connection.
+/// HTTP/2 state of one connection.
 #[derive(Debug)]
 struct Link {
     connection: Connection,
     target: usize,
-    /// It is among those that have something to say.
+    /// The connection is in the list of those with gathered output.
     is_gathered: bool,
-    /// Requests at once as its pool knows it.
+    /// Limit on concurrent requests as its pool knows it.
     limit: u32,
+    /// Exchange of the connection's only user that waits until the server takes requests again; [`NONE`] if none does.
+    waiting: u32,
 }
 
-/// HTTP/2 of a thread.
+impl Link {
+    /// Returns `true` if the server takes another request now.
+    fn has_room(&self) -> bool {
+        self.connection.in_hand() < self.connection.limit() as usize
+    }
+
+    /// Ends the wait of an exchange, if one waits.
+    fn take_waiting(&mut self) -> Option<usize> {
+        let waiting = mem::replace(&mut self.waiting, NONE);
+        (waiting != NONE).then_some(waiting as usize)
+    }
+}
+
+/// HTTP/2 state of a thread.
 #[derive(Debug)]
 pub(super) struct Multiplexing {
-    /// By the place of a connection; empty when no target speaks it.
+    /// State by the place of a connection; empty if no target speaks HTTP/2.
     links: Vec<Option<Box<Link>>>,
     gathered: Vec<u32>,
     ended: Vec<Ended>,
@@ -48,21 +64,21 @@ pub(super) struct Multiplexing {
     pub(super) counts: Counts,
 }
 
-/// What happened to connections that speak HTTP/2.
+/// Counters of connections that speak HTTP/2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Made.
+    /// Connections made.
     pub connections: u64,
-    /// On which the server said that it takes no more requests.
+    /// Connections on which the server sent GOAWAY.
     pub goaways: u64,
-    /// Requests that this side gave up.
+    /// Requests that this side cancelled.
     pub cancelled: u64,
-    /// Requests that the server did nothing of, as it said, and that were sent once more.
+    /// Requests that the server reported as not processed, and that were sent once more.
     pub sent_again: u64,
 }
 
 impl Counts {
-    /// Adds those of another thread.
+    /// Adds the counters of another thread.
     pub fn add(&mut self, other: Self) {
         self.connections += other.connections;
         self.goaways += other.goaways;
@@ -86,7 +102,7 @@ impl Multiplexing {
         self.links.get_mut(connection)?.as_deref_mut()
     }
 
-    /// Notes that a connection has something to say.
+    /// Notes that a connection has output.
     fn gather(&mut self, connection: usize) {
         if let Some(link) = self.links[connection].as_deref_mut()
             && !link.is_gathered
@@ -97,7 +113,7 @@ impl Multiplexing {
     }
 }
 
-/// The exchanges of a thread, as a connection looks at them.
+/// The exchanges of a thread, in the form that a connection needs.
 struct View<'a> {
     exchanges: &'a mut [Exchange],
     now_ns: u64,
@@ -106,22 +122,22 @@ struct View<'a> {
 impl Exchanges for View<'_> {
     #[inline]
     fn received(&mut self, token: u32, bytes: usize) -> &mut Answer {
-        let one = &mut self.exchanges[token as usize];
-        one.bytes_in += bytes as u64;
-        one.first_byte_ns.get_or_insert(self.now_ns);
-        one.scanner.answer_mut()
+        let entry = &mut self.exchanges[token as usize];
+        entry.bytes_in += bytes as u64;
+        entry.first_byte_ns.get_or_insert(self.now_ns);
+        entry.scanner.answer_mut()
     }
 
     #[inline]
     fn sent(&mut self, token: u32, bytes: usize) -> &mut Outgoing {
-        let one = &mut self.exchanges[token as usize];
-        one.bytes_out += bytes as u64;
-        &mut one.out
+        let entry = &mut self.exchanges[token as usize];
+        entry.bytes_out += bytes as u64;
+        &mut entry.out
     }
 }
 
 impl Worker<'_> {
-    /// Nothing is between this side and the server any more: HTTP/2 begins, with one request.
+    /// The connection is established: HTTP/2 begins, with one request.
     pub(super) fn begin_link(&mut self, exchange: usize, connection: usize) {
         let request = &self.program.requests[self.exchanges[exchange].request as usize];
         let place = &mut self.connections[connection];
@@ -132,21 +148,45 @@ impl Worker<'_> {
             target: request.target,
             is_gathered: false,
             limit: 1,
+            waiting: NONE,
         };
         self.http2.links[connection] = Some(Box::new(link));
         self.http2.counts.connections += 1;
         self.open_stream(exchange, connection);
     }
 
-    /// Begins a request over a connection that stands.
-    pub(super) fn open_stream(&mut self, exchange: usize, connection: usize) {
+    /// Opens a request over a user's own connection, at once or as soon as the server takes one.
+    pub(super) fn open_stream_in_turn(&mut self, exchange: usize, connection: usize) {
+        // A pool counts the room of its connections itself.
+        if matches!(self.model, Model::PerUser)
+            && let Some(link) = self.http2.link(connection)
+            && !link.has_room()
+        {
+            link.waiting = exchange as u32;
+            return;
+        }
+        self.open_stream(exchange, connection);
+    }
+
+    /// Opens the request that waited, if the server takes one now.
+    fn resume_waiting(&mut self, connection: usize) {
+        if let Some(link) = self.http2.link(connection)
+            && link.has_room()
+            && let Some(exchange) = link.take_waiting()
+        {
+            self.open_stream(exchange, connection);
+        }
+    }
+
+    /// Opens a request over an established connection.
+    fn open_stream(&mut self, exchange: usize, connection: usize) {
         let Some(link) = self.http2.link(connection) else {
             return;
         };
-        let one = &mut self.exchanges[exchange];
-        let request = &self.program.requests[one.request as usize];
+        let entry = &mut self.exchanges[exchange];
+        let request = &self.program.requests[entry.request as usize];
         let constants = &self.program.constants;
-        let values = mem::take(&mut one.fields);
+        let values = mem::take(&mut entry.fields);
         let mut view = View {
             exchanges: &mut self.exchanges,
             now_ns: 0,
@@ -156,17 +196,17 @@ impl Worker<'_> {
             .open(exchange as u32, &mut view, |encoder, out| {
                 request.encode_fields(constants, &values, encoder, out);
             });
-        let one = &mut self.exchanges[exchange];
-        (one.fields, one.stream) = (values, stream);
+        let entry = &mut self.exchanges[exchange];
+        (entry.fields, entry.stream) = (values, stream);
         self.http2.gather(connection);
-        self.tell_limit(connection);
+        self.update_limit(connection);
         if self.http2.gathered.len() > GATHERED_AT_MOST {
-            self.say_all();
+            self.flush_gathered();
         }
     }
 
-    /// Tells the pool how many requests there may be at once, if that has changed; the target, if it has.
-    fn tell_limit(&mut self, connection: usize) -> Option<usize> {
+    /// Passes the number of concurrent requests to the pool if it has changed; returns the target if so.
+    fn update_limit(&mut self, connection: usize) -> Option<usize> {
         let link = self.http2.link(connection)?;
         if link.limit == link.connection.limit() {
             return None;
@@ -178,15 +218,15 @@ impl Worker<'_> {
         Some(link.target)
     }
 
-    /// Whether a connection takes no further request.
+    /// Returns `true` if the connection takes no further request.
     pub(super) fn is_draining(&mut self, connection: usize) -> bool {
         let link = self.http2.link(connection);
         link.is_some_and(|link| link.connection.is_draining())
     }
 
-    /// Writes what was gathered.
+    /// Writes the gathered output.
     #[inline]
-    pub(super) fn say_all(&mut self) {
+    pub(super) fn flush_gathered(&mut self) {
         if !self.http2.gathered.is_empty() {
             self.say_each();
         }
@@ -196,13 +236,13 @@ impl Worker<'_> {
         while let Some(connection) = self.http2.gathered.pop() {
             if let Some(link) = self.http2.link(connection as usize) {
                 link.is_gathered = false;
-                self.say(connection as usize);
+                self.flush_connection(connection as usize);
             }
         }
     }
 
-    /// Writes until all is said, the socket is full or the turn is over.
-    fn say(&mut self, connection: usize) {
+    /// Writes until all output is written, the socket is full or the turn is over.
+    fn flush_connection(&mut self, connection: usize) {
         let place = &self.connections[connection];
         let (secure, generation) = (place.secure, place.generation);
         for _ in 0..WRITES_IN_A_ROW {
@@ -219,7 +259,7 @@ impl Worker<'_> {
             match self.write_some(connection) {
                 Ok(true) => {}
                 Ok(false) => return,
-                // What the server said before it closed is still there to be read, and then the end.
+                // Bytes that the server sent before it closed can still be read, and then the end.
                 Err(()) => {
                     self.revisit.push(connection as u32, generation, true);
                     return;
@@ -229,7 +269,7 @@ impl Worker<'_> {
         self.revisit.push(connection as u32, generation, false);
     }
 
-    /// Writes once; whether the socket may take more.
+    /// Writes once. Returns `true` if the socket may accept more.
     fn write_some(&mut self, connection: usize) -> Result<bool, ()> {
         let place = &mut self.connections[connection];
         let link = self.http2.links[connection].as_deref_mut();
@@ -252,7 +292,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Hands what is to be said to the TLS session, as far as that takes it.
+    /// Passes output to the TLS session, as far as it accepts it.
     fn put_in(&mut self, connection: usize) {
         let link = self.http2.links[connection].as_deref_mut();
         let session = self.sessions[connection].as_mut();
@@ -262,7 +302,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Something happened to a connection that speaks HTTP/2.
+    /// Handles an event of a connection that speaks HTTP/2.
     pub(super) fn on_shared(&mut self, connection: usize, event: Event) {
         if event.writable() {
             self.http2.gather(connection);
@@ -272,7 +312,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Goes on with a connection whose turn ended before all was said or read.
+    /// Continues with a connection whose turn ended before all was written or read.
     pub(super) fn go_on_sharing(&mut self, connection: usize, closed: bool) {
         self.http2.gather(connection);
         self.receive_shared(connection, closed);
@@ -297,10 +337,11 @@ impl Worker<'_> {
                 }
                 Err(Trouble::Tls(_)) => return self.lose(connection, None, Failure::Protocol),
             };
-            if !self.hear(connection, count, farewell) {
+            if !self.process_received(connection, count, farewell) {
                 return;
             }
-            // A short read has emptied the socket; an edge tells of more. The end of the stream has no further edge.
+            // A short read has emptied the socket; a new edge reports further bytes. The end of the stream has no edge
+            // of its own.
             if count < self.buffer.len() && !closed {
                 return;
             }
@@ -308,8 +349,14 @@ impl Worker<'_> {
         self.revisit.push(connection as u32, generation, closed);
     }
 
-    /// Deals with what came, which is in `plain` with TLS, else in `buffer`; whether the connection goes on.
-    pub(super) fn hear(&mut self, connection: usize, count: usize, farewell: bool) -> bool {
+    /// Processes received bytes, which are in `plain` with TLS, otherwise in `buffer`. Returns `true` if the connection
+    /// goes on.
+    pub(super) fn process_received(
+        &mut self,
+        connection: usize,
+        count: usize,
+        farewell: bool,
+    ) -> bool {
         let generation = self.connections[connection].generation;
         let taken = self.take_in(connection, count);
         if !self.is_shared(connection, generation) {
@@ -324,13 +371,13 @@ impl Worker<'_> {
         self.is_shared(connection, generation)
     }
 
-    /// Whether it is still the same connection that speaks HTTP/2.
+    /// Returns `true` if it is still the same connection and speaks HTTP/2.
     fn is_shared(&self, connection: usize, generation: u32) -> bool {
         let place = &self.connections[connection];
         place.generation == generation && place.phase == Phase::Shared
     }
 
-    /// Reads once; what came is in `plain` with TLS, else in `buffer`.
+    /// Reads once; the bytes are in `plain` with TLS, otherwise in `buffer`.
     fn read_once(&mut self, connection: usize) -> Result<Drawn, Trouble> {
         if self.connections[connection].secure {
             return self.draw_in(connection);
@@ -354,7 +401,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives what came to the connection, and ends the exchanges that are over by it.
+    /// Passes received bytes to the connection, and ends the exchanges that they complete.
     fn take_in(&mut self, connection: usize, count: usize) -> Result<(), Broken> {
         let now_ns = self.tick();
         let secure = self.connections[connection].secure;
@@ -382,7 +429,7 @@ impl Worker<'_> {
         if secure && !self.plain.is_empty() {
             self.no_longer_fresh(connection);
         }
-        let changed = self.tell_limit(connection);
+        let changed = self.update_limit(connection);
         for Ended { token, end } in ended.drain(..) {
             match end {
                 End::Whole => self.answered(token as usize, now_ns, false),
@@ -395,28 +442,30 @@ impl Worker<'_> {
         self.http2.ended = ended;
         if let Some(target) = changed {
             self.serve_waiting(target);
+            self.resume_waiting(connection);
         }
         taken
     }
 
-    /// A request that the server did nothing of goes out again, over another connection if this one takes no more.
+    /// Sends a request again that the server reported as not processed, over another connection if this one takes no
+    /// more.
     fn send_again(&mut self, exchange: usize, now_ns: u64) {
-        let one = &mut self.exchanges[exchange];
+        let entry = &mut self.exchanges[exchange];
         let (connection, request) = (
-            one.connection as usize,
-            &self.program.requests[one.request as usize],
+            entry.connection as usize,
+            &self.program.requests[entry.request as usize],
         );
-        if one.sent_again == SENT_AGAIN_AT_MOST {
+        if entry.sent_again == SENT_AGAIN_AT_MOST {
             self.end_exchange(exchange, Err(Failure::Closed), now_ns, false);
             return;
         }
-        one.sent_again += 1;
-        one.out.rewind();
+        entry.sent_again += 1;
+        entry.out.rewind();
         self.http2.counts.sent_again += 1;
         if let Model::Pool(pools) = &mut self.model {
-            one.connection = NONE;
+            entry.connection = NONE;
             self.tickets += 1;
-            one.ticket = self.tickets;
+            entry.ticket = self.tickets;
             let pool = &mut pools[request.target];
             pool.put_back(connection as u32, true);
             pool.wait_first(exchange as u32, self.tickets);
@@ -428,15 +477,19 @@ impl Worker<'_> {
         }
     }
 
-    /// The time of a request is over: the server is told, and the connection goes on.
+    /// A request timed out: its stream is reset, and the connection goes on.
     pub(super) fn cancel(&mut self, exchange: usize, now_ns: u64) {
-        let one = &self.exchanges[exchange];
-        let (connection, stream) = (one.connection as usize, one.stream);
+        let entry = &self.exchanges[exchange];
+        let (connection, stream) = (entry.connection as usize, entry.stream);
         let generation = self.connections[connection].generation;
         if let Some(link) = self.http2.link(connection) {
-            link.connection.cancel(stream);
-            self.http2.counts.cancelled += 1;
-            self.http2.gather(connection);
+            if link.waiting == exchange as u32 {
+                link.waiting = NONE;
+            } else {
+                link.connection.cancel(stream);
+                self.http2.counts.cancelled += 1;
+                self.http2.gather(connection);
+            }
         }
         self.end_exchange(exchange, Err(Failure::Timeout), now_ns, false);
         if self.connections[connection].generation == generation {
@@ -444,16 +497,26 @@ impl Worker<'_> {
         }
     }
 
-    /// The server takes no more requests, and all that it took are answered.
+    /// Closes a connection once the server takes no more requests and has answered all that it took. A request that
+    /// waited goes over a new connection.
     fn close_if_drained(&mut self, connection: usize) {
-        let over =
-            |link: &mut Link| link.connection.is_draining() && link.connection.in_hand() == 0;
-        if self.http2.link(connection).is_some_and(over) {
-            self.lose(connection, None, Failure::Closed);
+        let Some(link) = self.http2.link(connection) else {
+            return;
+        };
+        if !link.connection.is_draining() || link.connection.in_hand() > 0 {
+            return;
+        }
+        let waiting = link.take_waiting();
+        self.lose(connection, None, Failure::Closed);
+        if let Some(exchange) = waiting {
+            let now_ns = self.tick();
+            if self.launch_over(exchange, connection, now_ns) == Flow::Next {
+                self.later(self.exchanges[exchange].user as usize);
+            }
         }
     }
 
-    /// Closes a connection whose exchanges, if there are any, fail with it.
+    /// Closes a connection; its open exchanges fail with it.
     fn lose(&mut self, connection: usize, reason: Option<Reason>, failure: Failure) {
         let now_ns = self.tick();
         let Some(link) = self.http2.link(connection) else {
@@ -467,6 +530,7 @@ impl Worker<'_> {
         let target = link.target;
         let mut tokens = Vec::new();
         link.connection.abandon(|token| tokens.push(token as usize));
+        tokens.extend(link.take_waiting());
         for token in &tokens {
             self.exchanges[*token].connection = NONE;
         }
@@ -483,11 +547,11 @@ impl Worker<'_> {
         self.serve_waiting(target);
     }
 
-    /// Takes HTTP/2 off a connection that is about to close; the server is told, if it still listens.
+    /// Ends HTTP/2 on a connection that is about to close; sends GOAWAY if the server still reads.
     pub(super) fn end_link(&mut self, connection: usize) {
         if let Some(link) = self.http2.link(connection) {
-            link.connection.say_farewell();
-            // A socket that is full or gone does without.
+            link.connection.send_goaway();
+            // A socket that is full or gone does not get the frame.
             let _ = self.write_some(connection);
             self.http2.links[connection] = None;
         }

@@ -1,4 +1,4 @@
-//! What users are told is stored, as notes: intents when a request or a call leaves, what became of them when it ended.
+//! Notes of what users stored: intents when a request or a call leaves, outcomes when it ends.
 
 use std::io::Write as _;
 
@@ -12,35 +12,35 @@ use crate::template::Context;
 use super::Worker;
 use super::calls::CALL;
 
-/// What there is to tell of a request or a call that ended.
+/// Facts for the note of a request or a call that ended.
 struct Ending {
     result: Result<(), Failure>,
     /// Status of the answer, of requests.
     status: Option<u16>,
-    /// Whether a call was told that there is no such thing.
+    /// `true` if the server reported to a call that the thing does not exist.
     is_absent: bool,
-    /// Whether a call was given up that may have put a content that nobody knows.
+    /// `true` if a call was given up that may have stored a content that nobody knows.
     is_unknown: bool,
     content: Option<Content>,
 }
 
 impl Worker<'_> {
-    /// A request with a note begins; its body and its answer are looked at from now on.
+    /// Begins the note of a request: its body and its answer are watched from now on.
     pub(super) fn note_begin(&mut self, exchange: usize) {
         let program = self.program;
-        let one = &mut self.exchanges[exchange];
-        let Some(note) = &program.requests[one.request as usize].note else {
+        let entry = &mut self.exchanges[exchange];
+        let Some(note) = &program.requests[entry.request as usize].note else {
             return;
         };
         match note.does {
-            Does::Reads => one.scanner.answer_mut().watch(),
-            Does::Stores | Does::Replaces => one.out.watch(),
+            Does::Reads => entry.scanner.answer_mut().watch(),
+            Does::Stores | Does::Replaces => entry.out.watch(),
             Does::Removes => {}
         }
         self.note_intent(exchange, note);
     }
 
-    /// A call with a note begins.
+    /// Begins the note of a call.
     pub(super) fn note_call_begin(&mut self, exchange: usize) {
         let program = self.program;
         let number = self.exchanges[exchange].request & !CALL;
@@ -49,22 +49,22 @@ impl Worker<'_> {
         }
     }
 
-    /// A request with a note ended.
+    /// Ends the note of a request.
     pub(super) fn note_end(&mut self, exchange: usize, result: Result<(), Failure>, now_ns: u64) {
         let program = self.program;
-        let one = &self.exchanges[exchange];
-        let Some(note) = &program.requests[one.request as usize].note else {
+        let entry = &self.exchanges[exchange];
+        let Some(note) = &program.requests[entry.request as usize].note else {
             return;
         };
         let is_read = note.does == Does::Reads;
         let content = if is_read {
-            one.scanner.answer().content()
+            entry.scanner.answer().content()
         } else {
-            one.out.content()
+            entry.out.content()
         };
         let ending = Ending {
             result,
-            status: is_read.then(|| one.scanner.answer().status()),
+            status: is_read.then(|| entry.scanner.answer().status()),
             is_absent: false,
             is_unknown: false,
             content: content.map(Content::from),
@@ -72,7 +72,7 @@ impl Worker<'_> {
         self.note_ending(exchange, note, ending, now_ns);
     }
 
-    /// A call with a note ended; `done` is what its driver says, unless it was given up.
+    /// Ends the note of a call; `done` is the result of its driver, unless the call was given up.
     pub(super) fn note_call_end(
         &mut self,
         exchange: usize,
@@ -88,7 +88,7 @@ impl Worker<'_> {
         let ending = Ending {
             result,
             status: None,
-            is_absent: matches!(done, Some(Err(failed)) if failed.tells_absence()),
+            is_absent: matches!(done, Some(Err(failed)) if failed.states_absence()),
             is_unknown: note.does == Does::Replaces
                 && matches!(result, Err(Failure::Timeout | Failure::Closed)),
             content: match done {
@@ -99,29 +99,28 @@ impl Worker<'_> {
         self.note_ending(exchange, note, ending, now_ns);
     }
 
-    /// What is to be changed is told before it leaves: whoever reads back must know of it, whatever becomes of the
-    /// answer.
+    /// Notes an intended change before the request leaves: whoever reads back must know of it, whatever the outcome is.
     fn note_intent(&mut self, exchange: usize, note: &Note) {
-        let one = &mut self.exchanges[exchange];
-        one.key.clear();
-        one.noted_ns = one.started_ns;
+        let entry = &mut self.exchanges[exchange];
+        entry.key.clear();
+        entry.noted_ns = entry.started_ns;
         if !note.is_known() {
             return;
         }
         self.fill_key(exchange, note);
         if note.does != Does::Reads {
-            let one = &self.exchanges[exchange];
+            let entry = &self.exchanges[exchange];
             let line = self.recorder.notes();
-            open(line, "begun", one.noted_ns, &note.of, &one.key);
+            open(line, "begun", entry.noted_ns, &note.of, &entry.key);
             put(line, format_args!(r#","does":"{}""#, note.does.name()));
             close(line);
         }
     }
 
     fn fill_key(&mut self, exchange: usize, note: &Note) {
-        let one = &mut self.exchanges[exchange];
-        let user = &mut self.users[one.user as usize];
-        one.key = note.key(&mut Context {
+        let entry = &mut self.exchanges[exchange];
+        let user = &mut self.users[entry.user as usize];
+        entry.key = note.key(&mut Context {
             memory: &mut user.memory,
             random: &mut user.random,
             user: user.number,
@@ -131,7 +130,7 @@ impl Worker<'_> {
 
     fn note_ending(&mut self, exchange: usize, note: &Note, ending: Ending, now_ns: u64) {
         let kind = match (note.does, ending.result) {
-            // Nobody was told anything.
+            // Nothing was confirmed to the user.
             (Does::Stores, Err(_)) => return,
             (Does::Stores | Does::Replaces, Ok(())) => "stored",
             (Does::Removes, Ok(())) => "removed",
@@ -141,10 +140,10 @@ impl Worker<'_> {
         if !note.is_known() {
             self.fill_key(exchange, note);
         }
-        let one = &self.exchanges[exchange];
+        let entry = &self.exchanges[exchange];
         let line = self.recorder.notes();
-        open(line, kind, now_ns, &note.of, &one.key);
-        put(line, format_args!(r#","begun_ns":{}"#, one.noted_ns));
+        open(line, kind, now_ns, &note.of, &entry.key);
+        put(line, format_args!(r#","begun_ns":{}"#, entry.noted_ns));
         if let Some(status) = ending.status {
             put(line, format_args!(r#","status":{status}"#));
         }

@@ -5,33 +5,33 @@ use std::collections::VecDeque;
 use super::stream_pool::StreamPool;
 use super::user::{Connection, Exchange, Phase};
 
-/// Which connections are free, and who waits for one, first come first served.
+/// Free connections and the exchanges that wait for one, first come, first served.
 ///
-/// While anybody waits no connection is free: [`super::Worker`] hands one that becomes free to the first in the queue
-/// before any user runs.
+/// While an exchange waits, no connection is free: [`super::Worker`] hands a connection that becomes free to the first
+/// in the queue before any user runs.
 #[derive(Debug)]
 pub(super) struct Pool {
     free: Free,
-    /// Exchanges and the tickets under which they wait. One that gave up meanwhile has another ticket.
+    /// Exchanges and the tickets under which they wait. An exchange that gave up meanwhile has another ticket.
     waiting: VecDeque<(u32, u64)>,
 }
 
-/// Which connections can take a request.
+/// Connections that can take a request.
 #[derive(Debug)]
 enum Free {
-    /// Those without one.
+    /// Connections that carry one request at a time, and carry none now.
     Single {
         /// Open when they were put back, the last one used last.
         open: Vec<u32>,
         /// Closed.
         closed: Vec<u32>,
     },
-    /// Those with fewer than they take at once (HTTP/2).
+    /// Connections that carry several requests at a time (HTTP/2), and have room for one more.
     Shared(StreamPool),
 }
 
 impl Pool {
-    /// A pool of these places of connections, all closed.
+    /// Creates a pool of these places of connections, all closed.
     pub(super) fn new(places: std::ops::Range<u32>) -> Self {
         Self {
             free: Free::Single {
@@ -42,7 +42,7 @@ impl Pool {
         }
     }
 
-    /// A pool of connections that carry many requests at once.
+    /// Creates a pool of connections that carry many requests at once.
     pub(super) fn shared(places: std::ops::Range<u32>) -> Self {
         Self {
             free: Free::Shared(StreamPool::new(places)),
@@ -66,7 +66,7 @@ impl Pool {
         closed.pop()
     }
 
-    /// Puts a connection back, or what a request took of it.
+    /// Puts a connection back, or the part of it that a request took.
     pub(super) fn put_back(&mut self, place: u32, is_open: bool) {
         match &mut self.free {
             Free::Single { open, .. } if is_open => open.push(place),
@@ -76,21 +76,21 @@ impl Pool {
         }
     }
 
-    /// A connection is closed with all that it carried.
+    /// Notes that a connection was closed with all that it carried.
     pub(super) fn closed(&mut self, place: u32) {
         if let Free::Shared(pool) = &mut self.free {
             pool.closed(place);
         }
     }
 
-    /// A connection takes so many requests at once from now on.
+    /// Sets the number of requests that a connection takes at once.
     pub(super) fn set_limit(&mut self, place: u32, limit: u32) {
         if let Free::Shared(pool) = &mut self.free {
             pool.set_limit(place, limit);
         }
     }
 
-    /// Queues an exchange before all others: it was served, and the server did nothing of it.
+    /// Queues an exchange before all others: it had a connection, but the server did not process it.
     pub(super) fn wait_first(&mut self, exchange: u32, ticket: u64) {
         self.waiting.push_front((exchange, ticket));
     }
@@ -100,8 +100,8 @@ impl Pool {
         self.waiting.push_back((exchange, ticket));
     }
 
-    /// The first that still waits, and the connection it gets; `None` when there is no one or nothing to get. Who is out
-    /// of time gets none: the sweep is about to end it.
+    /// The first exchange that still waits, and the connection it gets; `None` if none waits or no connection is free.
+    /// An exchange past its deadline gets none: the sweep is about to end it.
     pub(super) fn serve(
         &mut self,
         now_ns: u64,
@@ -109,8 +109,8 @@ impl Pool {
         connections: &[Connection],
     ) -> Option<(usize, usize)> {
         while let Some((exchange, ticket)) = self.waiting.front().copied() {
-            let one = &exchanges[exchange as usize];
-            if one.ticket == ticket && one.deadline_ns > now_ns {
+            let entry = &exchanges[exchange as usize];
+            if entry.ticket == ticket && entry.deadline_ns > now_ns {
                 let place = self.take(connections)?;
                 self.waiting.pop_front();
                 return Some((exchange as usize, place as usize));

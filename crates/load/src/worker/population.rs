@@ -1,4 +1,4 @@
-//! Who is there: users that start and leave (closed load), arrivals that need a user (open load), and the end of both.
+//! Users present: users that start and leave (closed load), arrivals that need a user (open load), and the end of both.
 
 use crate::outcome::NotStarted;
 use crate::schedule::Arrival;
@@ -8,10 +8,10 @@ use super::user::State;
 use super::{AT_ONCE, Worker};
 
 impl Worker<'_> {
-    /// Starts, departures and arrivals that are due, up to [`AT_ONCE`] arrivals: those that are late already wait for one
-    /// more look at the sockets. Answers that are there free users with open connections; without the look a hiccup of some
-    /// milliseconds would start a new user with a new connection for every arrival in it, which costs the server more
-    /// than the requests do, and so makes the next hiccup.
+    /// Admits starts, departures and arrivals that are due, up to [`AT_ONCE`] arrivals: arrivals that are late already
+    /// wait for one more look at the sockets. Answers that have arrived free users with open connections; without the
+    /// look a hiccup of some milliseconds would start a new user with a new connection for every arrival in it, which
+    /// costs the server more than the requests do, and so causes the next hiccup.
     pub(super) fn admit(&mut self, now_ns: u64) {
         if self.drain_until_ns.is_some() {
             return;
@@ -38,7 +38,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Arrivals of the last stage that a thread held up at its end has not come to: they were due, so they count.
+    /// Admits the arrivals of the last stage that a thread did not reach before the end of the stage: they were due, so
+    /// they count.
     fn admit_rest(&mut self, now_ns: u64) {
         while let Some(next) = self.arrivals.next_if(|next| next.at_ns <= now_ns) {
             if next.index % u64::from(self.workers) == u64::from(self.number) {
@@ -47,7 +48,7 @@ impl Worker<'_> {
         }
     }
 
-    /// When the next of them is due. Those of other threads are passed over, so that they wake nobody here.
+    /// Time at which the next of them is due. Those of other threads are skipped, so that they wake nobody here.
     pub(super) fn next_admission_ns(&mut self) -> Option<u64> {
         if self.drain_until_ns.is_some() {
             return None;
@@ -69,7 +70,7 @@ impl Worker<'_> {
         moves.into_iter().chain(arrivals).min()
     }
 
-    /// A user starts; one that is still leaving starts again once it has left.
+    /// Starts a user; a user that is still leaving starts again once it has left.
     fn enter(&mut self, index: usize, at_ns: u64) {
         if self.users[index].state != State::Absent {
             self.users[index].restart = true;
@@ -83,7 +84,7 @@ impl Worker<'_> {
         self.run(index);
     }
 
-    /// A user is told to leave at the end of its transaction; one that rests leaves now.
+    /// Makes a user leave at the end of its transaction, or now if it rests.
     fn dismiss(&mut self, index: usize) {
         let now_ns = self.now_ns();
         let exit = self.program.groups[usize::from(self.users[index].group)].exit;
@@ -101,7 +102,7 @@ impl Worker<'_> {
         self.run(index);
     }
 
-    /// A user is gone, with what is its own.
+    /// Removes a user with everything that it owns.
     pub(super) fn quit(&mut self, index: usize) {
         self.close_all_of(index);
         let user = &mut self.users[index];
@@ -122,7 +123,7 @@ impl Worker<'_> {
         }
     }
 
-    /// An arrival takes an idle user, or a new one, or waits, or overflows.
+    /// Handles an arrival: it takes an idle user, or a new one, or waits, or overflows.
     fn arrive(&mut self, arrival: Arrival) {
         self.recorder.arrival(arrival.group, arrival.gap_ns);
         let idle = self.idle[arrival.group].pop();
@@ -150,13 +151,13 @@ impl Worker<'_> {
         }
     }
 
-    /// What a user of an open load does at the end of a transaction, and first of all.
+    /// Next step of a user of an open load at its start and after each transaction.
     pub(super) fn next_arrival(&mut self, index: usize) -> Flow {
         let program = self.program;
         let user = &mut self.users[index];
         let group = usize::from(user.group);
         if user.arrival.is_none() {
-            // A user comes here without an arrival only from the end of a transaction.
+            // A user without an arrival gets here only from the end of a transaction.
             self.clock.count_users(user.clock_ns, -1);
             if let Some(next) = self.backlog[group].pop_front() {
                 self.waiting -= 1;
@@ -182,7 +183,7 @@ impl Worker<'_> {
         Flow::Wait
     }
 
-    /// No new work from now on: every user finishes what it has in hand and leaves.
+    /// Ends new work: every user finishes its current transaction and leaves.
     pub(super) fn begin_drain(&mut self, now_ns: u64) {
         if self.clock.is_past_stages() {
             self.admit_rest(now_ns);
@@ -201,7 +202,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Arrivals that still wait are never started.
+    /// Counts waiting arrivals as never started.
     pub(super) fn forget_backlog(&mut self) {
         for group in 0..self.backlog.len() {
             while let Some(arrival) = self.backlog[group].pop_front() {

@@ -1,29 +1,29 @@
-//! Counts the reasons why connections could not be made and requests could not be sent.
+//! Counts the reasons of failed connections and of requests that could not be sent.
 
 use std::collections::BTreeMap;
 use std::io;
 
-/// Kinds of connect failures told apart by name; a server that makes up new ones must not fill the memory.
+/// Limit on distinct reasons of connect failures; a server that invents new ones must not fill the memory.
 const REASONS_AT_MOST: usize = 64;
 
 /// Reason why a connection could not be made, or a request could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
-    /// What the system said, by its number.
+    /// Error of the system, by its number.
     System(i32),
-    /// Time was up before the connection stood.
+    /// The connect time-out passed before the connection was established.
     Late,
-    /// Time was up before the handshake was done.
+    /// The connect time-out passed before the handshake was done.
     HandshakeLate,
     /// The server closed within the handshake.
     HandshakeClosed,
-    /// What is wrong with TLS.
+    /// Fault of TLS.
     Tls(String),
     /// The server does not speak HTTP/2.
     NoHttp2,
-    /// The server closed before it had said how it speaks HTTP/2.
+    /// The server closed before it had sent its HTTP/2 settings.
     NoSettings,
-    /// What a driver said.
+    /// Message of a driver.
     Driver(String),
     /// A request that cannot be sent.
     Unsendable(String),

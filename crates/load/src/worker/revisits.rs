@@ -1,30 +1,30 @@
-//! Connections whose turn ended before all was sent or read: each waits behind those that came before it, once.
+//! Connections whose turn ended before all was sent or read: each waits once, first come, first served.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-/// A connection to go on with.
+/// A connection to continue with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revisit {
     pub connection: u32,
-    /// Generation of the connection; another one by now means that this one has ended.
+    /// Generation of the connection; a later one by now means that this connection has ended.
     pub generation: u32,
-    /// Whether the other side has closed.
+    /// `true` if the other side has closed.
     pub closed: bool,
 }
 
-/// Connections to go on with, first come, first served.
+/// Connections to continue with, first come, first served.
 #[derive(Debug, Default)]
 pub struct Revisits {
     /// Connections with their generations.
     queue: VecDeque<(u32, u32)>,
-    /// Whether the other side has closed, of those in the queue.
+    /// `true` if the other side has closed, for each connection in the queue.
     closed: HashMap<(u32, u32), bool>,
 }
 
 impl Revisits {
-    /// Queues a connection. One that is queued already keeps its place: events of it come in the meantime, and with a
-    /// place for each of them it would get more and more turns.
+    /// Queues a connection. A connection that is queued already keeps its place: further events of it occur in the
+    /// meantime, and with a place for each of them it would get more and more turns.
     pub fn push(&mut self, connection: u32, generation: u32, closed: bool) {
         let key = (connection, generation);
         match self.closed.entry(key) {

@@ -1,4 +1,4 @@
-//! Exchanges over TLS: the same as others, with a session between socket and scanner.
+//! Exchanges over TLS: like others, with a session between socket and scanner.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -16,41 +16,41 @@ use super::exchange::{READS_IN_A_ROW, WRITES_IN_A_ROW};
 use super::reasons::Reason;
 use super::user::Phase;
 
-/// Bytes in a row without any content: a server whose tickets never end would keep the thread from the other users. No
-/// handshake comes near it. [B]
+/// Limit on bytes in a row without any content: a server whose tickets never end would keep the thread from the other
+/// users. No handshake comes near it. [B]
 const FRUITLESS_BYTES_AT_MOST: usize = 256 * 1024;
 
-/// What a thread needs for TLS with a target.
+/// State of a thread for TLS with a target.
 #[derive(Debug, Clone)]
 pub struct TargetTls {
-    /// Alike for all connections.
+    /// Configuration, the same for all connections.
     pub config: Arc<ClientConfig>,
-    /// Sessions to go on with.
+    /// Sessions to resume.
     pub sessions: Arc<Sessions>,
     /// Name to ask for and to verify.
     pub name: ServerName<'static>,
 }
 
-/// TLS of one connection.
+/// TLS state of one connection.
 #[derive(Debug)]
 pub(super) struct Session {
     tls: ClientConnection,
     target: usize,
     begun_ns: u64,
-    /// Nothing of an answer has come yet: what goes wrong is still about the handshake. With TLS 1.3 a server tells only
-    /// now that it does not take the client's certificate.
+    /// No byte of an answer has arrived: an error still belongs to the handshake. With TLS 1.3 a server reports only
+    /// now that it rejects the client's certificate.
     fresh: bool,
-    /// Bytes of the wire since the last that brought content. [B]
+    /// Bytes of the wire since the last content. [B]
     fruitless_bytes: usize,
 }
 
-/// What one read gave; decrypted bytes are in `Worker::plain`.
+/// Result of one read; decrypted bytes are in `Worker::plain`.
 pub(super) enum Drawn {
-    /// There was nothing.
+    /// Nothing to read.
     Nothing,
-    /// So many bytes from the socket, and whether the server said farewell.
+    /// Number of bytes from the socket, and whether the server sent `close_notify`.
     Bytes { count: usize, farewell: bool },
-    /// The end of the stream, without farewell.
+    /// The end of the stream, without `close_notify`.
     Cut,
 }
 
@@ -79,7 +79,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Drives the handshake as far as it goes.
+    /// Continues the handshake as far as possible.
     pub(super) fn go_on_securing(&mut self, connection: usize, closed: bool) {
         let exchange = self.connections[connection].exchange as usize;
         self.plain.clear();
@@ -105,7 +105,7 @@ impl Worker<'_> {
                     return;
                 }
                 Err(Trouble::Tls(error)) => {
-                    // The server is told why, if it still listens.
+                    // Sends the alert with the reason, if the server still reads.
                     let _ = self.flush(connection);
                     self.fail_to_connect(exchange, reason(error), now_ns);
                     return;
@@ -130,13 +130,13 @@ impl Worker<'_> {
             return;
         }
         self.established(exchange, connection, now_ns);
-        // A server of HTTP/2 may have spoken within the last read of the handshake.
+        // A server of HTTP/2 may have sent frames within the last read of the handshake.
         let speaks_first = self.connections[connection].phase == Phase::Shared;
-        if speaks_first && !self.plain.is_empty() && !self.hear(connection, 0, false) {
+        if speaks_first && !self.plain.is_empty() && !self.process_received(connection, 0, false) {
             return;
         }
         if closed {
-            // This edge will not come again.
+            // This edge will not be reported again.
             self.revisit.push(connection as u32, generation, true);
         }
     }
@@ -151,8 +151,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Something came while no answer is awaited: new tickets are kept, anything else ends the connection. Only content was
-    /// not asked for; a farewell is what a server says that closes a connection which is not used.
+    /// Handles bytes on an idle connection: new tickets are kept, anything else ends the connection. Only content
+    /// counts as unrequested; `close_notify` is the normal way to close an unused connection.
     pub(super) fn on_idle_secure(&mut self, connection: usize) {
         loop {
             match self.draw_in(connection) {
@@ -182,17 +182,17 @@ impl Worker<'_> {
         let connection = self.exchanges[exchange].connection as usize;
         let generation = self.connections[connection].generation;
         for _ in 0..WRITES_IN_A_ROW {
-            let one = &mut self.exchanges[exchange];
+            let entry = &mut self.exchanges[exchange];
             let Some(session) = &mut self.sessions[connection] else {
                 return;
             };
-            let pending = one.out.pending();
+            let pending = entry.out.pending();
             if !pending.is_empty() {
                 let bytes = session.put_in(pending);
-                one.out.advance(bytes);
-                one.bytes_out += bytes as u64;
+                entry.out.advance(bytes);
+                entry.bytes_out += bytes as u64;
             }
-            let done = one.out.is_done();
+            let done = entry.out.is_done();
             if self.flush(connection).is_err() {
                 self.revisit.push(connection as u32, generation, true);
                 return;
@@ -209,7 +209,7 @@ impl Worker<'_> {
         session.is_some_and(|session| session.tls.wants_write())
     }
 
-    /// Writes what the session has to say until all is said or the socket is full.
+    /// Writes the output of the session until all is written or the socket is full.
     pub(super) fn flush(&mut self, connection: usize) -> io::Result<()> {
         let session = self.sessions[connection].as_mut();
         let socket = self.connections[connection].socket.as_mut();
@@ -227,7 +227,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Reads once from the socket, and takes everything through the session.
+    /// Reads once from the socket, and decrypts all of it.
     pub(super) fn draw_in(&mut self, connection: usize) -> Result<Drawn, Trouble> {
         self.plain.clear();
         let session = self.sessions[connection].as_mut();
@@ -252,7 +252,7 @@ impl Worker<'_> {
         let farewell = session.take_in(&self.buffer[..count], &mut self.plain);
         let farewell = farewell.map_err(Trouble::Tls)?;
         if session.tls.wants_write() {
-            // An answer to a change of keys; what stays behind goes with the next request.
+            // The answer to a key update; the rest goes with the next request.
             self.flush(connection).map_err(|_| Trouble::Socket)?;
         }
         Ok(Drawn::Bytes { count, farewell })
@@ -288,7 +288,7 @@ impl Worker<'_> {
         self.revisit.push(connection as u32, generation, closed);
     }
 
-    /// Gives decrypted bytes to the scanner; whether the exchange has ended.
+    /// Passes decrypted bytes to the scanner. Returns `true` if the exchange has ended.
     fn digest(
         &mut self,
         exchange: usize,
@@ -297,18 +297,18 @@ impl Worker<'_> {
         closed: bool,
         now_ns: u64,
     ) -> bool {
-        let one = &mut self.exchanges[exchange];
+        let entry = &mut self.exchanges[exchange];
         let mut progress = Ok(Progress::More);
         if !self.plain.is_empty() {
-            one.first_byte_ns.get_or_insert(now_ns);
-            one.bytes_in += self.plain.len() as u64;
-            progress = one.scanner.feed(&self.plain);
+            entry.first_byte_ns.get_or_insert(now_ns);
+            entry.bytes_in += self.plain.len() as u64;
+            progress = entry.scanner.feed(&self.plain);
             self.no_longer_fresh(connection);
         }
-        let one = &mut self.exchanges[exchange];
+        let entry = &mut self.exchanges[exchange];
         let mut whole = self.plain.len();
         if farewell && progress == Ok(Progress::More) {
-            progress = one.scanner.end_of_stream();
+            progress = entry.scanner.end_of_stream();
             whole = 0;
         }
         match progress {
@@ -321,9 +321,9 @@ impl Worker<'_> {
                 if consumed < whole {
                     self.recorder.surplus();
                 }
-                let usable = one.scanner.keep_alive()
+                let usable = entry.scanner.keep_alive()
                     && consumed == whole
-                    && one.out.is_done()
+                    && entry.out.is_done()
                     && !ended
                     && !self.wants_write(connection);
                 self.connections[connection].ended |= ended;
@@ -348,7 +348,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether nothing of an answer has come yet.
+    /// Returns `true` if no byte of an answer has arrived.
     pub(super) fn is_fresh(&self, connection: usize) -> bool {
         let session = self.sessions[connection].as_ref();
         session.is_some_and(|session| session.fresh)
@@ -360,17 +360,17 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends the session of a connection, with a farewell if there is someone to hear it.
+    /// Ends the session of a connection, with `close_notify` if the peer can still read.
     pub(super) fn end_session(&mut self, connection: usize, farewell: bool) {
         if farewell && let Some(session) = &mut self.sessions[connection] {
             session.tls.send_close_notify();
-            // A socket that is full or gone does without.
+            // A socket that is full or gone does not get the alert.
             let _ = self.flush(connection);
         }
         self.sessions[connection] = None;
     }
 
-    /// Whoever comes to this place next has nothing to go on with.
+    /// Drops the sessions of a place, so that its next user has nothing to resume.
     pub(super) fn forget_sessions(&mut self, connection: usize) {
         for target in &self.targets {
             if let Some(secured) = &target.tls {
@@ -380,7 +380,7 @@ impl Worker<'_> {
     }
 }
 
-/// A server that speaks none of what was offered says so.
+/// Reason of a TLS error; a server may share none of the offered versions or suites.
 fn reason(error: rustls::Error) -> Reason {
     match error {
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Reason::NoHttp2,
@@ -399,13 +399,13 @@ impl Session {
         }
     }
 
-    /// Takes bytes to be sent, as far as there is room; how many.
+    /// Takes bytes to be sent, as far as there is room. Returns their number.
     pub(super) fn put_in(&mut self, bytes: &[u8]) -> usize {
-        // Memory takes every byte up to the limit of the session, which flushing makes room in.
+        // The buffer accepts every byte up to the limit of the session; flushing makes room.
         self.tls.writer().write(bytes).unwrap_or(0)
     }
 
-    /// Takes bytes of the wire in and puts what they say behind `plain`; whether the server said farewell.
+    /// Decrypts bytes of the wire and appends their content to `plain`. Returns `true` after `close_notify`.
     fn take_in(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
         let mut farewell = false;
         while !wire.is_empty() {
@@ -429,7 +429,7 @@ impl Session {
                 return Err(rustls::Error::General(reason.to_owned()));
             }
             if taken == 0 {
-                // Behind a farewell nothing counts.
+                // Bytes after `close_notify` are ignored.
                 break;
             }
         }

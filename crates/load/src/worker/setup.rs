@@ -1,4 +1,4 @@
-//! What a load thread is given before it starts, what it makes of that, and how it ended.
+//! Input of a load thread, its construction from that, and its result.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::plan::Balance;
 use crate::program::Program;
 use crate::recorder::writer::Header;
 use crate::recorder::{LiveCounts, Shape, Totals};
-use crate::schedule::{Arrivals, Course, Moves};
+use crate::schedule::{Arrivals, Moves, Stages};
 use crate::sys::Address;
 use crate::wheel::Wheel;
 
@@ -23,22 +23,22 @@ use super::multiplex::Counts as Http2Counts;
 use super::secure::TargetTls;
 use super::user::{Connection, User};
 
-/// Where a target is.
+/// Address and connection settings of a target.
 #[derive(Debug, Clone)]
 pub struct TargetPlace {
     /// Its addresses, resolved.
     pub addresses: Vec<Address>,
-    /// How one is chosen.
+    /// Choice of an address.
     pub balance: Balance,
     /// Counter of the round robin.
     pub next: usize,
-    /// How TLS is spoken, if it is.
+    /// State of TLS, if the target uses it.
     pub tls: Option<TargetTls>,
-    /// Whether HTTP/2 is spoken.
+    /// `true` if the target speaks HTTP/2.
     pub http2: bool,
 }
 
-/// What a thread needs to know before it starts.
+/// Input of a load thread.
 #[derive(Debug)]
 pub struct Setup<'a> {
     /// The plan, compiled.
@@ -49,31 +49,31 @@ pub struct Setup<'a> {
     pub workers: usize,
     /// Seed of the run.
     pub seed: u64,
-    /// Whether arrivals rule, not users.
+    /// `true` if arrivals make the load, not users.
     pub open: bool,
-    /// Users of all threads at most.
+    /// Limit on users of all threads.
     pub users_at_most: u64,
-    /// Arrivals that wait in this thread at most.
+    /// Limit on arrivals that wait in this thread.
     pub backlog_at_most: usize,
     /// Group of every user.
     pub groups: &'a [u16],
     /// The stages.
-    pub course: Course,
+    pub stages: Stages,
     /// Starts and departures of users.
     pub moves: Moves,
     /// Arrivals of all threads.
     pub arrivals: Arrivals,
-    /// How the stages change while the load runs.
+    /// Edits of the stages while the load runs.
     pub edits: &'a Edits,
     /// Targets.
     pub targets: Vec<TargetPlace>,
-    /// Who owns connections.
+    /// Owners of connections.
     pub ownership: Ownership,
-    /// Servers that are spoken to by drivers, by target, with their addresses.
+    /// Servers behind drivers, by target, with their addresses.
     pub servers: Vec<Option<(Server, Vec<Location>)>>,
-    /// Requests at once over one connection (HTTP/2).
+    /// Limit on concurrent requests over one connection (HTTP/2).
     pub streams: u32,
-    /// Where connections leave from.
+    /// Addresses that connections leave from.
     pub sources: &'a Sources,
     /// Bounds on answers.
     pub limits: Limits,
@@ -83,26 +83,26 @@ pub struct Setup<'a> {
     pub drain_ns: u64,
     /// CPU to run on.
     pub cpu: Option<usize>,
-    /// Whether this thread keeps its open files apart from those of the others.
+    /// `true` if this thread keeps its open files apart from those of the others.
     pub own_files: bool,
-    /// Connections of one request that wait for the server to close; beyond so many the oldest is reset.
-    pub parting_at_most: usize,
+    /// Limit on connections of one request that wait for the server to close; beyond it the oldest is reset.
+    pub lingering_at_most: usize,
     /// First line of the segments; the start of the run is filled in when it is known.
     pub header: Header,
     /// Folder of the segments.
     pub folder: PathBuf,
-    /// What is shared with the control thread.
+    /// State shared with the control thread.
     pub shared: &'a Shared,
 }
 
-/// How a thread ended.
+/// Result of a thread.
 #[derive(Debug)]
 pub struct Ended {
     /// Sums over the run.
     pub totals: Totals,
     /// Everything it counted, for the start lag.
     pub counts: LiveCounts,
-    /// When. [ns]
+    /// End of the thread. [ns]
     pub end_ns: u64,
     /// Connections that could not be made, by reason.
     pub connect_failures: BTreeMap<String, u64>,
@@ -114,7 +114,7 @@ pub struct Ended {
     pub calls: CallsEnded,
 }
 
-/// Why a thread could not go on.
+/// Reason why a thread could not go on.
 #[derive(Debug)]
 pub enum WorkerFailed {
     /// Results cannot be written.
@@ -123,8 +123,8 @@ pub enum WorkerFailed {
     System(String),
 }
 
-/// What takes memory for every user, and so takes time to make.
-pub(super) struct People {
+/// Tables with memory for every user, which take time to make.
+pub(super) struct UserTables {
     pub(super) users: Vec<User>,
     /// Users of each group that have not started (open load), last first.
     pub(super) fresh: Vec<Vec<u32>>,
@@ -133,7 +133,7 @@ pub(super) struct People {
     pub(super) wheel: Wheel,
 }
 
-impl People {
+impl UserTables {
     pub(super) fn new(setup: &Setup<'_>) -> Self {
         let mut members = vec![0; setup.header.groups.len()];
         let users: Vec<User> = (0_u32..)

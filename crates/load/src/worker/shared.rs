@@ -1,4 +1,4 @@
-//! What a load thread and the control thread say to each other while the load runs.
+//! State shared between a load thread and the control thread while the load runs.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,10 +14,10 @@ pub const STOP: u32 = 1;
 /// `command` of [`Shared`]: leave at once.
 pub const LEAVE: u32 = 2;
 
-/// What one thread and the control thread share. Only the command is looked at in every turn.
+/// State shared between one load thread and the control thread. The thread reads only the command in every turn.
 #[derive(Debug)]
 pub struct Shared {
-    /// What the thread shall do: [`RUN`], [`STOP`] or [`LEAVE`].
+    /// Command to the thread: [`RUN`], [`STOP`] or [`LEAVE`].
     pub command: AtomicU32,
     /// Wakes the thread to look at the command.
     pub bell: Arc<Bell>,
@@ -26,10 +26,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Nothing said yet.
+    /// Creates the state with no command given.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// If the system has no descriptor left.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             command: AtomicU32::new(RUN),
@@ -52,14 +52,14 @@ pub struct Published {
     pub counts: LiveCounts,
     /// Active users.
     pub users: u64,
-    /// Requests under way.
+    /// Requests in progress.
     pub in_flight: u64,
-    /// Arrivals that wait for a user.
+    /// Requests in progress.
     pub waiting: u64,
 }
 
 impl Published {
-    /// Adds what another thread published, and leaves its counts at zero.
+    /// Adds the published counts of another thread, and resets them to zero.
     pub fn take(&mut self, other: &mut Self) {
         self.counts.merge(&std::mem::take(&mut other.counts));
         self.users += other.users;

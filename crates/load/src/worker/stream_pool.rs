@@ -1,31 +1,32 @@
-//! The free places of connections that carry many requests at once: the one with the fewest is next.
+//! The free places of connections that carry many requests at once: the connection with the fewest is next.
 
 /// A place of a connection.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Requests in hand.
+    /// Open requests.
     load: u32,
-    /// How many there may be.
+    /// Limit on requests at a time.
     limit: u32,
-    /// Where it stands in the list of its load, if it has room and is open.
+    /// Position in the list of its load, if it has room and is open.
     position: Option<u32>,
 }
 
-/// Connections to one target by the number of their requests. Everything takes the same time however many there are.
+/// Connections to one target by the number of their requests. Every operation takes the same time for any number of
+/// them.
 #[derive(Debug)]
 pub(super) struct StreamPool {
     first: u32,
     places: Vec<Place>,
-    /// Those that are closed.
+    /// Closed connections.
     closed: Vec<u32>,
-    /// Those that are open and have room, by load.
+    /// Open connections with room, by load.
     open: Vec<Vec<u32>>,
-    /// No list before this one has any.
+    /// All lists before this one are empty.
     least: usize,
 }
 
 impl StreamPool {
-    /// All closed.
+    /// Creates a pool of closed connections.
     pub(super) fn new(places: std::ops::Range<u32>) -> Self {
         let closed = Place {
             load: 0,
@@ -41,8 +42,8 @@ impl StreamPool {
         }
     }
 
-    /// Takes a place for one request: an open connection without any, else one that must be opened, else that with the
-    /// fewest. One that is opened takes no second request until its limit is known.
+    /// Takes a place for one request: an open connection without any, else one that must be opened, else the one with
+    /// the fewest. A connection that is being opened takes no second request until its limit is known.
     pub(super) fn take(&mut self) -> Option<u32> {
         if self.open[0].is_empty()
             && let Some(place) = self.closed.pop()
@@ -54,46 +55,50 @@ impl StreamPool {
             self.least += 1;
         }
         let place = *self.open.get(self.least)?.last()?;
-        self.change(place, |one| one.load += 1);
+        self.change(place, |connection| connection.load += 1);
         Some(place)
     }
 
-    /// A request is over.
+    /// Ends a request.
     pub(super) fn put_back(&mut self, place: u32) {
-        self.change(place, |one| one.load = one.load.saturating_sub(1));
+        self.change(place, |connection| {
+            connection.load = connection.load.saturating_sub(1);
+        });
     }
 
-    /// A connection takes so many at once from now on.
+    /// Sets the number of requests that a connection takes at once.
     pub(super) fn set_limit(&mut self, place: u32, limit: u32) {
-        self.change(place, |one| one.limit = limit);
+        self.change(place, |connection| connection.limit = limit);
     }
 
-    /// A connection is closed, and what it had in hand is over.
+    /// Closes a connection and ends its requests.
     pub(super) fn closed(&mut self, place: u32) {
-        self.change(place, |one| (one.load, one.limit) = (0, 0));
+        self.change(place, |connection| {
+            (connection.load, connection.limit) = (0, 0);
+        });
         self.places[(place - self.first) as usize].limit = 1;
         self.closed.push(place);
     }
 
-    /// Changes a place and puts it where it belongs then.
+    /// Changes a place and moves it to its new list.
     fn change(&mut self, place: u32, change: impl FnOnce(&mut Place)) {
         let index = (place - self.first) as usize;
-        let one = &mut self.places[index];
-        if let Some(position) = one.position.take() {
-            let list = &mut self.open[one.load as usize];
+        let slot = &mut self.places[index];
+        if let Some(position) = slot.position.take() {
+            let list = &mut self.open[slot.load as usize];
             list.swap_remove(position as usize);
             if let Some(moved) = list.get(position as usize) {
                 self.places[(moved - self.first) as usize].position = Some(position);
             }
         }
-        let one = &mut self.places[index];
-        change(one);
-        if one.load < one.limit {
-            let load = one.load as usize;
+        let slot = &mut self.places[index];
+        change(slot);
+        if slot.load < slot.limit {
+            let load = slot.load as usize;
             if self.open.len() <= load {
                 self.open.resize_with(load + 1, Vec::new);
             }
-            one.position = Some(self.open[load].len() as u32);
+            slot.position = Some(self.open[load].len() as u32);
             self.open[load].push(place);
             self.least = self.least.min(load);
         }
@@ -145,7 +150,7 @@ mod tests {
         assert_eq!([pool.take(), pool.take()], [Some(0), None]);
     }
 
-    /// Against a list that is searched.
+    /// Compared with a linear search.
     #[test]
     fn the_least_loaded_is_taken_whatever_happened_before() {
         let mut random = Random::from_seed(3);

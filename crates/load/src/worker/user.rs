@@ -1,4 +1,4 @@
-//! A virtual user as a small piece of data.
+//! State of a virtual user.
 
 use crate::cookies::Jar;
 use crate::http::response::{Limits, ResponseScanner};
@@ -16,13 +16,13 @@ use super::deadlines::UNLISTED;
 /// No transaction, page, request or exchange.
 pub const NONE: u32 = u32::MAX;
 
-/// A usual request, and the head of a usual answer. [B]
+/// Length of a usual request, and of the head of a usual answer. [B]
 const USUAL_BYTES: usize = 512;
 
-/// What a user is doing.
+/// State of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Not there.
+    /// Not started, or gone.
     Absent,
     /// Waiting for its turn in the queue of this thread.
     Ready,
@@ -32,7 +32,7 @@ pub enum State {
     Resting,
     /// Waiting for an answer.
     Exchanging,
-    /// With nothing to do until an arrival (open load).
+    /// Idle until an arrival (open load).
     Idle,
 }
 
@@ -43,43 +43,43 @@ pub struct User {
     pub number: u32,
     /// Its group.
     pub group: u16,
-    /// How many users of its group have a lower number.
+    /// Number of users of its group with a lower number.
     pub rank: u32,
-    /// What it is doing.
+    /// Current state.
     pub state: State,
-    /// It shall leave at the end of its transaction.
+    /// The user leaves at the end of its transaction.
     pub leaving: bool,
-    /// It is on its way out.
+    /// The user runs its exit operations.
     pub exiting: bool,
-    /// It shall start again once it has left.
+    /// The user starts again once it has left.
     pub restart: bool,
-    /// The next instruction.
+    /// Index of the next instruction.
     pub pc: u32,
-    /// Where to go at the end of the transaction.
+    /// Return address at the end of the transaction.
     pub back: u32,
-    /// The transaction in hand.
+    /// The current transaction.
     pub transaction: u32,
-    /// The page in hand.
+    /// The current page.
     pub page: u32,
-    /// How the page in hand failed.
+    /// Failure of the current page.
     pub page_failure: Option<Failure>,
-    /// The exchange in hand.
+    /// The current exchange.
     pub exchange: u32,
-    /// When what it does next is intended: the end of the step before. [ns]
+    /// Intended time of its next action: the end of the previous step. [ns]
     pub clock_ns: u64,
-    /// Intended start of the transaction in hand. [ns]
+    /// Intended start of the current transaction. [ns]
     pub begun_ns: u64,
     /// Think time inside the transaction so far. [ns]
     pub thought_ns: u64,
-    /// Intended start of the first request of the page in hand, if there was one. [ns]
+    /// Intended start of the first request of the current page, if any. [ns]
     pub page_begun_ns: Option<u64>,
-    /// End of the last request of the page in hand. [ns]
+    /// End of the last request of the current page. [ns]
     pub page_end_ns: u64,
     /// Think time between requests of the page. [ns]
     pub page_thought_ns: u64,
     /// Think time since the last request. [ns]
     pub page_pending_ns: u64,
-    /// Length of the pause under way. [ns]
+    /// Length of the current pause. [ns]
     pub pause_ns: u64,
     /// Slot of [`super::deadlines::Deadlines`] in which it is listed.
     pub listed: u64,
@@ -97,12 +97,12 @@ pub struct User {
     pub jar: Jar,
     /// Rounds that it has begun.
     pub rounds: u32,
-    /// What an open load wants of it.
+    /// Arrival that the user serves, with an open load.
     pub arrival: Option<Arrival>,
 }
 
 impl User {
-    /// A user that is not there yet. What it remembers is made when it starts, so that users to come are small.
+    /// Creates a user that has not started. Its memory is allocated at its start, so that future users are small.
     #[must_use]
     pub fn new(number: u32, group: u16, rank: u32, seed: u64) -> Self {
         Self {
@@ -139,7 +139,7 @@ impl User {
         }
     }
 
-    /// A request or call begins, intended at this instant: the first of a page begins it.
+    /// Notes that a request or call begins, intended at this instant: the first of a page begins the page.
     #[inline]
     pub fn note_exchange(&mut self, intended_ns: u64) {
         if self.page != NONE {
@@ -152,8 +152,8 @@ impl User {
         }
     }
 
-    /// A round begins: where cookies are kept for a round, those of the one before are forgotten. What comes before the
-    /// first round belongs to it.
+    /// Begins a round: if cookies are kept for a round, those of the previous one are dropped. Operations before the
+    /// first round belong to it.
     #[inline]
     pub fn begin_round(&mut self, group: &GroupCode) {
         let is_first = self.rounds == 0;
@@ -163,8 +163,8 @@ impl User {
         }
     }
 
-    /// Makes the user ready to run from the start of its group's code. Its generator and its place in pools go on where
-    /// they were when it left.
+    /// Makes the user ready to run from the start of its group's code. Its generator and its position in pools continue
+    /// from its last departure.
     pub fn start(&mut self, program: &Program, at_ns: u64) {
         if self.memory.variables.len() == program.variables
             && self.memory.lists.len() == program.lists
@@ -189,16 +189,16 @@ impl User {
     }
 }
 
-/// How far a connection is.
+/// Phases of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// There is none.
+    /// No connection.
     Closed,
-    /// Being made, for the exchange in hand.
+    /// Being made, for the current exchange.
     Connecting,
-    /// Made, and in the TLS handshake.
+    /// In the TLS handshake.
     Securing,
-    /// Carries the exchange in hand.
+    /// Carries the current exchange.
     Busy,
     /// Kept for the next request.
     Idle,
@@ -211,22 +211,22 @@ pub enum Phase {
 pub struct Connection {
     /// The socket.
     pub socket: Option<Socket>,
-    /// Counts the sockets, so that an event of an earlier one is not taken for one of this.
+    /// Counts the sockets, so that an event of an earlier socket is not taken for one of this.
     pub generation: u32,
-    /// The exchange in hand, while it connects or is busy.
+    /// The current exchange, while it connects or is busy.
     pub exchange: u32,
-    /// How far it is.
+    /// Current phase.
     pub phase: Phase,
-    /// TLS is spoken.
+    /// `true` with TLS.
     pub secure: bool,
-    /// The answer in hand is whole.
+    /// The current answer is complete.
     pub answered: bool,
     /// The other side has closed.
     pub ended: bool,
 }
 
 impl Connection {
-    /// None yet.
+    /// Creates a place without connection.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -241,51 +241,51 @@ impl Connection {
     }
 }
 
-/// A request under way. Only users that wait for an answer have one; they are used again and again.
+/// A request in progress. Only users that wait for an answer have one; exchanges are reused.
 #[derive(Debug)]
 pub struct Exchange {
-    /// Whose it is, by place in this thread.
+    /// Its user, by place in this thread.
     pub user: u32,
-    /// Which request of the program.
+    /// Index of the request in the program.
     pub request: u32,
-    /// Which connection of this thread, once it has one.
+    /// Index of the connection in this thread, once the exchange has one.
     pub connection: u32,
-    /// Under which it waits for a connection of a pool; 0: it does not.
+    /// Ticket under which it waits for a connection of a pool; 0 if it does not wait.
     pub ticket: u64,
     /// Intended start. [ns]
     pub intended_ns: u64,
     /// Actual start. [ns]
     pub started_ns: u64,
-    /// When its connection was begun, if it had to be made. [ns]
+    /// Start of its connection, if that had to be made. [ns]
     pub connecting_ns: u64,
     /// First byte of the answer. [ns]
     pub first_byte_ns: Option<u64>,
-    /// When it is given up. [ns]
+    /// Time at which it is given up. [ns]
     pub deadline_ns: u64,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// What is yet to be sent.
+    /// Bytes that are still to be sent.
     pub out: Outgoing,
     /// Reads the answer.
     pub scanner: ResponseScanner,
     /// Path of the request, for its cookies.
     pub path: Vec<u8>,
-    /// Key of what the request or call stores, replaces, removes or reads, as a JSON text.
+    /// Key of the thing that the request or call stores, replaces, removes or reads, as a JSON text.
     pub key: Vec<u8>,
-    /// Actual start by which notes about it are known to belong together. [ns]
+    /// Actual start, which identifies the notes that belong to it. [ns]
     pub noted_ns: u64,
-    /// What varies in the fields of the request (HTTP/2).
+    /// Varying fields of the request (HTTP/2).
     pub fields: Vec<u8>,
     /// Its stream on its connection (HTTP/2).
     pub stream: u32,
-    /// How often it was sent again, since the server did nothing of it (HTTP/2).
+    /// Number of times that the request was sent again, because the server reported it as not processed (HTTP/2).
     pub sent_again: u8,
 }
 
 impl Exchange {
-    /// One that is not in use.
+    /// Creates an exchange that is not in use.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -311,7 +311,7 @@ impl Exchange {
         }
     }
 
-    /// Takes memory now for a usual request and the head of its answer.
+    /// Allocates memory for a usual request and the head of its answer now.
     pub fn make_room(&mut self) {
         self.out.make_room(USUAL_BYTES);
         self.scanner.make_room(USUAL_BYTES);

@@ -1,4 +1,4 @@
-//! What holds of calls of directories alone.
+//! Properties of calls of directories alone.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::stub::ldap::{element, entry, message, result};
 use crate::stub::{Protocol, Reply, Seen, Stub};
-use crate::support::{closed, run};
+use crate::support::run;
 use crate::{counted, plan, so_often};
 
 const DONE: u8 = 0x65;
@@ -32,11 +32,9 @@ fn answers_with(make: impl Fn(u8) -> Vec<u8> + Send + Sync + 'static) -> Stub {
 #[test]
 fn what_is_out_of_time_is_abandoned() {
     let stub = start(|_| Reply::Hang);
-    let mut one = search(0, "dc=org");
-    one["timeout_s"] = json!(0.1);
-    let mut plan = so_often(plan(&stub, &json!([one])), 2);
-    plan["load"] = closed(1, 1.0);
-    let results = run(plan);
+    let mut query = search(0, "dc=org");
+    query["timeout_s"] = json!(0.1);
+    let results = run(so_often(plan(&stub, &json!([query])), 2));
     counted(&results, &stub);
     assert_eq!(results.failed()["timeout"], 2);
     let expected = ["dc=org", "<abandon>", "<unbind>"];
@@ -174,9 +172,9 @@ fn addresses_of_other_servers_and_news_are_passed_over() {
         ]
         .concat()
     });
-    let mut one = search(0, "dc=org");
-    one["checks"] = json!([{"kind": "rows", "min": 1, "max": 1}]);
-    let results = run(so_often(plan(&stub, &json!([one])), 3));
+    let mut query = search(0, "dc=org");
+    query["checks"] = json!([{"kind": "rows", "min": 1, "max": 1}]);
+    let results = run(so_often(plan(&stub, &json!([query])), 3));
     counted(&results, &stub);
     assert_eq!(results.count("step", 0, "/ok"), 3);
 }

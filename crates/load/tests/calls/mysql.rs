@@ -1,4 +1,4 @@
-//! What holds of calls of MySQL alone.
+//! Properties of calls of MySQL alone.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,10 +19,10 @@ fn start(handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Stub {
 #[test]
 fn what_the_server_does_not_prepare_goes_as_text_each_time() {
     let stub = start(|_| Reply::Row("7".to_owned()));
-    let mut one = call(0, "unprepared select");
-    one["checks"] = json!([{"kind": "value", "column": "v", "equals": ["7"]},
+    let mut select = call(0, "unprepared select");
+    select["checks"] = json!([{"kind": "value", "column": "v", "equals": ["7"]},
                            {"kind": "rows", "min": 1, "max": 1}]);
-    let results = run(so_often(plan(&stub, &json!([one])), 3));
+    let results = run(so_often(plan(&stub, &json!([select])), 3));
     counted(&results, &stub);
     assert_eq!(results.count("step", 0, "/ok"), 3);
     assert_eq!(stub.prepared.load(Ordering::Relaxed), 0);
@@ -33,8 +33,8 @@ fn what_the_server_does_not_prepare_goes_as_text_each_time() {
 fn a_value_stands_wherever_its_parameter_does_and_may_be_missing() {
     let stub = start(|_| Reply::Row("7".to_owned()));
     let text = "select $2, $1, $2";
-    let one = Protocol::Mysql.call(0, text, &json!([["a"], ["b"]]));
-    let results = run(so_often(plan(&stub, &json!([one])), 1));
+    let select = Protocol::Mysql.call(0, text, &json!([["a"], ["b"]]));
+    let results = run(so_often(plan(&stub, &json!([select])), 1));
     counted(&results, &stub);
     assert_eq!(stub.seen()[0].values, ["b", "a", "b"]);
 }

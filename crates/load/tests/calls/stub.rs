@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What the server speaks.
+/// Protocol of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     Postgresql,
@@ -22,7 +22,7 @@ pub enum Protocol {
 /// All of them.
 pub const PROTOCOLS: [Protocol; 3] = [Protocol::Postgresql, Protocol::Mysql, Protocol::Ldap];
 
-/// Those of databases, which have transactions and prepare statements.
+/// Protocols of databases, which have transactions and prepare statements.
 pub const DATABASES: [Protocol; 2] = [Protocol::Postgresql, Protocol::Mysql];
 
 impl Protocol {
@@ -47,7 +47,7 @@ impl Protocol {
     }
 }
 
-/// What a call was, as the server saw it.
+/// A call as the server saw it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
     pub connection: usize,
@@ -56,7 +56,7 @@ pub struct Seen {
     pub values: Vec<String>,
 }
 
-/// What the server does with a call.
+/// Reaction of the server to a call.
 pub enum Reply {
     /// Answers with a row of this value.
     Row(String),
@@ -82,7 +82,7 @@ pub struct Stub {
 
 type Handler = dyn Fn(&Seen) -> Reply + Send + Sync;
 
-/// What a session has whatever it speaks.
+/// State of a session in every protocol.
 struct Session {
     stream: TcpStream,
     connection: usize,
@@ -165,7 +165,7 @@ impl Session {
 }
 
 impl Reply {
-    /// What goes out, of a row or of a code; nothing where there is no answer.
+    /// Bytes to send, of a row or of a code; empty if there is no answer.
     fn bytes(
         self,
         row: impl Fn(&str) -> Vec<u8>,

@@ -24,7 +24,7 @@ pub struct Certificates {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// Those of this process.
+/// Certificates of this process.
 pub fn certificates() -> &'static Certificates {
     static MADE: OnceLock<Certificates> = OnceLock::new();
     MADE.get_or_init(|| {

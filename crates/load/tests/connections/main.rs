@@ -16,7 +16,7 @@ use certificates::{BOTH, certificates, server_tls};
 use serde_json::{Value, json};
 use support::{Folder, Reply, Results, Seen, Server, answer, closed, get, plan_of, run};
 
-/// How a target is reached, and who owns the connections to it.
+/// Way to a target, and the owner of the connections to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Tcp,
@@ -242,36 +242,45 @@ fn nobody_there_is_connect_with_its_reason() {
     }
 }
 
-/// What each user asks for does not depend on who owns the connections, nor on the number of threads.
+/// The requests of each user depend neither on the owner of the connections nor on the number of threads.
 #[test]
 fn users_do_the_same_with_every_model_and_any_number_of_threads() {
-    let mut found = BTreeSet::new();
-    for way in WAYS {
-        for model in models() {
-            for threads in [1, 2] {
-                let path = json!(["/", {"function": "user"}, "/", {"function": "random_int", "min": 0, "max": 999_999}]);
-                let ops = json!([get(0, &path), get(1, &path)]);
-                let mut case = case(way, &model, &ops, |_| answer(200, "", ""));
-                case.plan["threads"] = json!(threads);
-                case.plan["load"] = closed(6, 0.3);
-                let results = run(case.plan);
-                assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?} {model}");
-                let mut paths = case.server.paths();
-                assert_eq!(paths.len(), 12);
-                paths.sort();
-                found.insert(paths);
-            }
+    let paths = |way: Way, model: &Value, threads: usize| {
+        let path = json!(["/", {"function": "user"}, "/", {"function": "random_int", "min": 0, "max": 999_999}]);
+        let ops = json!([get(0, &path), get(1, &path)]);
+        let mut case = case(way, model, &ops, |_| answer(200, "", ""));
+        case.plan["threads"] = json!(threads);
+        // A thread that comes late must not find the load over.
+        case.plan["load"] = closed(6, 4.0);
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?} {model}");
+        let mut paths = case.server.paths();
+        assert_eq!(paths.len(), 12);
+        paths.sort();
+        paths
+    };
+    let found: BTreeSet<_> = std::thread::scope(|scope| {
+        let mut all = Vec::new();
+        for (way, threads) in WAYS.into_iter().flat_map(|way| [(way, 1), (way, 2)]) {
+            all.extend(models().map(|model| scope.spawn(move || paths(way, &model, threads))));
         }
-    }
+        all.into_iter()
+            .map(|each| each.join().expect("a run"))
+            .collect()
+    });
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
-/// Tells how many requests are in hand at most.
-fn counting(most: &Arc<AtomicUsize>) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
+/// Records the largest number of concurrent requests in `most`; answers none before there were so many at once.
+fn counting(most: &Arc<AtomicUsize>, size: usize) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     let (now, most) = (AtomicUsize::new(0), Arc::clone(most));
     move |_| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(20));
+        // Half a minute at most: the others may come late.
+        let _ = (0..1500).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            most.load(Ordering::SeqCst) >= size
+        });
         now.fetch_sub(1, Ordering::SeqCst);
         answer(200, "", "")
     }
@@ -286,10 +295,10 @@ fn a_pool_has_exactly_its_size_over_all_threads_and_the_wait_is_told_apart() {
             Way::Tcp,
             &model,
             &json!([get(0, &json!(["/"]))]),
-            counting(&most),
+            counting(&most, size),
         );
         case.plan["threads"] = json!(threads);
-        case.plan["load"] = closed(20, 0.5);
+        case.plan["load"] = closed(20, 1.0);
         let results = run(case.plan);
         assert_eq!(kinds(&results), Vec::<String>::new());
         assert_eq!(total(&results, "ok"), 20);
@@ -315,7 +324,7 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
     });
     // One comes every 10 ms, and each takes 20 ms. Nobody thinks: who was served queues again behind all others.
     case.plan["groups"][0]["think"] = Value::Null;
-    case.plan["load"] = closed(5, 0.5);
+    case.plan["load"] = closed(5, 2.0);
     case.plan["load"]["stages"][0]["duration_s"] = json!(0.05);
     let results = run(case.plan);
     assert_eq!(kinds(&results), Vec::<String>::new());
@@ -349,7 +358,7 @@ fn who_waits_too_long_times_out_and_leaves_the_queue() {
 fn a_connection_that_the_server_closed_is_made_again() {
     for way in WAYS {
         let model = json!({"mode": "pool", "size": 1});
-        let ops = json!([get(0, &json!(["/a"])), {"op": "think", "pause": {"dist": "fixed", "mean_s": 0.1}}, get(1, &json!(["/b"]))]);
+        let ops = json!([get(0, &json!(["/a"])), {"op": "think", "pause": {"dist": "fixed", "mean_s": 1.0}}, get(1, &json!(["/b"]))]);
         let case = case(way, &model, &ops, |_| {
             Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec())
         });

@@ -136,7 +136,7 @@ fn a_farewell_on_a_connection_that_idles_is_nothing_unasked() {
         plan["targets"][0]["scheme"] = json!("https");
         plan["targets"][0]["tls"] = json!({"ca": certificates().ca});
         // So many that farewell and end come at once for some of them.
-        plan["load"] = closed(20, 0.5);
+        plan["load"] = closed(20, 1.5);
         let results = run(plan);
         assert_eq!(kinds(&results), Vec::<String>::new());
         assert_eq!(total(&results, "ok"), 20);

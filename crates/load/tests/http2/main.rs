@@ -3,6 +3,7 @@
 mod hostile;
 mod nginx;
 mod server;
+mod stream_limits;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -99,7 +100,7 @@ fn each_model_of_connections_carries_requests() {
             &json!([get(0, &json!(["/a"]))]),
             model.clone(),
         );
-        let results = run(busy(plan, 3, 0.3));
+        let results = run(busy(plan, 3, 1.0));
         assert!(checked(&results) > 10);
         assert_eq!(http2(&results, "connections"), connections, "{model}");
         let alone = server.seen().iter().all(|seen| seen.beside == 0);
@@ -183,11 +184,11 @@ fn large_bodies_go_both_ways_within_windows() {
         assert_eq!(checked(&results), 1);
         let seen = server.seen();
         assert!(seen[0].body.len() > BYTES && seen[0].body.ends_with(b"--\r\n"));
-        let told = seen[0].request.headers()["content-length"]
+        let announced = seen[0].request.headers()["content-length"]
             .to_str()
             .expect("digits")
             .to_owned();
-        assert_eq!(told, seen[0].body.len().to_string());
+        assert_eq!(announced, seen[0].body.len().to_string());
         assert!(results.count("step", 0, "/bytes_out") as usize > BYTES);
     }
 }
@@ -276,7 +277,7 @@ fn connections_that_the_server_ends_by_and_by_lose_nothing() {
     });
     for model in [json!({"mode": "per_user"}), pool(2, 10)] {
         let plan = over_http2(server.address, &json!([get(0, &json!(["/a"]))]), model);
-        let results = run(busy(plan, 8, 0.5));
+        let results = run(busy(plan, 8, 1.0));
         assert!(checked(&results) > 50);
         assert!(
             http2(&results, "goaways") > 0

@@ -19,7 +19,7 @@ pub struct Seen {
     pub body: Vec<u8>,
 }
 
-/// What the server does with a request.
+/// Reaction of the server to a request.
 pub enum Reply {
     /// Answers with this body, and with trailers if there are any.
     Answer(Response<()>, Vec<u8>, Option<HeaderMap>),

@@ -41,7 +41,7 @@ impl Seen {
     }
 }
 
-/// What the server does with a request.
+/// Reaction of the server to a request.
 pub enum Reply {
     /// Sends these bytes and keeps the connection.
     Send(Vec<u8>),
@@ -71,7 +71,7 @@ pub struct Server {
 
 type Handler = dyn Fn(&Seen) -> Reply + Send + Sync;
 
-/// What a connection is made into before requests are read from it; `None` when that fails.
+/// Wraps a connection before requests are read from it; `None` on failure.
 type Wrap = dyn Fn(TcpStream) -> Option<Box<dyn Stream>> + Send + Sync;
 
 pub trait Stream: Read + Write + Send {}
@@ -267,7 +267,7 @@ pub fn plan_of(address: SocketAddr, ops: &Value) -> Value {
         "targets": [{"name": "t", "scheme": "http", "addresses": [address.to_string()],
                      "balance": "round_robin", "host": "test.example"}],
         "connections": {"mode": "per_user"},
-        "timeouts": {"connect_s": 2.0, "response_s": 5.0, "drain_s": 5.0},
+        "timeouts": {"connect_s": 60.0, "response_s": 60.0, "drain_s": 60.0},
         "pools": [], "variables": ["a", "b", "c"], "lists": ["l"],
         "steps": [{"name": "one", "transaction": "t0"}, {"name": "two", "transaction": "t0"}],
         "pages": [{"name": "page", "transaction": "t0"}],
@@ -309,8 +309,18 @@ pub struct Results {
     pub lines: Vec<Value>,
 }
 
+/// Number of times that a load is made at most if the machine stands still.
+const TRIES: usize = 5;
+
 /// Runs a plan to its end in this process.
 pub fn run(mut plan: Value) -> Results {
+    // Nobody was there in a load that passed while the machine stood still, and no server knows of it.
+    let mut runs = std::iter::repeat_with(|| run_once(&mut plan)).take(TRIES);
+    runs.find(|results| !results.was_missed())
+        .expect("a user who comes before the load is over")
+}
+
+fn run_once(plan: &mut Value) -> Results {
     let folder = Folder::new();
     plan["out"] = json!(folder.0);
     let read = plan::read_text(&plan.to_string()).expect("a good plan");
@@ -341,6 +351,14 @@ pub fn run(mut plan: Value) -> Results {
 }
 
 impl Results {
+    /// Returns `true` if the engine stood still until the load was over, so that no user came.
+    fn was_missed(&self) -> bool {
+        self.intervals().all(|line| line["user_ns"] == 0)
+            && self
+                .intervals()
+                .any(|line| line.get("stalled_ns").is_some())
+    }
+
     /// Sum of one count over all intervals of a series.
     pub fn count(&self, of: &str, id: usize, key: &str) -> u64 {
         self.series(of, id)

@@ -3,7 +3,7 @@
 use crate::json::Json;
 use crate::text;
 
-/// CPU times since the host came up. [ns]
+/// CPU times since boot. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// In user mode, niced work and guests included (the kernel counts guest time in both already).
@@ -44,14 +44,14 @@ impl CpuTimes {
     }
 }
 
-/// What `/proc/stat` told last.
+/// Last reading of `/proc/stat`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ProcStat {
     /// All CPUs together.
     pub total: Option<CpuTimes>,
     /// Each CPU at its number; `None` for one that is offline.
     pub cpus: Vec<Option<CpuTimes>>,
-    /// Context switches since the host came up.
+    /// Context switches since boot.
     pub context_switches: Option<u64>,
     /// Processes that run or could run now.
     pub processes_running: Option<u64>,
@@ -105,6 +105,7 @@ impl ProcStat {
             json.begin();
             if let Some(cpu) = cpu {
                 json.seconds("busy_s_total", cpu.busy());
+                json.seconds("irq_s_total", cpu.irq);
                 json.seconds("idle_s_total", cpu.idle + cpu.iowait.unwrap_or(0));
                 json.seconds("steal_s_total", cpu.steal);
             }

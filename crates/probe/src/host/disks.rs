@@ -33,7 +33,7 @@ impl Disks {
 
     /// Writes the object `disks`.
     ///
-    /// Devices built from others stand beside those they are built from, and are `stacked`: sums leave them out.
+    /// Devices built from others are listed beside those they are built from, and are `stacked`: sums leave them out.
     pub fn write(&mut self, content: &[u8], json: &mut Json) {
         json.object("disks");
         for line in text::lines(content) {
@@ -76,7 +76,7 @@ fn file_name(disk: &[u8]) -> String {
     text::owned(disk).replace('/', "!")
 }
 
-/// Whether another device counts the bytes of this one, too: it is built from others, or from a file.
+/// Returns `true` if another device counts the bytes of this one, too: it is built from others, or from a file.
 ///
 /// A file in memory (tmpfs) lies on no other device. A file that cannot be seen from here is taken to lie on a disk.
 fn is_stacked(folder: &Path) -> bool {

@@ -1,4 +1,4 @@
-//! What does not change while the probe runs: the header's description of the host.
+//! Constants of the host while the probe runs: its description in the header.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ pub fn write(roots: &Roots, json: &mut Json) {
     json.end_object();
 }
 
-/// Name of the first CPU in `/proc/cpuinfo`; ARM kernels do not tell one.
+/// Name of the first CPU in `/proc/cpuinfo`; ARM kernels do not state one.
 fn cpu_model(content: &[u8]) -> Option<String> {
     let line = text::lines(content).find(|line| line.starts_with(b"model name"))?;
     let colon = line.iter().position(|byte| *byte == b':')?;

@@ -3,7 +3,7 @@
 use crate::json::Json;
 use crate::text;
 
-/// Writes the object `networks`, one entry for each interface that has carried anything.
+/// Writes the object `networks`, one entry for each interface that has carried any traffic.
 pub fn write(content: &[u8], json: &mut Json) {
     json.object("networks");
     for line in text::lines(content) {
@@ -47,7 +47,7 @@ pub fn paired(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
         .find_map(|(heading, value)| (heading == name.as_bytes()).then(|| text::number(value)))?
 }
 
-/// Finds the number behind its name in the line that starts with `prefix` (`TCP:`).
+/// Finds the number under its name in the line that starts with `prefix` (`TCP:`).
 #[must_use]
 pub fn behind(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
     let line =

@@ -13,7 +13,7 @@ pub(super) use check::check;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Behaviour {
-    /// How long transactions of classes are waited for.
+    /// Time limits of transactions, by class.
     pub patience: Vec<Patience>,
     /// Stations that fail.
     pub failures: Vec<Failure>,
@@ -29,18 +29,18 @@ pub struct Behaviour {
     pub samples: Vec<Samples>,
 }
 
-/// What becomes of an attempt that took too long.
+/// Treatment of an attempt that exceeds its limit.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnTimeout {
     /// The system works on it to its end, though nobody waits for it: as most servers do.
     #[default]
     Continue,
-    /// It leaves at once, and gives up what it holds.
+    /// It leaves at once, and releases what it holds.
     Cancel,
 }
 
-/// How long a class waits, and what it does then.
+/// Time limit of a class, and its reaction.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Patience {
@@ -55,7 +55,7 @@ pub struct Patience {
     /// Mean pause before the first retry, exponential, twice as long before each further one. [s]
     #[serde(default)]
     pub retry_delay_s: f64,
-    /// What becomes of the attempt.
+    /// Treatment of the attempt.
     #[serde(default)]
     pub on_timeout: OnTimeout,
 }
@@ -68,14 +68,14 @@ pub struct Failure {
     pub station: String,
     /// Mean time up, > 0. [s]
     pub up_s: f64,
-    /// Mean time down, > 0; who is there waits, and goes on where he was. [s]
+    /// Mean time down, > 0; jobs at the station wait, and continue from where they were. [s]
     pub down_s: f64,
-    /// Station that takes those who come meanwhile.
+    /// Station that takes jobs that arrive meanwhile.
     #[serde(default)]
     pub failover: Option<String>,
 }
 
-/// How one of several stations is chosen; those that are down are left out while others are up.
+/// Choice among several stations; those that are down are left out while others are up.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
@@ -84,19 +84,19 @@ pub enum Policy {
     Random,
     /// One after the other.
     RoundRobin,
-    /// Where the fewest jobs are; the first of equals in turn.
+    /// The station with the fewest jobs; among equals, in turn.
     ShortestQueue,
     /// The shorter queue of two that are chosen at random.
     PowerOfTwo,
 }
 
-/// Stations that do the same: who is sent to one of them goes to that which the policy chooses.
+/// Stations that do the same: a job sent to one of them goes to the one that the policy chooses.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Balancer {
     /// Unique among balancers.
     pub name: String,
-    /// How one is chosen.
+    /// Choice of a station.
     #[serde(default)]
     pub policy: Policy,
     /// Two stations at least, each in no other balancer; a class is served at all of them or at none.
@@ -163,34 +163,34 @@ pub struct Samples {
 }
 
 impl Behaviour {
-    /// The first thing that only simulation can take into account, and where it stands.
+    /// The first feature that only simulation supports, and its place.
     #[must_use]
     pub fn beyond_analysis(&self) -> Option<Fault> {
         let place = (self
             .patience
             .first()
-            .map(|one| vec!["classes", &one.class, "timeout"]))
+            .map(|patience| vec!["classes", &patience.class, "timeout"]))
         .or_else(|| {
             self.failures
                 .first()
-                .map(|one| vec!["stations", &one.station, "up"])
+                .map(|failure| vec!["stations", &failure.station, "up"])
         })
         .or_else(|| {
             let chosen = self
                 .balancers
                 .iter()
-                .find(|one| one.policy != Policy::Random);
-            chosen.map(|one| vec!["balancers", &one.name, "policy"])
+                .find(|balancer| balancer.policy != Policy::Random);
+            chosen.map(|balancer| vec!["balancers", &balancer.name, "policy"])
         })
         .or_else(|| {
             self.feedback
                 .first()
-                .map(|one| vec!["stations", &one.station, "quantum"])
+                .map(|feedback| vec!["stations", &feedback.station, "quantum"])
         })
         .or_else(|| {
             self.weights
                 .first()
-                .map(|one| vec!["stations", &one.station, "weights"])
+                .map(|weight| vec!["stations", &weight.station, "weights"])
         })?;
         Some(Fault::new(
             &place,

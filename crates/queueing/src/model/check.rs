@@ -11,8 +11,10 @@ use super::{
 const COUNT_AT_MOST: u64 = 1_000_000_000;
 /// Most servers and entries of `rates`, which solvers keep tables of.
 const SERVERS_AT_MOST: usize = 1_000_000;
-/// How far probabilities may be from adding up to 1.
+/// Tolerance on the sum of probabilities.
 const SHARE_TOLERANCE: f64 = 1e-9;
+/// Work that an open class may offer: products of more have no number. [erlang]
+const LOAD_AT_MOST: f64 = 1e100;
 
 /// Gathers faults.
 struct Faults(Vec<Fault>);
@@ -64,21 +66,21 @@ impl Faults {
 pub(super) fn check(model: &Model) -> Vec<Fault> {
     let mut faults = Faults(Vec::new());
     names(model, &mut faults);
-    for one in &model.classes {
-        class(model, one, &mut faults);
+    for declared in &model.classes {
+        class(model, declared, &mut faults);
     }
-    for one in &model.stations {
-        station(model, one, &mut faults);
+    for declared in &model.stations {
+        station(model, declared, &mut faults);
     }
-    for one in &model.pools {
-        pool(model, one, &mut faults);
+    for declared in &model.pools {
+        pool(model, declared, &mut faults);
     }
     pool_nesting(model, &mut faults);
-    for one in &model.forks {
-        fork(model, one, &mut faults);
+    for declared in &model.forks {
+        fork(model, declared, &mut faults);
     }
-    for one in &model.routing {
-        route(model, one, &mut faults);
+    for declared in &model.routing {
+        route(model, declared, &mut faults);
     }
     faults.0.extend(super::behaviour::check(model));
     if faults.0.is_empty() {
@@ -97,23 +99,23 @@ fn names(model: &Model, faults: &mut Faults) {
         "must have at least one station, got none".into()
     });
     faults.unique(
-        model.classes.iter().map(|one| &one.name),
+        model.classes.iter().map(|class| &class.name),
         "classes",
         &mut HashSet::new(),
     );
     let mut places = HashSet::new();
     faults.unique(
-        model.stations.iter().map(|one| &one.name),
+        model.stations.iter().map(|station| &station.name),
         "stations",
         &mut places,
     );
     faults.unique(
-        model.pools.iter().map(|one| &one.name),
+        model.pools.iter().map(|pool| &pool.name),
         "pools",
         &mut places,
     );
     faults.unique(
-        model.forks.iter().map(|one| &one.name),
+        model.forks.iter().map(|fork| &fork.name),
         "forks",
         &mut HashSet::new(),
     );
@@ -239,12 +241,12 @@ fn station(model: &Model, station: &Station, faults: &mut Faults) {
         || "must be left out: the discipline is not priority".into(),
     );
     let mut seen = BTreeSet::new();
-    for one in &station.services {
-        let new = seen.insert(&one.class);
+    for entry in &station.services {
+        let new = seen.insert(&entry.class);
         faults.unless(new, &at("services"), || {
-            format!("must have class {:?} once, got it twice", one.class)
+            format!("must have class {:?} once, got it twice", entry.class)
         });
-        service(model, station, one, faults);
+        service(model, station, entry, faults);
     }
 }
 
@@ -265,7 +267,7 @@ fn service(model: &Model, station: &Station, service: &Service, faults: &mut Fau
             .iter()
             .any(|route| route.class == service.class);
         faults.unless(!routed, &at("visits"), || {
-            "must be left out: the routing of the class says how often it comes".into()
+            "must be left out: the routing of the class determines its visits".into()
         });
     }
     variation(service.variation, &at("scv"), faults);
@@ -281,7 +283,7 @@ fn service(model: &Model, station: &Station, service: &Service, faults: &mut Fau
     });
 }
 
-/// Whether something that may be restricted to classes concerns one.
+/// Returns `true` if a list of classes, empty for all, includes the class.
 fn concerns(classes: &[String], class: &str) -> bool {
     classes.is_empty() || classes.iter().any(|name| name == class)
 }
@@ -303,8 +305,8 @@ fn pool(model: &Model, pool: &Pool, faults: &mut Faults) {
     });
     known_classes(model, &pool.classes, &at("classes"), faults);
     for held in &pool.holds {
-        let known = model.stations.iter().any(|one| one.name == *held)
-            || model.pools.iter().any(|one| one.name == *held);
+        let known = model.stations.iter().any(|station| station.name == *held)
+            || model.pools.iter().any(|pool| pool.name == *held);
         faults.unless(known, &at("holds"), || {
             format!("must be stations or pools of the model, got {held:?} instead")
         });
@@ -371,7 +373,7 @@ fn fork(model: &Model, fork: &Fork, faults: &mut Faults) {
             "must have at least one station in each branch".into()
         });
         for name in branch {
-            let known = model.stations.iter().any(|one| one.name == *name);
+            let known = model.stations.iter().any(|station| station.name == *name);
             faults.unless(known, &path, || {
                 format!("must be stations of the model, got {name:?} instead")
             });
@@ -430,7 +432,10 @@ fn route(model: &Model, route: &Route, faults: &mut Faults) {
     );
     for (from, next) in &route.next {
         let path = ["routing", route.class.as_str(), from.as_str()];
-        let station = model.stations.iter().find(|one| one.name == *from);
+        let station = model
+            .stations
+            .iter()
+            .find(|candidate| candidate.name == *from);
         faults.unless(station.is_some(), &path, || {
             format!("must be a station of the model, got {from:?} instead")
         });
@@ -441,7 +446,7 @@ fn route(model: &Model, route: &Route, faults: &mut Faults) {
     }
 }
 
-/// Checks one branching and gives the sum of its probabilities.
+/// Checks one branching and returns the sum of its probabilities.
 fn branching(
     model: &Model,
     class: &str,
@@ -453,7 +458,10 @@ fn branching(
         faults.unless((0.0..=1.0).contains(&share), path, || {
             format!("must be probabilities from 0 to 1, got {share} for {name:?} instead")
         });
-        let station = model.stations.iter().find(|one| one.name == *name);
+        let station = model
+            .stations
+            .iter()
+            .find(|candidate| candidate.name == *name);
         let served = station.is_some_and(|station| station.service(class).is_some());
         faults.unless(name == END || served, path, || {
             format!(
@@ -464,7 +472,7 @@ fn branching(
     next.values().sum()
 }
 
-/// What can be told only of a model that is right otherwise.
+/// Checks that require a model without other faults.
 fn demands(model: &Model, faults: &mut Faults) {
     for class in &model.classes {
         match model.visits(class) {
@@ -474,16 +482,26 @@ fn demands(model: &Model, faults: &mut Faults) {
                     .filter_map(|(station, count)| {
                         station
                             .service(&class.name)
-                            .map(|one| one.service_time_s * count)
+                            .map(|service| service.service_time_s * count)
                     })
                     .sum();
                 faults.positive_demand(demand, &class.name);
+                faults.load(
+                    class.arrival_rate_per_s.unwrap_or(0.0) * demand,
+                    &class.name,
+                );
             }
         }
     }
 }
 
 impl Faults {
+    fn load(&mut self, load: f64, class: &str) {
+        self.unless(load <= LOAD_AT_MOST, &["classes", class], || {
+            format!("must offer work for at most {LOAD_AT_MOST:e} servers, got {load:e} instead")
+        });
+    }
+
     fn positive_demand(&mut self, demand: f64, class: &str) {
         self.unless(
             demand.is_finite() && demand > 0.0,

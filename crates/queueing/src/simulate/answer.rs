@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Settings;
-use super::estimate::Estimate;
+use super::estimate::{Batch, Estimate};
 use super::law::Little;
 use super::layout::{Count, Layout, StationCount};
 use super::plan::Plan;
@@ -20,11 +20,11 @@ const SHARES: [&str; 5] = [
 ];
 /// Fewest failures of a station in all replications: their number is then known to 18 %, and intervals know the rest.
 pub(super) const FAILURES: u64 = 30;
-/// Growth of the number in system from the third to the fourth quarter that is no longer taken for chance: its
-/// one-sided level, and its size in relation to the mean.
+/// Growth of the number in system from the third to the fourth quarter that is not attributed to chance: its one-sided
+/// level, and its size in relation to the mean.
 const GROWTH: (f64, f64) = (0.999, 0.05);
 
-/// What a simulation found.
+/// Results of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     /// Kind and version of the format.
@@ -35,19 +35,19 @@ pub struct Answer {
     pub stations: Named<StationAnswer>,
     /// By pool.
     pub pools: Named<PoolAnswer>,
-    /// How it was worked out.
+    /// Name of the method.
     pub method: &'static str,
     /// Never: an estimate has an interval.
     pub exact: bool,
-    /// Whether the model came to rest, so that means in steady state are means of something.
+    /// `true` if the model reached a steady state, so that the means in steady state exist.
     pub steady: bool,
-    /// How it was run.
+    /// Settings and course of the run.
     pub simulation: Run,
-    /// What the reader must know.
+    /// Warnings about the answer.
     pub warnings: Vec<String>,
 }
 
-/// What a class gets. Intervals are ends at the confidence asked for.
+/// Results of a class. Intervals are ends at the requested confidence.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassAnswer {
     /// Transactions completed. [1/s]
@@ -66,13 +66,13 @@ pub struct ClassAnswer {
     pub timed_out_per_s: f64,
     /// Attempts after the first. [1/s]
     pub retried_per_s: f64,
-    /// Whether Little's law holds; nothing where transactions are given up.
+    /// Check of Little's law; `None` if transactions are given up.
     pub little: Option<Little>,
     /// Intervals of the figures above, by name.
     pub confidence_interval: Named<[f64; 2]>,
 }
 
-/// What a station does.
+/// Results of a station.
 #[derive(Clone, Debug, Serialize)]
 pub struct StationAnswer {
     /// Share of all servers that is busy; 0 for a delay.
@@ -95,7 +95,7 @@ pub struct StationAnswer {
     pub confidence_interval: Named<[f64; 2]>,
 }
 
-/// What a pool does.
+/// Results of a pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolAnswer {
     /// Share of the units that is held.
@@ -110,10 +110,10 @@ pub struct PoolAnswer {
     pub confidence_interval: Named<[f64; 2]>,
 }
 
-/// How a simulation was run.
+/// Settings and course of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// Why it ended: `precision`, `events`, `time` or `jobs`.
+    /// Reason of the end: `precision`, `events`, `time` or `jobs`.
     pub stopped: &'static str,
     /// Independent replications.
     pub replications: usize,
@@ -133,7 +133,7 @@ pub struct Run {
     pub precision_asked: f64,
     /// The widest of throughput and response time of all classes.
     pub precision_reached: f64,
-    /// Which figure that is.
+    /// Name of that figure.
     pub widest: String,
     /// Of the random numbers.
     pub seed: u64,
@@ -147,21 +147,33 @@ pub(super) struct Over<'a> {
 }
 
 impl Over<'_> {
-    /// Estimate of a figure; replications without it (nothing was completed) are left out.
+    /// Estimate of a figure, by batches where the replications are long enough; replications without it (nothing was
+    /// completed) are left out.
     pub fn estimate(&self, figure: impl Fn(&Sample) -> f64) -> Estimate {
         let values: Vec<f64> = self
             .samples
             .iter()
-            .map(figure)
+            .map(&figure)
             .filter(|value| value.is_finite())
             .collect();
         if values.len() < 2 {
-            return Estimate {
-                mean: f64::NAN,
-                half_width: f64::NAN,
-            };
+            return Estimate::none();
         }
-        Estimate::of(&values, self.confidence)
+        let batches: Vec<Batch> = (self.samples.iter())
+            .flat_map(|sample| &sample.batches)
+            .map(|batch| (figure(batch), batch.part.duration_s))
+            .collect();
+        let measured_s = self
+            .samples
+            .iter()
+            .map(|sample| sample.part.duration_s)
+            .sum();
+        Estimate::of(&values, self.confidence).by_batches(
+            values.len(),
+            &batches,
+            measured_s,
+            self.confidence,
+        )
     }
 
     /// Throughput and response time of all classes, by name.
@@ -171,11 +183,11 @@ impl Over<'_> {
             [
                 (
                     format!("classes.{}.throughput_per_s", plan.name),
-                    self.estimate(|one| one.throughput(class)),
+                    self.estimate(|sample| sample.throughput(class)),
                 ),
                 (
                     format!("classes.{}.response_time_s", plan.name),
-                    self.estimate(|one| one.response_time(class)),
+                    self.estimate(|sample| sample.response_time(class)),
                 ),
             ]
         });
@@ -200,21 +212,25 @@ impl Over<'_> {
             .expect("a model has a class")
     }
 
-    /// Whether the system does not fill up: the fourth quarter against the third, a one-sided paired t-test.
+    /// Returns `true` if the system does not fill up: the fourth quarter against the third, a one-sided paired t-test.
     pub fn steady(&self) -> bool {
         let growth: Vec<f64> = self
             .samples
             .iter()
-            .map(|one| one.quarters[1] - one.quarters[0])
+            .map(|sample| sample.quarters[1] - sample.quarters[0])
             .collect();
-        let level =
-            self.samples.iter().map(|one| one.quarters[0]).sum::<f64>() / self.samples.len() as f64;
+        let level = self
+            .samples
+            .iter()
+            .map(|sample| sample.quarters[0])
+            .sum::<f64>()
+            / self.samples.len() as f64;
         let estimate = Estimate::of(&growth, 2.0 * GROWTH.0 - 1.0);
         !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
     }
 
-    /// Whether all replications were measured long enough, and failures met often enough. What an open class fills up has
-    /// no length that is enough.
+    /// Returns `true` if all replications were measured long enough, and failures occurred often enough. For a system
+    /// that an open class fills up, no length is enough.
     pub fn is_long_enough(&self) -> bool {
         let open = (self.plan.classes.iter()).any(|class| class.arrivals.is_some());
         let enough = self.samples.iter().all(Sample::is_long_enough)
@@ -222,7 +238,13 @@ impl Over<'_> {
         enough || (open && !self.steady())
     }
 
-    /// The stations that fail, and how often each went down in what was measured.
+    /// Returns `true` if long service times occurred often enough for a precision. Times without a fourth moment never
+    /// do, and do not count; nor does a system that fills up.
+    pub fn has_met_its_tails(&self, precision: f64) -> bool {
+        self.tails().is_none_or(|least| least.width <= precision) || !self.steady()
+    }
+
+    /// The stations that fail, and the number of failures of each in the measured part.
     pub fn failures(&self) -> Vec<(&str, u64)> {
         let layout = self.samples[0].layout;
         let fail =
@@ -242,9 +264,12 @@ impl Over<'_> {
         let simulation = Run {
             stopped,
             replications: samples.len(),
-            events: samples.iter().map(|one| one.events).sum(),
-            simulated_time_s: samples.iter().map(|one| one.simulated_s).sum(),
-            warm_up_share: samples.iter().map(|one| one.warm_up_share).sum::<f64>()
+            events: samples.iter().map(|sample| sample.events).sum(),
+            simulated_time_s: samples.iter().map(|sample| sample.simulated_s).sum(),
+            warm_up_share: samples
+                .iter()
+                .map(|sample| sample.warm_up_share)
+                .sum::<f64>()
                 / samples.len() as f64,
             relaxation_s: samples[0].relaxation_s,
             measured_relaxations: (samples.iter())
@@ -265,7 +290,7 @@ impl Over<'_> {
                     .classes
                     .iter()
                     .enumerate()
-                    .map(|(at, one)| (one.name.clone(), self.class(at)))
+                    .map(|(at, class)| (class.name.clone(), self.class(at)))
                     .collect(),
             ),
             stations: Named(
@@ -273,7 +298,7 @@ impl Over<'_> {
                     .stations
                     .iter()
                     .enumerate()
-                    .map(|(at, one)| (one.name.clone(), self.station(at)))
+                    .map(|(at, station)| (station.name.clone(), self.station(at)))
                     .collect(),
             ),
             pools: Named(
@@ -281,7 +306,7 @@ impl Over<'_> {
                     .pools
                     .iter()
                     .enumerate()
-                    .map(|(at, one)| (one.name.clone(), self.pool(at)))
+                    .map(|(at, pool)| (pool.name.clone(), self.pool(at)))
                     .collect(),
             ),
             method: "discrete-event simulation",
@@ -293,12 +318,12 @@ impl Over<'_> {
     }
 
     fn class(&self, class: usize) -> ClassAnswer {
-        let rate = |count: Count| self.estimate(|one| one.rate(Layout::class(class, count)));
+        let rate = |count: Count| self.estimate(|sample| sample.rate(Layout::class(class, count)));
         let (throughput, response) = (
-            self.estimate(|one| one.throughput(class)),
-            self.estimate(|one| one.response_time(class)),
+            self.estimate(|sample| sample.throughput(class)),
+            self.estimate(|sample| sample.response_time(class)),
         );
-        let users = self.estimate(|one| one.level(Layout::in_system(class)));
+        let users = self.estimate(|sample| sample.level(Layout::in_system(class)));
         let figures = [
             ("throughput_per_s", throughput),
             ("response_time_s", response),
@@ -331,31 +356,31 @@ impl Over<'_> {
     fn station(&self, station: usize) -> StationAnswer {
         let (plan, layout) = (&self.plan.stations[station], self.samples[0].layout);
         let count = |count| layout.station(station, count);
-        let arrived = |one: &Sample| one.total(count(StationCount::Arrived));
+        let arrived = |sample: &Sample| sample.total(count(StationCount::Arrived));
         let figures = [
             (
                 "utilization",
-                self.estimate(|one| one.utilization(self.plan, station)),
+                self.estimate(|sample| sample.utilization(self.plan, station)),
             ),
             (
                 "queue_length",
-                self.estimate(|one| one.queue_length(station)),
+                self.estimate(|sample| sample.queue_length(station)),
             ),
             (
                 "throughput_per_s",
-                self.estimate(|one| one.rate(count(StationCount::Served))),
+                self.estimate(|sample| sample.rate(count(StationCount::Served))),
             ),
             (
                 "loss_probability",
-                self.estimate(|one| one.ratio(count(StationCount::Lost), arrived(one))),
+                self.estimate(|sample| sample.ratio(count(StationCount::Lost), arrived(sample))),
             ),
             (
                 "hit_ratio",
-                self.estimate(|one| one.ratio(count(StationCount::Hit), arrived(one))),
+                self.estimate(|sample| sample.ratio(count(StationCount::Hit), arrived(sample))),
             ),
             (
                 "availability",
-                self.estimate(|one| 1.0 - one.level(layout.down(station))),
+                self.estimate(|sample| 1.0 - sample.level(layout.down(station))),
             ),
         ];
         let by_class = |figure: &dyn Fn(&Sample, usize) -> f64| {
@@ -371,10 +396,11 @@ impl Over<'_> {
         } else {
             servers
         };
-        let residence = by_class(&|one, class| {
-            one.total(layout.sojourn(station, class)) / one.completed(class)
+        let residence = by_class(&|sample, class| {
+            sample.total(layout.sojourn(station, class)) / sample.completed(class)
         });
-        let utilization = by_class(&|one, class| one.rate(layout.work(station, class)) / full);
+        let utilization =
+            by_class(&|sample, class| sample.rate(layout.work(station, class)) / full);
         let mut confidence_interval = intervals(&figures);
         add_intervals(&mut confidence_interval, "residence_time_s", &residence);
         add_intervals(
@@ -397,11 +423,12 @@ impl Over<'_> {
 
     fn pool(&self, pool: usize) -> PoolAnswer {
         let (plan, layout) = (&self.plan.pools[pool], self.samples[0].layout);
-        let held = self.estimate(|one| one.level(layout.held(pool)));
-        let waiting = self.estimate(|one| one.level(layout.waiting(pool)));
-        let utilization = self.estimate(|one| one.level(layout.held(pool)) / plan.size as f64);
-        let waits = self.by_class(|class| plan.concerns[class], &|one, class| {
-            one.total(layout.pool_wait(pool, class)) / one.completed(class)
+        let held = self.estimate(|sample| sample.level(layout.held(pool)));
+        let waiting = self.estimate(|sample| sample.level(layout.waiting(pool)));
+        let utilization =
+            self.estimate(|sample| sample.level(layout.held(pool)) / plan.size as f64);
+        let waits = self.by_class(|class| plan.concerns[class], &|sample, class| {
+            sample.total(layout.pool_wait(pool, class)) / sample.completed(class)
         });
         let figures = [
             ("utilization", utilization),
@@ -428,9 +455,9 @@ impl Over<'_> {
         let classes = self.plan.classes.iter().enumerate();
         classes
             .filter(|(class, _)| concerns(*class))
-            .map(|(class, one)| {
+            .map(|(class, plan)| {
                 let estimate = self.estimate(|sample| figure(sample, class));
-                (one.name.clone(), estimate)
+                (plan.name.clone(), estimate)
             })
             .collect()
     }

@@ -48,7 +48,7 @@ impl Zipf {
     }
 }
 
-/// The entries, most recently used first, as a ring of links through all keys; the last place stands for its ends.
+/// The entries, most recently used first, as a ring of links through all keys; the last place represents its ends.
 pub struct Recent {
     next: Vec<u32>,
     previous: Vec<u32>,

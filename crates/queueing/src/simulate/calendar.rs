@@ -12,7 +12,7 @@ const NOWHERE: u32 = u32::MAX;
 /// Time, order of entering and slot in one number that compares as they do one after the other: bits of times that are
 /// not negative are ordered as the times, and comparing whole numbers needs no branch.
 type Entry = u128;
-/// What stands at the root while the event there was taken out and none was entered since: before all others.
+/// Mark of the root after its event was taken out and before another was entered: before all others.
 const HOLE: Entry = 0;
 
 #[inline]
@@ -29,9 +29,9 @@ fn time_of(entry: Entry) -> f64 {
 pub struct Calendar {
     heap: Vec<Entry>,
     position: Vec<u32>,
-    /// Order among events of the same time: who was entered first goes first (but once in 2^32 entries).
+    /// Order among events of the same time: first entered, first served (except once in 2^32 entries).
     order: u32,
-    /// Whether the root is a hole. Most events enter another one, which is put there at once.
+    /// `true` if the root is a hole. Most events enter another one, which is put there at once.
     hole: bool,
 }
 
@@ -71,7 +71,7 @@ impl Calendar {
         }
     }
 
-    /// Takes the event of a slot back and gives its time, if there was one.
+    /// Removes the event of a slot and returns its time, if there was one.
     pub fn clear(&mut self, slot: u32) -> Option<f64> {
         let at = self.position[slot as usize];
         if at == NOWHERE {
@@ -103,7 +103,7 @@ impl Calendar {
         Some((time_of(first), slot_of(first)))
     }
 
-    /// Puts an entry at a place of which the old entry is gone, and moves it where it belongs.
+    /// Fills the hole at a place with an entry, and moves the entry to its position.
     #[inline]
     fn place(&mut self, at: usize, entry: Entry) {
         if at > 0 && entry < self.heap[(at - 1) / ARITY] {

@@ -26,7 +26,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Sets the speed of the clock and the event of who ends first.
+    /// Sets the speed of the clock and the event of the job that ends first.
     pub fn restart_clock(&mut self, station: usize) {
         let (speed, busy) = self.total_speed(station);
         let shared = self.plan.stations[station].kind == Kind::Shared;

@@ -8,7 +8,7 @@ use super::record::below;
 use super::sample::Sample;
 use crate::answer::Named;
 
-/// One alternative against the first.
+/// Comparison of one alternative with the first.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// Figures that both have, by name as `classes.web.response_time_s`.
@@ -28,7 +28,7 @@ pub struct Difference {
     pub difference: f64,
     /// Ends of its interval.
     pub confidence_interval: [f64; 2],
-    /// Whether the interval leaves out 0.
+    /// `true` if the interval excludes 0.
     pub differs: bool,
     /// Variance of the differences in relation to that of independent runs: below 1 where common random numbers helped.
     pub variance_ratio: f64,
@@ -42,13 +42,13 @@ pub(super) fn compare(first: &Over, second: &Over) -> Comparison {
             .plan
             .classes
             .iter()
-            .position(|one| one.name == plan.name)
+            .position(|candidate| candidate.name == plan.name)
         else {
             continue;
         };
         let mut add = |name: &str, value: &dyn Fn(&Sample, usize) -> f64| {
-            let pairs =
-                values(first, |one| value(one, class)).zip(values(second, |one| value(one, other)));
+            let pairs = values(first, |sample| value(sample, class))
+                .zip(values(second, |sample| value(sample, other)));
             figures.push((
                 format!("classes.{}.{name}", plan.name),
                 difference(&pairs.collect::<Vec<_>>(), first.confidence),
@@ -66,12 +66,15 @@ pub(super) fn compare(first: &Over, second: &Over) -> Comparison {
             .plan
             .stations
             .iter()
-            .position(|one| one.name == plan.name)
+            .position(|candidate| candidate.name == plan.name)
         else {
             continue;
         };
-        let utilization = values(first, |one| one.utilization(first.plan, station))
-            .zip(values(second, |one| one.utilization(second.plan, other)));
+        let utilization =
+            values(first, |sample| sample.utilization(first.plan, station))
+                .zip(values(second, |sample| {
+                    sample.utilization(second.plan, other)
+                }));
         let name = format!("stations.{}.utilization", plan.name);
         figures.push((
             name,
@@ -96,7 +99,7 @@ fn values<'a>(
 /// The ends follow from those of both percentiles and the correlation of their errors (Zou, Psychological Methods 12(4),
 /// 2007, for the difference of correlated estimates), so that an interval that is longer above than below stays so. The
 /// errors are those of the shares of times below the percentiles, by replication. The mean of the replications' own
-/// percentiles is not what the answers have: a percentile of few times is too small.
+/// percentiles differs from that of the answers: a percentile of few times is too small.
 fn of_percentile(
     first: (&Over, usize),
     second: (&Over, usize),

@@ -14,7 +14,7 @@ pub fn mser5(series: &[f64]) -> usize {
         .chunks_exact(BATCH)
         .map(|batch| batch.iter().sum::<f64>() / BATCH as f64)
         .collect();
-    // From the end on, sums of what is left; shifted by the last value, so that squares keep their digits.
+    // From the end on, sums of the rest; shifted by the last value, so that squares keep their digits.
     let shift = batches.last().copied().unwrap_or(0.0);
     let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
     for (start, value) in batches.iter().enumerate().rev() {
@@ -75,6 +75,28 @@ fn within(t: f64, degrees: usize) -> f64 {
     }
 }
 
+/// Standard normal value that 95 % stay below.
+const NORMAL_95: f64 = 1.644_853_627;
+
+/// Value that chi-square stays below with 95 %: Wilson and Hilferty, Proc. Natl. Acad. Sci. 17(12), 1931.
+fn chi_square_95(degrees: f64) -> f64 {
+    let part = 2.0 / (9.0 * degrees);
+    degrees * (1.0 - part + NORMAL_95 * part.sqrt()).powi(3)
+}
+
+/// Value of Student's t, corrected for a skewness: Willink, Commun. Statist. Theory Methods 34(4), 2005.
+///
+/// `lean` is the skewness of the mean over 6; with none, t itself.
+fn skewed(t: f64, lean: f64) -> f64 {
+    if lean.abs() < 1e-9 {
+        return t;
+    }
+    ((1.0 + 6.0 * lean * (t - lean)).cbrt() - 1.0) / (2.0 * lean)
+}
+
+/// A batch: a figure over it, and its length. [s]
+pub type Batch = (f64, f64);
+
 /// A mean over replications with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -82,6 +104,10 @@ pub struct Estimate {
     pub mean: f64,
     /// Half the width of the interval.
     pub half_width: f64,
+    /// Middle of the interval, less the mean.
+    pub shift: f64,
+    /// Skewness of the mean; 0 without batches.
+    pub skewness: f64,
 }
 
 impl Estimate {
@@ -99,10 +125,79 @@ impl Estimate {
         Self {
             mean,
             half_width: t * (variance / count).sqrt(),
+            shift: 0.0,
+            skewness: 0.0,
         }
     }
 
-    /// Half the width in relation to the mean; 0 where there is nothing to be unsure of.
+    /// An estimate that does not exist.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            mean: f64::NAN,
+            half_width: f64::NAN,
+            shift: 0.0,
+            skewness: 0.0,
+        }
+    }
+
+    /// The mean with an interval from batches within the replications, of which `measured_s` were measured in all.
+    ///
+    /// The error of few replications is itself known badly: that of ten to a quarter. A run that is continued until its
+    /// interval is narrow stops where the error comes out too small by chance, and the interval holds too seldom. Eighty
+    /// batches know the error to 8 %, and the skewness of the mean, for which t is corrected, as Skart does (Tafazzoli and
+    /// Wilson, IIE Trans. 43(2), 2011). The interval of the replications stays where batches have no figure, or where the
+    /// replications differ by more than chance explains of batches that are independent (5 %).
+    #[must_use]
+    pub fn by_batches(
+        self,
+        replications: usize,
+        batches: &[Batch],
+        measured_s: f64,
+        confidence: f64,
+    ) -> Self {
+        if batches.len() <= replications || batches.iter().any(|(value, _)| !value.is_finite()) {
+            return self;
+        }
+        let count = batches.len() as f64;
+        let length_s: f64 = batches.iter().map(|(_, length)| length).sum();
+        let centre = batches
+            .iter()
+            .map(|(value, length)| value * length)
+            .sum::<f64>()
+            / length_s;
+        let power = |exponent: i32| {
+            let deviations =
+                (batches.iter()).map(|(value, length)| (value - centre) * length.sqrt());
+            deviations
+                .map(|deviation| deviation.powi(exponent))
+                .sum::<f64>()
+        };
+        let variance = power(2) / (count - 1.0);
+        let error = (variance / measured_s).sqrt();
+        let free = (replications - 1) as f64;
+        let t_of = |degrees| student_t(0.5 + 0.5 * confidence, degrees);
+        let own_error = self.half_width / t_of(replications - 1);
+        if own_error.powi(2) * free > error.powi(2) * chi_square_95(free) {
+            return self;
+        }
+        let skewness = if variance > 0.0 {
+            count * power(3) / ((count - 1.0) * (count - 2.0) * variance.powf(1.5)) / count.sqrt()
+        } else {
+            0.0
+        };
+        let t = t_of(batches.len() - 1);
+        // Distances from the ends up to the mean: above 0 from the low end, below 0 from the high one.
+        let [low, high] = [t, -t].map(|t| skewed(t, skewness / 6.0) * error);
+        Self {
+            mean: self.mean,
+            half_width: 0.5 * (low - high),
+            shift: -0.5 * (low + high),
+            skewness,
+        }
+    }
+
+    /// Half the width in relation to the mean; 0 if the value is certain.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.half_width == 0.0 {
@@ -115,13 +210,18 @@ impl Estimate {
     /// The ends of the interval.
     #[must_use]
     pub fn ends(&self) -> [f64; 2] {
-        [self.mean - self.half_width, self.mean + self.half_width]
+        let middle = self.mean + self.shift;
+        [middle - self.half_width, middle + self.half_width]
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::random::{Purpose, Stream};
     use super::*;
+
+    const REPLICATIONS: usize = 10;
+    const EACH: usize = 8;
 
     /// Table 26.10 of Abramowitz and Stegun, and limits of long tables.
     #[test]
@@ -155,5 +255,138 @@ mod tests {
         // Mean 3, variance 2.5, t(0.975, 4) = 2.776445.
         let found = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95);
         assert!((found.half_width - 2.776_445_105 * 0.5_f64.sqrt()).abs() < 1e-8);
+    }
+
+    /// Estimate of a mean of 0 from the first slices of series of independent values, given as running sums.
+    fn of_sums(sums: &[Vec<f64>], slices: usize) -> (Estimate, Estimate) {
+        let between =
+            |sums: &[f64], from: usize, to: usize| (sums[to] - sums[from]) / (to - from) as f64;
+        let means: Vec<f64> = sums
+            .iter()
+            .map(|series| between(series, 0, slices))
+            .collect();
+        let each = slices / EACH;
+        let batches: Vec<Batch> = (sums.iter())
+            .flat_map(|series| (0..EACH).map(move |at| between(series, at * each, (at + 1) * each)))
+            .map(|mean| (mean, each as f64))
+            .collect();
+        let plain = Estimate::of(&means, 0.95);
+        let measured = (sums.len() * slices) as f64;
+        (
+            plain,
+            plain.by_batches(sums.len(), &batches, measured, 0.95),
+        )
+    }
+
+    fn holds(estimate: &Estimate, mean: f64) -> bool {
+        let [low, high] = estimate.ends();
+        low <= mean && mean <= high
+    }
+
+    /// Runs of normal values that go on, half as long again each time, until their interval is narrow. With the error of
+    /// ten replications it holds the mean in 93 % of 3,000 runs, with that of eighty batches in 95 %, of shorter runs.
+    #[test]
+    fn an_interval_that_ends_its_run_holds_as_often_as_it_promises() {
+        const RUNS: u32 = 3000;
+        let looks = [16, 24, 40, 56, 88, 128, 192, 288, 432];
+        let mut stream = Stream::new(7, 0, Purpose::Service, &["sequential"]);
+        let (mut held, mut lengths) = ([0, 0], [0, 0]);
+        for _ in 0..RUNS {
+            let sums: Vec<Vec<f64>> = (0..REPLICATIONS)
+                .map(|_| {
+                    let mut sum = 0.0;
+                    let values = (0..432).map(|_| {
+                        sum += stream.normal();
+                        sum
+                    });
+                    std::iter::once(0.0).chain(values).collect()
+                })
+                .collect();
+            // Precision that 60 to 90 slices reach if the error is known.
+            let precision = 1.96 / (600.0 * 1.5_f64.powf(stream.uniform())).sqrt();
+            for rule in 0..2 {
+                let estimates = looks.map(|slices| {
+                    let (plain, batched) = of_sums(&sums, slices);
+                    (slices, if rule == 0 { plain } else { batched })
+                });
+                let narrow = estimates
+                    .iter()
+                    .find(|(_, estimate)| estimate.half_width <= precision);
+                let (slices, last) = narrow.unwrap_or(&estimates[looks.len() - 1]);
+                held[rule] += u32::from(holds(last, 0.0));
+                lengths[rule] += slices;
+            }
+        }
+        let [plain, batched] = held.map(|count| f64::from(count) / f64::from(RUNS));
+        // The standard error of a share of 95 % of so many runs is 0.4 %.
+        assert!((batched - 0.95).abs() < 0.01, "{batched}");
+        assert!(plain < 0.94, "{plain}");
+        assert!(lengths[1] < lengths[0], "{lengths:?}");
+    }
+
+    /// Powers 3/2 of exponential times have a mean of Γ(5/2) and a skewness of 3.8, the mean of 80 of them 0.43.
+    #[test]
+    fn an_interval_of_skewed_values_leans_to_the_long_ones() {
+        const RUNS: u32 = 3000;
+        let mean = 0.75 * std::f64::consts::PI.sqrt();
+        let mut stream = Stream::new(7, 0, Purpose::Service, &["skewed"]);
+        let (mut corrected, mut plain, mut skewness) = (0, 0, 0.0);
+        for _ in 0..RUNS {
+            let values: Vec<f64> = (0..REPLICATIONS * EACH)
+                .map(|_| stream.exponential().powf(1.5))
+                .collect();
+            let batches: Vec<Batch> = values.iter().map(|&value| (value, 1.0)).collect();
+            let means: Vec<f64> = (values.chunks(EACH))
+                .map(|ones| ones.iter().sum::<f64>() / EACH as f64)
+                .collect();
+            let own = Estimate::of(&means, 0.95);
+            let found = own.by_batches(REPLICATIONS, &batches, values.len() as f64, 0.95);
+            corrected += u32::from(holds(&found, mean));
+            plain += u32::from(holds(&Estimate::of(&values, 0.95), mean));
+            skewness += found.skewness / f64::from(RUNS);
+        }
+        // Few values show too little of a skewness.
+        assert!((0.25..0.43).contains(&skewness), "{skewness}");
+        assert!(corrected > plain + RUNS / 100, "{corrected} {plain}");
+        assert!(
+            f64::from(corrected) / f64::from(RUNS) > 0.925,
+            "{corrected}"
+        );
+    }
+
+    /// Batches that are all like their replication say nothing more than it does.
+    #[test]
+    fn replications_that_differ_more_than_their_batches_explain_keep_their_interval() {
+        let means: Vec<f64> = (1..=10).map(f64::from).collect();
+        let batches: Vec<Batch> = (means.iter())
+            .flat_map(|&mean| (0..EACH).map(move |_| (mean, 1.0)))
+            .collect();
+        let own = Estimate::of(&means, 0.95);
+        assert_eq!(own.by_batches(10, &batches, 80.0, 0.95), own);
+        let mut without = batches;
+        without[3].0 = f64::NAN;
+        assert_eq!(own.by_batches(10, &without, 80.0, 0.95), own);
+    }
+
+    /// Table 26.8 of Abramowitz and Stegun; one degree has the largest error.
+    #[test]
+    fn chi_square_is_that_of_the_tables() {
+        for (degrees, expected, within) in
+            [(1.0, 3.841, 0.1), (9.0, 16.919, 0.02), (29.0, 42.557, 0.02)]
+        {
+            let found = chi_square_95(degrees);
+            assert!((found - expected).abs() < within, "{degrees}: {found}");
+        }
+    }
+
+    /// Without skewness t itself, and otherwise to first order the shift (1 + 2 t²) γ / 6 of Johnson, J. Amer. Stat. Assoc.
+    /// 73(363), 1978.
+    #[test]
+    fn skewness_moves_both_ends_alike() {
+        assert!((skewed(2.0, 0.0) - 2.0).abs() < 1e-12);
+        let lean = 1e-4;
+        for t in [2.0, -2.0] {
+            assert!((skewed(t, lean) - t + lean * 9.0).abs() < 1e-5);
+        }
     }
 }

@@ -179,27 +179,33 @@ impl Machine<'_> {
     fn choose_station(&mut self, balancer: usize) -> usize {
         let plan = &self.plan.balancers[balancer];
         let group = &plan.stations;
-        let any_up = group.iter().any(|&one| self.stations[one as usize].up);
-        let usable = |machine: &Self, one: u32| !any_up || machine.stations[one as usize].up;
+        let any_up = group
+            .iter()
+            .any(|&member| self.stations[member as usize].up);
+        let usable =
+            |machine: &Self, station: u32| !any_up || machine.stations[station as usize].up;
         // One number for each choice, whatever it is used for: alternatives stay in step.
         let mut random = self.streams.balance[balancer].clone();
         self.streams.balance[balancer].bits();
         let turn = self.turns[balancer] as usize;
         let in_turn = || (0..group.len()).map(|step| group[(turn + step) % group.len()]);
-        let count = group.iter().filter(|&&one| usable(self, one)).count();
+        let count = group.iter().filter(|&&member| usable(self, member)).count();
         let nth = |machine: &Self, index: usize| {
-            let mut usable = group.iter().copied().filter(|&one| usable(machine, one));
+            let mut usable = group
+                .iter()
+                .copied()
+                .filter(|&member| usable(machine, member));
             usable.nth(index).expect("there is one at least")
         };
         let chosen = match plan.policy {
             Policy::Random => nth(self, random.below(count)),
             Policy::RoundRobin => in_turn()
-                .find(|&one| usable(self, one))
+                .find(|&member| usable(self, member))
                 .expect("there is one at least"),
             Policy::ShortestQueue => {
-                let candidates = in_turn().filter(|&one| usable(self, one));
+                let candidates = in_turn().filter(|&member| usable(self, member));
                 candidates
-                    .min_by_key(|&one| self.stations[one as usize].jobs)
+                    .min_by_key(|&member| self.stations[member as usize].jobs)
                     .expect("there is one at least")
             }
             Policy::PowerOfTwo => {
@@ -212,14 +218,14 @@ impl Machine<'_> {
                 let pair = [nth(self, first), nth(self, second)];
                 *pair
                     .iter()
-                    .min_by_key(|&&one| self.stations[one as usize].jobs)
+                    .min_by_key(|&&member| self.stations[member as usize].jobs)
                     .expect("there are two")
             }
         };
         if matches!(plan.policy, Policy::RoundRobin | Policy::ShortestQueue) {
             let place = group
                 .iter()
-                .position(|&one| one == chosen)
+                .position(|&member| member == chosen)
                 .expect("it is of the group");
             self.turns[balancer] = ((place + 1) % group.len()) as u32;
         }
@@ -228,7 +234,7 @@ impl Machine<'_> {
 
     // Pools.
 
-    /// Takes a unit, or waits for one and says no.
+    /// Takes a unit and returns `true`, or waits for one.
     fn acquire(&mut self, job: u32, pool: u32) -> bool {
         let state = &mut self.pools[pool as usize];
         if state.free == 0 {
@@ -288,7 +294,8 @@ impl Machine<'_> {
         let branches = self.plan.forks[fork as usize].branches[class as usize].len() as u32;
         self.jobs[job as usize].state = State::Joining;
         self.jobs[job as usize].children = branches;
-        // All branches are there before the first goes on: a branch may end at once. At most 16, as the model is checked.
+        // All branches are created before the first proceeds: a branch may end at once. At most 16, as the model is
+        // checked.
         let mut children = [NONE; 16];
         for branch in 0..branches {
             let child = self.new_job(class);

@@ -20,7 +20,7 @@ pub struct Little {
     pub difference: f64,
     /// Ends of its interval. [1]
     pub confidence_interval: [f64; 2],
-    /// Whether the difference is within what chance explains.
+    /// `true` if the difference is within what chance explains.
     pub holds: bool,
 }
 
@@ -40,13 +40,13 @@ impl Little {
         let differences: Vec<f64> = (over.samples.iter())
             .map(|sample| sample.level(Layout::in_system(class)) - by_law(sample))
             .collect();
-        let told = Estimate::of(&differences, over.confidence);
+        let estimate = Estimate::of(&differences, over.confidence);
         let [low, high] = Estimate::of(&differences, FAILS.0).ends();
         Some(Self {
             users_by_law: over.estimate(by_law).mean,
-            difference: told.mean,
-            confidence_interval: told.ends(),
-            holds: (low <= 0.0 && high >= 0.0) || told.mean.abs() <= FAILS.1 * users.mean,
+            difference: estimate.mean,
+            confidence_interval: estimate.ends(),
+            holds: (low <= 0.0 && high >= 0.0) || estimate.mean.abs() <= FAILS.1 * users.mean,
         })
     }
 }

@@ -1,8 +1,8 @@
-//! Where sums stand in a record: a number for every figure of every class, station and pool.
+//! Positions of sums in a record: a number for every figure of every class, station and pool.
 
 use super::plan::Plan;
 
-/// Where sums stand in a record.
+/// Positions of sums in a record.
 #[derive(Clone, Copy)]
 pub struct Layout {
     pub classes: usize,

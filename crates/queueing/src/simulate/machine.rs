@@ -9,7 +9,7 @@ use super::random::{Purpose, Stream};
 use super::record::{BLOCK, Part, Record};
 use super::station::StationState;
 
-/// What is happening to a job.
+/// State of a job.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State {
     /// Its place in the arena is free.
@@ -53,7 +53,7 @@ pub struct Job {
     /// Station of the visits that are left.
     pub place: u32,
     pub visits_left: u32,
-    /// Where it is: a station, or a pool it waits for.
+    /// Position of the job: a station, or the pool that it waits for.
     pub station: u32,
     pub rank: u32,
     pub parent: u32,
@@ -66,11 +66,11 @@ pub struct Job {
     pub held: u64,
     /// Begin of the transaction. [s]
     pub started: f64,
-    /// Arrival where it is. [s]
+    /// Arrival at its current place. [s]
     pub arrived: f64,
     /// Service drawn for this visit. [s]
     pub drawn: f64,
-    /// Service left, without what the timer counts. [s]
+    /// Service left, without the part on the timer. [s]
     pub work: f64,
     /// Begin of its service, or its end on the clock of its station.
     pub mark: f64,
@@ -189,13 +189,13 @@ impl Streams {
         let of_classes = |purpose| {
             plan.classes
                 .iter()
-                .map(|one| stream(purpose, &[&one.name]))
+                .map(|class| stream(purpose, &[&class.name]))
                 .collect()
         };
         let of_stations = |purpose| {
             plan.stations
                 .iter()
-                .map(|one| stream(purpose, &[&one.name]))
+                .map(|station| stream(purpose, &[&station.name]))
                 .collect()
         };
         let services = plan.stations.iter().flat_map(|station| {
@@ -214,13 +214,13 @@ impl Streams {
             balance: plan
                 .balancers
                 .iter()
-                .map(|one| stream(Purpose::Balance, &[&one.name]))
+                .map(|balancer| stream(Purpose::Balance, &[&balancer.name]))
                 .collect(),
         }
     }
 }
 
-/// One replication.
+/// State of one replication.
 pub struct Machine<'a> {
     pub plan: &'a Plan,
     pub layout: Layout,
@@ -234,7 +234,7 @@ pub struct Machine<'a> {
     pub pools: Vec<PoolState>,
     /// Pools in the order in which they are taken.
     pub pool_order: Vec<u32>,
-    /// By balancer: who is next in turn.
+    /// Next station in turn, by balancer.
     pub turns: Vec<u32>,
     pub caches: Vec<Option<Recent>>,
     pub streams: Streams,
@@ -289,7 +289,7 @@ impl<'a> Machine<'a> {
         for (index, station) in self.plan.stations.iter().enumerate() {
             let mut cache = None;
             if let Some(CacheKind::Recent { items, keys }) =
-                station.cache.as_ref().map(|one| &one.kind)
+                station.cache.as_ref().map(|cache| &cache.kind)
             {
                 let mut recent = Recent::new(*items, keys.len());
                 let mut misses = 0;
@@ -337,7 +337,7 @@ impl<'a> Machine<'a> {
         (self.layout.classes + 2 * self.layout.stations) as u32 + 2 * job
     }
 
-    /// Runs until so many events were taken in all.
+    /// Runs until this number of events was taken in all.
     pub fn run(&mut self, events: u64) {
         while self.events < events && !self.overflow {
             let Some((time, slot)) = self.calendar.pop() else {
@@ -353,7 +353,7 @@ impl<'a> Machine<'a> {
         self.record.stop(self.now);
     }
 
-    /// The second half of what was noted, in whole blocks; [`Machine::run`] was called before.
+    /// The second half of the record, in whole blocks; [`Machine::run`] was called before.
     pub fn second_half(&mut self) -> Part {
         self.record.since_block(self.record.slices() / (2 * BLOCK))
     }

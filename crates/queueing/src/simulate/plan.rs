@@ -11,7 +11,7 @@ use crate::model::{Class, Discipline, Fault, Model, Pool};
 
 /// No station, pool, job.
 pub const NONE: u32 = u32::MAX;
-/// Most pools: a job keeps what it holds as bits of a word.
+/// Most pools: a job keeps its pools as bits of a word.
 const POOLS_AT_MOST: usize = 64;
 
 /// A model ready to be simulated.
@@ -21,7 +21,7 @@ pub struct Plan {
     pub pools: Vec<PoolPlan>,
     pub forks: Vec<ForkPlan>,
     pub balancers: Vec<BalancerPlan>,
-    /// Smallest mean time of anything, the first guess of the length of a slice. [s]
+    /// Smallest mean time of all, the first guess of the length of a slice. [s]
     pub shortest_s: f64,
 }
 
@@ -39,7 +39,7 @@ pub struct ClassPlan {
     pub on_timeout: OnTimeout,
 }
 
-/// How a class goes through the network.
+/// Way of a class through the network.
 pub enum Way {
     /// Step by step.
     Steps(Vec<Step>),
@@ -71,13 +71,13 @@ pub struct StationPlan {
     /// Speed with 1, 2, ... jobs; empty for servers.
     pub rates: Vec<f64>,
     pub top_rate: f64,
-    /// Number of lists of those who wait.
+    /// Number of waiting lists.
     pub ranks: u32,
     /// Feedback: service before a rank is lost. [s]
     pub quantum_s: f64,
     pub levels: u32,
     pub balancer: u32,
-    /// Whether everybody who comes gets in: no failover, no cache, no bound on the jobs.
+    /// `true` if every arriving job is admitted: no failover, no cache, no bound on the jobs.
     pub takes_all: bool,
     pub failure: Option<(Times, Times, u32)>,
     pub cache: Option<CachePlan>,
@@ -85,7 +85,7 @@ pub struct StationPlan {
     pub services: Vec<Option<ServicePlan>>,
 }
 
-/// How a station works.
+/// Kind of a station.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// Everybody at once.
@@ -96,11 +96,11 @@ pub enum Kind {
     Stack,
     /// All share, by a clock that runs as fast as the share of a job.
     Shared,
-    /// One job at a time at a speed that depends on how many there are; the flag: the last come goes first.
+    /// One job at a time, at a speed that depends on the number of jobs; with `true` the last arrival goes first.
     Clocked(bool),
 }
 
-/// What a class needs at a station.
+/// Service of a class at a station.
 pub struct ServicePlan {
     pub times: Times,
     pub rank: u32,
@@ -113,7 +113,7 @@ pub struct CachePlan {
     pub kind: CacheKind,
 }
 
-/// How hits are told.
+/// Rule that decides hits.
 pub enum CacheKind {
     Ratio(f64),
     Recent { items: usize, keys: Arc<Zipf> },
@@ -161,10 +161,10 @@ impl Plan {
             .map(|pool| pool_plan(model, pool))
             .collect();
         let balancers: Vec<BalancerPlan> = (model.behaviour.balancers.iter())
-            .map(|one| BalancerPlan {
-                name: one.name.clone(),
-                policy: one.policy,
-                stations: one
+            .map(|balancer| BalancerPlan {
+                name: balancer.name.clone(),
+                policy: balancer.policy,
+                stations: balancer
                     .stations
                     .iter()
                     .map(|name| station_index(model, name))
@@ -205,7 +205,7 @@ impl Plan {
     }
 }
 
-/// What a model may have that a simulation cannot.
+/// Returns the parts of a model that a simulation does not support.
 fn limits(model: &Model) -> Vec<Fault> {
     let mut faults = Vec::new();
     if model.pools.len() > POOLS_AT_MOST {
@@ -260,12 +260,12 @@ fn pool_plan(model: &Model, pool: &Pool) -> PoolPlan {
     let by_name: HashMap<&str, &Pool> = model
         .pools
         .iter()
-        .map(|one| (one.name.as_str(), one))
+        .map(|pool| (pool.name.as_str(), pool))
         .collect();
     let mut covers = vec![false; model.stations.len()];
     let mut open = vec![pool];
-    while let Some(one) = open.pop() {
-        for name in &one.holds {
+    while let Some(pool) = open.pop() {
+        for name in &pool.holds {
             match by_name.get(name.as_str()) {
                 Some(inner) => open.push(inner),
                 None => covers[station_index(model, name) as usize] = true,
@@ -277,7 +277,7 @@ fn pool_plan(model: &Model, pool: &Pool) -> PoolPlan {
     while let Some(outer) = model
         .pools
         .iter()
-        .find(|one| one.holds.contains(&inner.name))
+        .find(|outer| outer.holds.contains(&inner.name))
     {
         depth += 1;
         inner = outer;
@@ -298,8 +298,8 @@ fn station_plan(model: &Model, index: usize, balancers: &[BalancerPlan]) -> Stat
     let feedback = behaviour
         .feedback
         .iter()
-        .find(|one| one.station == station.name);
-    let levels = feedback.map_or(1, |one| one.levels);
+        .find(|candidate| candidate.station == station.name);
+    let levels = feedback.map_or(1, |found| found.levels);
     let by_rank = station.discipline == Discipline::Priority;
     let mut ranks: Vec<u32> = model
         .classes
@@ -312,43 +312,43 @@ fn station_plan(model: &Model, index: usize, balancers: &[BalancerPlan]) -> Stat
     let failure = behaviour
         .failures
         .iter()
-        .find(|one| one.station == station.name)
-        .map(|one| {
-            let other = one
+        .find(|candidate| candidate.station == station.name)
+        .map(|failure| {
+            let other = failure
                 .failover
                 .as_ref()
                 .map_or(NONE, |name| station_index(model, name));
             (
-                Times::Exponential(one.up_s),
-                Times::Exponential(one.down_s),
+                Times::Exponential(failure.up_s),
+                Times::Exponential(failure.down_s),
                 other,
             )
         });
     let balancer = balancers
         .iter()
-        .position(|one| one.stations.contains(&(index as u32)));
+        .position(|balancer| balancer.stations.contains(&(index as u32)));
     let services = model.classes.iter().map(|class| {
         let service = station.service(&class.name)?;
         let matching = |name: &str, other: &str| name == station.name && other == class.name;
         let samples = behaviour
             .samples
             .iter()
-            .find(|one| matching(&one.station, &one.class));
+            .find(|candidate| matching(&candidate.station, &candidate.class));
         let weight = behaviour
             .weights
             .iter()
-            .find(|one| matching(&one.station, &one.class));
+            .find(|candidate| matching(&candidate.station, &candidate.class));
         Some(ServicePlan {
             times: samples
                 .filter(|_| service.service_time_s > 0.0)
                 .map_or_else(
                     || Times::new(service.service_time_s, service.variation),
-                    |one| Times::of_samples(&one.values_s, service.service_time_s),
+                    |samples| Times::of_samples(&samples.values_s, service.service_time_s),
                 ),
             rank: ranks
                 .binary_search(&model.rank(class, station))
                 .map_or(0, |rank| rank as u32),
-            weight: weight.map_or(1.0, |one| one.weight),
+            weight: weight.map_or(1.0, |found| found.weight),
         })
     });
     let cache = cache_plan(model, &station.name);
@@ -364,7 +364,7 @@ fn station_plan(model: &Model, index: usize, balancers: &[BalancerPlan]) -> Stat
         top_rate: station.rates.iter().copied().fold(0.0, f64::max),
         rates: station.rates.clone(),
         ranks: (ranks.len().max(1) as u32) + levels - 1,
-        quantum_s: feedback.map_or(f64::INFINITY, |one| one.quantum_s),
+        quantum_s: feedback.map_or(f64::INFINITY, |found| found.quantum_s),
         levels,
         balancer: balancer.map_or(NONE, |index| index as u32),
         failure,
@@ -389,7 +389,7 @@ fn cache_plan(model: &Model, station: &str) -> Option<CachePlan> {
         .behaviour
         .caches
         .iter()
-        .find(|one| one.station == station)?;
+        .find(|candidate| candidate.station == station)?;
     let kind = match (cache.hit_ratio, cache.items, cache.keys) {
         (None, Some(items), Some(keys)) => CacheKind::Recent {
             items: items as usize,

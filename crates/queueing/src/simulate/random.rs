@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-/// What a stream is for.
+/// Purpose of a stream.
 #[derive(Clone, Copy)]
 pub enum Purpose {
     /// Times between arrivals of a class.
@@ -114,7 +114,7 @@ impl Stream {
         }
     }
 
-    /// What lies outside of the rectangle that is safe: the wedge beside it, or the tail.
+    /// Draws from outside of the rectangle that is safe: the wedge beside it, or the tail.
     #[cold]
     fn outside(&mut self, layer: usize, value: f64) -> f64 {
         if layer == 0 {
@@ -135,7 +135,7 @@ impl Stream {
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// One of `count` with equal chances.
+    /// One of `count` numbers with equal chances.
     #[inline]
     pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize
@@ -153,7 +153,7 @@ fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The first outputs of xoshiro256++ from the state 1, 2, 3, 4, worked out by hand from its definition for the first:
+    /// The first outputs of xoshiro256++ from the state 1, 2, 3, 4, computed by hand from its definition for the first:
     /// rotl(1 + 4, 23) + 1.
     #[test]
     fn the_generator_is_xoshiro() {
@@ -191,8 +191,8 @@ mod tests {
             first(1, 0, Purpose::Think, &["ab", "c"]),
             first(1, 0, Purpose::Service, &["a", "bc"]),
         ];
-        for (index, one) in all.iter().enumerate() {
-            assert!(!all[..index].contains(one));
+        for (index, drawn) in all.iter().enumerate() {
+            assert!(!all[..index].contains(drawn));
         }
         assert_eq!(all[0], first(1, 0, Purpose::Service, &["ab", "c"]));
     }

@@ -1,8 +1,8 @@
-//! What one replication notes: sums that only grow, seen again at the ends of slices of equal length.
+//! Record of one replication: sums that only grow, noted at the ends of slices of equal length.
 //!
-//! Any part of the run is the difference of two rows, so the part to leave out at the start can be chosen at the end. When
-//! the rows are full every second one is dropped and slices are twice as long: a run of any length has between 256 and
-//! 512 rows. Response times are counted in a histogram that is kept at every sixteenth row.
+//! Any part of the run is the difference of two rows, so the part to leave out at the start can be chosen at the end.
+//! When the rows are full, every second one is dropped and slices become twice as long: a run of any length has between
+//! 256 and 512 rows. Response times are counted in a histogram that is kept at every sixteenth row.
 
 /// Most rows; even, so that every second one can be dropped.
 const ROWS: usize = 512;
@@ -36,7 +36,7 @@ impl Level {
     }
 }
 
-/// Where a time is counted.
+/// Index of the bucket in which a time is counted.
 #[inline]
 fn bucket(time: f64) -> usize {
     let first = ((1023 + EXPONENTS.0) as usize) << FINE_BITS;
@@ -65,7 +65,7 @@ pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
     None
 }
 
-/// How many of counted times are below a time, evenly spread within a bucket.
+/// Number of counted times below a time, evenly spread within a bucket.
 pub fn below(counts: &[u64], time: f64) -> f64 {
     let own = bucket(time);
     let within = ((time - edge(own)) / (edge(own + 1) - edge(own))).clamp(0.0, 1.0);
@@ -190,7 +190,32 @@ impl Record {
             .collect()
     }
 
-    /// The run from the end of so many blocks of slices on. [`Record::stop`] was called before.
+    /// Equal batches of whole slices, from the end of this number of blocks of slices on; empty if there are too few
+    /// slices. Their histograms are empty.
+    pub fn batches(&self, blocks: usize, count: usize) -> Vec<Part> {
+        let (start, width) = (blocks * BLOCK, self.width());
+        let each = self.filled.saturating_sub(start) / count.max(1);
+        if each == 0 {
+            return Vec::new();
+        }
+        let sum = |slices: usize, index: usize| match slices {
+            0 => 0.0,
+            _ => self.rows[(slices - 1) * width + index],
+        };
+        let part = |batch: usize| {
+            let (from, to) = (start + batch * each, start + (batch + 1) * each);
+            Part {
+                duration_s: each as f64 * self.slice_s,
+                sums: (0..width)
+                    .map(|index| sum(to, index) - sum(from, index))
+                    .collect(),
+                histograms: Vec::new(),
+            }
+        };
+        (0..count).map(part).collect()
+    }
+
+    /// The run from the end of this number of blocks of slices on. [`Record::stop`] was called before.
     pub fn since_block(&mut self, blocks: usize) -> Part {
         let mut sums = self.row(self.now_s);
         let width = self.width();
@@ -244,6 +269,17 @@ mod tests {
             part.sums[1]
         );
         assert_eq!(part.histograms[0].iter().sum::<u64>(), part.sums[1] as u64);
+        let batches = record.batches(3, 7);
+        let each_s = batches[0].duration_s;
+        assert_eq!(batches.len(), 7);
+        assert!(7.0 * each_s > part.duration_s - 8.0 * record.slice_s());
+        for (number, batch) in batches.iter().enumerate() {
+            // The level is its time, so its mean over a batch is the middle of the batch, less half a step.
+            let middle = start + (number as f64 + 0.5) * each_s;
+            assert!((batch.sums[0] / each_s - middle + 0.5).abs() < 1.0);
+            assert!((batch.sums[1] - each_s).abs() <= 1.5);
+        }
+        assert!(record.batches(3, 600).is_empty());
         let area = (9_999.0 * 9_998.0 - (start.floor() * (start.floor() - 1.0))) / 2.0;
         assert!((part.sums[0] / area - 1.0).abs() < 1e-3);
     }

@@ -1,4 +1,4 @@
-//! What one replication says, warm-up left out.
+//! Results of one replication without its warm-up.
 
 use super::estimate::mser5;
 use super::layout::{Count, Layout};
@@ -15,8 +15,14 @@ fn state(machine: &Machine) -> Vec<Vec<f64>> {
 
 /// Time to leave out at the start of a replication: the latest that MSER-5 asks for in any part of its state. [s]
 fn warm_up_s(machine: &Machine) -> f64 {
-    let cut = state(machine).iter().map(|one| mser5(one)).max();
+    let cut = state(machine).iter().map(|series| mser5(series)).max();
     cut.unwrap_or(0) as f64 * machine.record.slice_s()
+}
+
+/// Blocks of slices to leave out at the start of a replication: at most half of them.
+fn cut_blocks(machine: &Machine, cut_s: f64) -> usize {
+    let block_s = BLOCK as f64 * machine.record.slice_s();
+    ((cut_s / block_s).ceil() as usize).min(machine.record.slices() / (2 * BLOCK))
 }
 
 /// Mean number of jobs in the third and the fourth quarter.
@@ -26,12 +32,12 @@ fn quarters(machine: &Machine) -> [f64; 2] {
         let length = range.len().max(1) as f64;
         let sums = state
             .iter()
-            .map(|one| one[range.clone()].iter().sum::<f64>());
+            .map(|series| series[range.clone()].iter().sum::<f64>());
         sums.sum::<f64>() / length
     })
 }
 
-/// Everything that one replication says, warm-up left out.
+/// Results of one replication without its warm-up.
 pub struct Sample {
     pub part: Part,
     pub layout: Layout,
@@ -42,6 +48,8 @@ pub struct Sample {
     pub events: u64,
     /// Number in system in the third and the fourth quarter.
     pub quarters: [f64; 2],
+    /// Equal parts of it that are long enough to be independent, without histograms; none of a short one.
+    pub batches: Vec<Sample>,
 }
 
 impl Sample {
@@ -55,18 +63,21 @@ impl Sample {
         proposals.sort_by(f64::total_cmp);
         let relaxation_s = length::relaxation_s(machines);
         let cut_s = proposals[proposals.len() / 2].max(length::warm_up_s(relaxation_s));
-        machines
-            .iter_mut()
+        let mut samples: Vec<Self> = (machines.iter_mut())
             .map(|machine| Self::of(machine, cut_s, relaxation_s))
-            .collect()
+            .collect();
+        let lengths = samples.iter().map(|sample| sample.part.duration_s);
+        let least_s = lengths.fold(f64::INFINITY, f64::min);
+        let count = length::batches(least_s, relaxation_s, samples.len());
+        for (sample, machine) in samples.iter_mut().zip(machines) {
+            let parts = machine.record.batches(cut_blocks(machine, cut_s), count);
+            sample.batches = parts.into_iter().map(|part| sample.batch(part)).collect();
+        }
+        samples
     }
 
     fn of(machine: &mut Machine, cut_s: f64, relaxation_s: f64) -> Self {
-        let block_s = BLOCK as f64 * machine.record.slice_s();
-        let at_most = machine.record.slices() / (2 * BLOCK);
-        let part = machine
-            .record
-            .since_block(((cut_s / block_s).ceil() as usize).min(at_most));
+        let part = machine.record.since_block(cut_blocks(machine, cut_s));
         Self {
             layout: machine.layout,
             warm_up_share: 1.0 - part.duration_s / machine.now,
@@ -75,6 +86,15 @@ impl Sample {
             events: machine.events,
             quarters: quarters(machine),
             part,
+            batches: Vec::new(),
+        }
+    }
+
+    fn batch(&self, part: Part) -> Self {
+        Self {
+            part,
+            batches: Vec::new(),
+            ..*self
         }
     }
 
@@ -117,7 +137,7 @@ impl Sample {
         utilization(plan, station, self.level(self.layout.busy(station)))
     }
 
-    /// Whether it was measured long enough beside its relaxation time.
+    /// Returns `true` if it was measured long enough beside its relaxation time.
     pub fn is_long_enough(&self) -> bool {
         length::is_enough(self.part.duration_s, self.relaxation_s)
     }

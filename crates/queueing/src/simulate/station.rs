@@ -1,4 +1,4 @@
-//! Stations: who is served, who waits, who is interrupted.
+//! Stations: jobs in service, waiting and interrupted.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -32,7 +32,7 @@ impl PartialOrd for Share {
     }
 }
 
-/// What a station is doing.
+/// State of a station.
 pub struct StationState {
     pub up: bool,
     /// Jobs that take room, hits not among them.
@@ -40,7 +40,7 @@ pub struct StationState {
     busy: u32,
     pub waiting: u32,
     lists: Vec<List>,
-    /// Who is served, kept where somebody may be interrupted.
+    /// Jobs in service, kept if a job may be interrupted.
     served: Vec<u32>,
     keeps_served: bool,
     /// Clock of a station that all share: time of service that a job of weight 1 had since it was empty. [s]
@@ -111,7 +111,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether a job needs the station and finds room there; else it is a hit, or lost.
+    /// Returns `true` if a job needs the station and finds room there; otherwise it is a hit, or lost.
     fn lets_in(&mut self, job: u32, station: usize) -> bool {
         if let Some(hit_time) = self.hit(station) {
             self.record.counts[self.layout.station(station, StationCount::Hit)] += 1.0;
@@ -158,7 +158,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The station that takes who comes: another one while this is down.
+    /// The station that takes an arriving job: another one while this is down.
     fn failover(&self, station: usize) -> usize {
         match &self.plan.stations[station].failure {
             Some((_, _, other)) if *other != NONE && !self.stations[station].up => *other as usize,
@@ -166,7 +166,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Time of a hit, if the cache has what is asked for.
+    /// Time of a hit, if the cache has the key.
     fn hit(&mut self, station: usize) -> Option<f64> {
         let cache = self.plan.stations[station].cache.as_ref()?;
         let stream = &mut self.streams.cache[station];
@@ -234,12 +234,17 @@ impl Machine<'_> {
         }
     }
 
-    /// Who is served of a worse rank, the worst and last begun.
+    /// Returns the job in service with a worse rank: the worst rank, and the latest start.
     fn worse(&self, job: u32, station: usize) -> Option<u32> {
         if !self.plan.stations[station].preemptive || !self.stations[station].up {
             return None;
         }
-        let mark = |one: u32| (self.jobs[one as usize].rank, self.jobs[one as usize].mark);
+        let mark = |served: u32| {
+            (
+                self.jobs[served as usize].rank,
+                self.jobs[served as usize].mark,
+            )
+        };
         let worst = self.stations[station]
             .served
             .iter()
@@ -275,7 +280,7 @@ impl Machine<'_> {
         self.calendar.set(timer, self.now + slice);
     }
 
-    /// Stops the timer of a job; what is left is work again.
+    /// Stops the timer of a job; the rest is work again.
     fn stop_timer(&mut self, job: u32) {
         let timer = self.timer(job);
         if let Some(end) = self.calendar.clear(timer) {
@@ -288,7 +293,7 @@ impl Machine<'_> {
         let state = &mut self.stations[station];
         state.busy -= 1;
         if state.keeps_served {
-            state.served.retain(|&one| one != job);
+            state.served.retain(|&served| served != job);
         }
         let busy = if state.up { f64::from(state.busy) } else { 0.0 };
         self.record.levels[self.layout.busy(station)].set(self.now, busy);
@@ -328,7 +333,7 @@ impl Machine<'_> {
     #[inline]
     fn hand_over(&mut self, job: u32, station: usize) {
         let state = &mut self.stations[station];
-        // Where nobody is interrupted and nothing fails the server stays as busy as it was: nothing is to be noted.
+        // If no job is interrupted and nothing fails, the server stays as busy as it was: nothing is to be noted.
         if !state.keeps_served
             && let Some(next) = state.pop(&mut self.jobs)
         {
@@ -339,7 +344,7 @@ impl Machine<'_> {
         self.serve_next(station);
     }
 
-    /// A job goes to the end of its list or of the next one, and its server takes who is first.
+    /// Moves a job to the end of its list or of the next one; its server takes the first job.
     fn quantum_ends(&mut self, job: u32, station: usize) {
         self.release_server(job, station);
         let plan = &self.plan.stations[station];
@@ -360,7 +365,7 @@ impl Machine<'_> {
             return;
         }
         if state.busy >= servers {
-            // The one that has been served longest without a break goes back; those that came later stay.
+            // The job that has been served longest without a break goes back; jobs that came later stay.
             let oldest = state.served[0];
             self.interrupt(oldest, station);
             self.stations[station].push(&mut self.jobs, oldest, true);
@@ -370,7 +375,7 @@ impl Machine<'_> {
 
     // Leaving early, and failures.
 
-    /// Takes a job out of its station, wherever it is there.
+    /// Takes a job out of its station, whether it waits or is served.
     pub fn withdraw(&mut self, job: u32) {
         let station = self.jobs[job as usize].station as usize;
         match self.jobs[job as usize].state {
@@ -402,7 +407,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A station goes down or comes up; who is served stays where he is.
+    /// Takes a station down or up; the job in service stays where it is.
     pub fn toggle(&mut self, station: usize) {
         let up = !self.stations[station].up;
         let down = self.layout.down(station);

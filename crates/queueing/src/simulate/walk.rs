@@ -1,7 +1,7 @@
-//! Jobs that walk between the two busiest stations of a closed class.
+//! Random walk of jobs between the two busiest stations of a closed class.
 //!
-//! Where two stations are about as busy as each other and seldom empty, nothing calls a job back that went from one queue
-//! to the other: the queues wander over all users, and take long to settle while throughput and response time hardly move.
+//! If two stations are about equally busy and seldom empty, no force drives a job back that went from one queue to the
+//! other: the queues wander over all users, and take long to settle while throughput and response time hardly move.
 
 use super::layout::Layout;
 use super::plan::{Kind, NONE, Plan};

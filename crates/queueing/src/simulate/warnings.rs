@@ -1,4 +1,4 @@
-//! What the reader of an answer must know.
+//! Warnings of an answer.
 
 use super::answer::{FAILURES, Over, Run};
 use super::law::Little;
@@ -6,13 +6,16 @@ use super::sample::Sample;
 
 /// Fewest replications without a warning: the t-interval of 3 has 4.3 standard errors on each side.
 const FEW: usize = 4;
+/// Largest skewness of a mean without a warning, and how many of its standard errors, √6 over the number of batches, are
+/// left to chance: t is corrected for a skewness, but that of few long times is larger than what was seen of it.
+const SKEWED: (f64, f64) = (0.2, 2.0);
 
 impl Over<'_> {
     /// The station with the highest utilization.
     fn busiest(&self) -> (&str, f64) {
-        let stations = self.plan.stations.iter().enumerate().map(|(at, one)| {
+        let stations = self.plan.stations.iter().enumerate().map(|(at, station)| {
             let utilization = self.estimate(|sample| sample.utilization(self.plan, at));
-            (one.name.as_str(), utilization.mean)
+            (station.name.as_str(), utilization.mean)
         });
         stations
             .max_by(|a, b| a.1.total_cmp(&b.1))
@@ -25,7 +28,7 @@ impl Over<'_> {
             .failures()
             .into_iter()
             .filter(|&(_, met)| met < FAILURES);
-        let told = few.map(|(name, met)| match met {
+        let warnings = few.map(|(name, met)| match met {
             0 => format!(
                 "station {name} failed 0 times: its failures are in no figure; allow more events"
             ),
@@ -35,7 +38,47 @@ impl Over<'_> {
                 if met == 1 { "once".to_owned() } else { format!("{met} times") }
             ),
         });
-        told.collect()
+        warnings.collect()
+    }
+
+    /// Returns a warning if service times have so long a tail that the interval of a mean response time is too narrow.
+    fn tailed(&self, run: &Run) -> Option<String> {
+        // Waits that are less of the response time than the precision asked for do not matter.
+        if let Some(endless) = self.endless_tail(run.precision_asked) {
+            return Some(format!(
+                "service times at {} have no fourth moment, so that the interval of the mean response time of {} holds less \
+                 often than {:.0} %, whatever the length; use percentiles",
+                endless.station,
+                endless.class,
+                self.confidence * 100.0
+            ));
+        }
+        let least = self.tails()?;
+        let (class, station) = (least.class, least.station);
+        let narrow = run.stopped != "precision" && least.width > run.precision_reached;
+        narrow.then(|| {
+            format!(
+                "the longest service times at {station} were met too seldom: the mean response time of {class} is known to \
+                 {:.2} % at best, and its interval is narrower; allow more events, or use percentiles",
+                least.width * 100.0
+            )
+        })
+    }
+
+    /// The throughput or response time whose error is the most skewed, if it rests on few long times.
+    fn skewed(&self) -> Option<String> {
+        let batches: usize = self.samples.iter().map(|sample| sample.batches.len()).sum();
+        let limit = SKEWED.0 + SKEWED.1 * 6.0_f64.sqrt() / batches.max(1) as f64;
+        let figures = self.figures().into_iter();
+        let (name, skewness) = figures
+            .map(|(name, estimate)| (name, estimate.skewness.abs()))
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .filter(|(_, skewness)| *skewness > limit)?;
+        Some(format!(
+            "{name} rests on few long times: the skewness of its mean is {skewness:.2}, above {limit:.2}, so that intervals \
+             of means hold less often than {:.0} %; ask for more precision, or use percentiles",
+            self.confidence * 100.0
+        ))
     }
 
     /// All warnings.
@@ -57,6 +100,8 @@ impl Over<'_> {
             ));
         }
         warnings.extend(self.few_failures());
+        let tails = self.tailed(run).or_else(|| self.skewed());
+        warnings.extend(tails.filter(|_| steady));
         if run.replications < FEW {
             warnings.push(format!(
                 "only {} replications: intervals of so few are wide, or narrow by chance; use {FEW} or more",
@@ -76,7 +121,7 @@ impl Over<'_> {
         }
         if run.stopped != "precision" {
             warnings.push(format!(
-                "stopped by the bound on {} before the precision asked for: {} is known to {:.2} %, asked were {:.2} %",
+                "stopped by the bound on {} before the requested precision: {} is known to {:.2} %, requested were {:.2} %",
                 run.stopped,
                 run.widest,
                 run.precision_reached * 100.0,

@@ -20,7 +20,7 @@ impl Visits<'_> {
             .behaviour
             .patience
             .iter()
-            .find(|one| one.class == class.name);
+            .find(|candidate| candidate.class == class.name);
         let routed = self
             .model
             .routing
@@ -38,14 +38,14 @@ impl Visits<'_> {
             } else {
                 Way::Steps(self.steps(index))
             },
-            timeout_s: patience.and_then(|one| one.timeout_s),
-            retries: patience.map_or(0, |one| one.retries),
-            retry_delay_s: patience.map_or(0.0, |one| one.retry_delay_s),
-            on_timeout: patience.map_or(OnTimeout::Continue, |one| one.on_timeout),
+            timeout_s: patience.and_then(|limits| limits.timeout_s),
+            retries: patience.map_or(0, |limits| limits.retries),
+            retry_delay_s: patience.map_or(0.0, |limits| limits.retry_delay_s),
+            on_timeout: patience.map_or(OnTimeout::Continue, |limits| limits.on_timeout),
         }
     }
 
-    /// Rows of cumulated chances; what is missing to 1 goes to the way out.
+    /// Rows of cumulated chances; the rest up to 1 goes to the way out.
     fn chances(&self, class: &Class) -> Vec<Vec<(f64, u32)>> {
         let stations = &self.model.stations;
         let route = self
@@ -63,7 +63,7 @@ impl Visits<'_> {
             let mut row: Vec<(f64, u32)> = shares
                 .map(|(name, share)| {
                     sum += share;
-                    // Shares that add up to 1 but for rounding leave no way out that nobody asked for.
+                    // Shares that add up to 1 except for rounding leave no unintended way out.
                     (
                         if sum > 1.0 - 1e-9 { 2.0 } else { sum },
                         station_index(self.model, name),
@@ -118,10 +118,10 @@ impl Visits<'_> {
         let group = self
             .balancers
             .iter()
-            .find(|one| one.stations.contains(&(station as u32)));
+            .find(|balancer| balancer.stations.contains(&(station as u32)));
         let count = match group {
-            Some(one) if one.stations.iter().min() != Some(&(station as u32)) => 0.0,
-            Some(one) => one
+            Some(balancer) if balancer.stations.iter().min() != Some(&(station as u32)) => 0.0,
+            Some(balancer) => balancer
                 .stations
                 .iter()
                 .map(|&index| visits(index as usize))

@@ -138,7 +138,7 @@ pub(super) fn order_key(district: i64, order: i64) -> i64 {
     district * DISTRICT_KEYS + order
 }
 
-/// What must hold: a name, the query, and what it must give.
+/// Invariants: a name, the query, and its required result.
 fn rules(sums: &Sums) -> [(&'static str, &'static str, i64); 7] {
     [
         (
@@ -179,7 +179,7 @@ fn rules(sums: &Sums) -> [(&'static str, &'static str, i64); 7] {
     ]
 }
 
-/// What does not hold of the database after transactions with these sums.
+/// Invariants that the database violates after transactions with these sums.
 pub(super) fn faults(connection: &Connection, sums: &Sums) -> rusqlite::Result<Vec<String>> {
     let mut faults = Vec::new();
     for (what, query, expected) in rules(sums) {

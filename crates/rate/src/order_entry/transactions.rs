@@ -20,7 +20,7 @@ pub(super) enum Kind {
     Status,
     /// The oldest order of each district is delivered.
     Delivery,
-    /// How many items of the latest orders run short.
+    /// Number of items of the latest orders that run short.
     StockLevel,
 }
 

@@ -1,4 +1,4 @@
-"""The audit of the load: what was asked of it (`asked`) held against what came, test by test (`check`)."""
+"""The audit of the load: compares what the plan requests (`asked`) with what was recorded, test by test (`check`)."""
 
 from towtank.analysis.audit.auditing import FAMILY_LEVEL, LEVEL, audit
 

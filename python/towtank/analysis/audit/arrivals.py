@@ -24,13 +24,13 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results.segments import Interval
 
-# Lag of the starts may add so much to the index of dispersion, in its standard deviations.
+# Largest contribution of the start lag to the index of dispersion, in its standard deviations.
 _LAG_AT_MOST = 0.05
 
 
 @dataclass(frozen=True)
 class StageOfArrivals:
-    """What was asked of one stage and what was done in it.
+    """Requested and recorded arrivals of one stage.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class StageOfArrivals:
     groups : list of str
         Names of the groups.
     is_poisson : bool
-        Else arrivals are evenly spaced.
+        Otherwise arrivals are evenly spaced.
     measurement : Measurement
     mask : ndarray of bool of shape (n_bins,)
         Bins of the stage in the window.
@@ -76,14 +76,14 @@ class StageOfArrivals:
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:
-        """Arrivals of a group, or of all."""
+        """Return the arrivals of a group, or of all groups."""
         if group is None:
-            return sum(sum(one.arrivals) for one in self.intervals)
-        return sum(one.arrivals[group] for one in self.intervals if group < len(one.arrivals))
+            return sum(sum(interval.arrivals) for interval in self.intervals)
+        return sum(interval.arrivals[group] for interval in self.intervals if group < len(interval.arrivals))
 
 
 def arrivals_of_stage(stage: StageOfArrivals) -> Iterator[Check]:
-    """All tests of the arrivals of a stage."""
+    """Yield all tests of the arrivals of a stage."""
     expected = float(stage.expected.sum())
     count = stage.count(None)
     if not count or expected <= 0:
@@ -97,7 +97,7 @@ def arrivals_of_stage(stage: StageOfArrivals) -> Iterator[Check]:
 
 
 def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Check:
-    """Whether there are as many arrivals as the rate stands for."""
+    """Test whether the number of arrivals fits the rate."""
     expected, count = float(curve.arrivals(stage.starts, stage.ends).sum()), stage.count(group)
     name = None if group is None else stage.groups[group]
     place = Check(
@@ -107,7 +107,7 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
         return replace(place, why="the rate asked for is zero")
     if stage.is_poisson:
         return replace(place, outcome=goodness.poisson_number(count, expected))
-    # An arrival counts when it is handled: what comes late at an edge counts on the other side of it.
+    # An arrival counts when it is handled: a late one at an edge counts on the other side of it.
     lag = stage.measurement.lag.merged(stage.mask)
     fastest = float(curve.rates.max())
     slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest
@@ -116,17 +116,17 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
 
 
 def _gaps(stage: StageOfArrivals) -> Check:
-    """Whether the gaps between arrivals are those of the process asked for."""
+    """Test whether the gaps between arrivals are those of the requested process."""
     place = Check(GAPS, stage=stage.name)
     if not stage.asked.is_constant:
         return replace(place, why="the rate moves, so the gaps have no distribution of their own")
     rates = np.array([curve.rates[0] for curve in stage.asked.curves])
     rates = rates[rates > 0]
     place = replace(place, asked=_gaps_asked(stage, rates))
-    found = merged([one.gaps for one in stage.intervals if one.gaps])
+    found = merged([interval.gaps for interval in stage.intervals if interval.gaps])
     if found is None:
         return replace(place, why="no gap was recorded")
-    seen = {"mean_s": sum(one.gaps_sum_s for one in stage.intervals) / found.total}
+    seen = {"mean_s": sum(interval.gaps_sum_s for interval in stage.intervals) / found.total}
     if stage.is_poisson:
         return replace(place, seen=seen, outcome=goodness.kolmogorov(found, _mixture(rates)))
     # The first gap of each sequence belongs to the rate before as well.
@@ -134,13 +134,15 @@ def _gaps(stage: StageOfArrivals) -> Check:
 
 
 def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> dict[str, Any]:
-    one = "exponential" if stage.is_poisson else "fixed"
+    shape = "exponential" if stage.is_poisson else "fixed"
     # Of arrivals at rates λ_g, a share λ_g / Σ λ has gaps with mean 1 / λ_g.
-    return {"dist": one if len(rates) == 1 else f"{one} by group", "mean_s": len(rates) / float(rates.sum())}
+    return {"dist": shape if len(rates) == 1 else f"{shape} by group", "mean_s": len(rates) / float(rates.sum())}
 
 
 def _mixture(rates: Floats) -> Distribution:
-    """Gaps of several Poisson processes, each gap within its own: F(t) = Σ λ_g / Λ (1 - exp(-λ_g t))."""
+    """Return the distribution of the gaps of several Poisson processes, each gap within its own: F(t) = Σ λ_g / Λ (1 -
+    exp(-λ_g t)).
+    """
     weights = rates / rates.sum()
     laws = [goodness.exponential(1 / float(rate)) for rate in rates]
     if len(laws) == 1:
@@ -149,7 +151,7 @@ def _mixture(rates: Floats) -> Distribution:
 
 
 def _seconds(stage: StageOfArrivals) -> Check:
-    """Whether arrivals of the seconds scatter as Poisson counts do."""
+    """Test whether the arrivals of the seconds scatter as Poisson counts do."""
     place = Check(SECONDS, stage=stage.name, asked={"dispersion": 1.0})
     counts, expected = stage.measurement.arrivals[stage.mask], stage.expected
     lengths = stage.ends - stage.starts
@@ -172,7 +174,7 @@ def _seconds(stage: StageOfArrivals) -> Check:
 
 
 def _pooled(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """Neighbours together, so that each stretch expects enough; what is left at the end goes to the last one."""
+    """Add up neighbours until each stretch expects enough arrivals; the rest at the end goes to the last stretch."""
     total = np.cumsum(expected)
     edges = [0]
     while edges[-1] < len(expected):

@@ -1,4 +1,4 @@
-"""The arrivals that an open load was asked for: rates over run time, and how many arrivals they stand for."""
+"""The arrivals requested of an open load: rates over run time, and expected numbers of arrivals."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class RateCurve:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is the same at all times."""
+        """True if the rate is the same at all times."""
         return bool((self.rates == self.rates[0]).all())
 
     def arrivals(self, starts: Floats, ends: Floats) -> Floats:
-        """Arrivals expected in stretches of time: the integral of the rate over each. [1]"""
+        """Return the arrivals expected in stretches of time: the integral of the rate over each. [1]"""
         return np.asarray(self._until(ends) - self._until(starts), dtype=float)
 
     def _until(self, instants: Floats) -> Floats:
-        """Integral of the rate from the first knot; negative before it."""
+        """Integrate the rate from the first knot; negative before it."""
         widths = np.diff(self.times)
         at_knots = np.concatenate([[0.0], np.cumsum(widths * (self.rates[:-1] + self.rates[1:]) / 2)])
         left = np.clip(np.searchsorted(self.times, instants, side="right") - 1, 0, len(self.times) - 1)
@@ -47,13 +47,13 @@ class RateCurve:
 
 
 def constant(rate: float) -> RateCurve:
-    """A rate that does not change. [1/s]"""
+    """Return a rate that does not change. [1/s]"""
     return RateCurve(np.array([0.0]), np.array([rate]))
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What a steady stage of an open load asks for.
+    """Arrivals requested of a steady stage of an open load.
 
     Attributes
     ----------
@@ -68,22 +68,22 @@ class Arrivals:
 
     @property
     def is_constant(self) -> bool:
-        """Whether no rate moves."""
+        """True if no rate changes."""
         return all(curve.is_constant for curve in self.curves)
 
     def expected(self, starts: Floats, ends: Floats) -> Floats:
-        """Arrivals of all groups expected in stretches of time. [1]"""
+        """Return the expected arrivals of all groups in stretches of time. [1]"""
         return np.asarray(sum(curve.arrivals(starts, ends) for curve in self.curves), dtype=float)
 
 
 def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: int) -> Arrivals:
-    """What a steady stage asks for.
+    """Return the arrivals that a steady stage requests.
 
     Parameters
     ----------
     plan : dict
-        `plan.json`. Stages that were appended while the load ran are not in it; they are told by the recording, as
-        far as their rate is constant.
+        `plan.json`. It lacks stages that were appended while the load ran; the recording has them if their rate is
+        constant.
     recorded : list of dict
         Stages as recorded, with their actual times.
     number : int
@@ -92,13 +92,13 @@ def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: i
     Raises
     ------
     KeyError, TypeError, ValueError
-        If the plan is none, or the rate of an appended stage is not known.
+        If it is not a plan, or the rate of an appended stage is not known.
     """
     planned = plan["load"]["stages"]
     stage = planned[number] if number < len(planned) else recorded[number]
     start = float(recorded[number]["start_s"]) if number < len(recorded) else 0.0
     if stage.get("rates_by_group") is not None:
-        return Arrivals(tuple(_curve(one, start) for one in stage["rates_by_group"]), by_group=True)
+        return Arrivals(tuple(_curve(rate, start) for rate in stage["rates_by_group"]), by_group=True)
     rates = stage.get("rates")
     return Arrivals((_curve(stage.get("rate") or 0.0 if rates is None else rates, start),), by_group=False)
 
@@ -111,7 +111,7 @@ def _curve(rate: Any, start: float) -> RateCurve:
 
 
 def moves(plan: dict[str, Any] | None, recorded: Sequence[dict[str, Any]], number: int) -> bool:
-    """Whether a stage was asked to change its rate as it goes; no where the plan cannot be read."""
+    """Return True if the plan changes the rate of a stage as it goes; False if the plan cannot be read."""
     try:
         return not of_stage(plan or {}, recorded, number).is_constant
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):

@@ -1,14 +1,14 @@
-"""The audit of the load: did the mix, the pauses and the arrivals come out as the plan asked for?
+"""The audit of the load: tests whether mix, pauses and arrivals came out as the plan requests.
 
-The plan in the run folder says what was asked, the engine's segments what was done. The audit takes the steady
-window as asked, not as shortened by the tests for a transient: those look at the outcome, and a window that
+The plan in the run folder has the requested load, the engine's segments the load that was done. The audit takes the
+steady window as asked, not as shortened by the tests for a transient: those look at the outcome, and a window that
 depends on the outcome would bias the tests.
 
-What is counted is what *began* in the window. Whether the k-th pick of a user is begun in the window depends on
-the picks before it only, so the counts are those of independent draws whatever the system does (Wald's equation
-and its companion for the variance [1]_). What *ended* in the window leaves out the slow ones of the end and takes
-in those of the beginning: near saturation, where most users are in the middle of something, that adds noise of
-the size of the number of users, and at the start of a run a bias.
+The audit counts the transactions that *began* in the window. Whether the k-th pick of a user begins in the window
+depends only on the picks before it, so the counts are those of independent draws whatever the system does (Wald's
+equation and its companion for the variance [1]_). A count of those that *ended* in the window would leave out the
+slow ones of the end and include those of the beginning: near saturation, when most users are within a transaction,
+that adds noise of the size of the number of users, and at the start of a run a bias.
 
 References
 ----------
@@ -37,8 +37,8 @@ from towtank.results.segments import Interval
 LEVEL = 1e-4
 """A test with a smaller p-value makes the run suspect, in (0, 1)."""
 FAMILY_LEVEL = 1e-3
-"""Probability at most that any test of a run as asked makes it suspect; with more than ten tests each gets its
-share of it (Bonferroni)."""
+"""Largest probability that any test makes a correct run suspect; with more than ten tests each gets its share of it
+(Bonferroni)."""
 
 
 def audit(
@@ -49,10 +49,10 @@ def audit(
     Parameters
     ----------
     plan : dict or None
-        `plan.json`; None where the run folder has none that can be read.
+        `plan.json`; None if the run folder has none that can be read.
     measurement : Measurement
     little, accounting : dict
-        What the summary says about Little's law and the accounting identity; they are part of the audit.
+        Entries of the summary for Little's law and the accounting identity; they are part of the audit.
 
     Returns
     -------
@@ -67,13 +67,13 @@ def audit(
         found, why = [], "nothing was recorded in a steady stage"
     else:
         found, why = _tests(_Load(plan or {}, measurement, window)), ""
-    made = [one for one in found if one.outcome is not None]
+    made = [test for test in found if test.outcome is not None]
     level = min(LEVEL, FAMILY_LEVEL / max(1, len(made)))
-    tests = [one.document(level) for one in made]
-    untested = [{**one.place(), "why": one.why} for one in found if one.outcome is None]
+    tests = [test.document(level) for test in made]
+    untested = [{**test.place(), "why": test.why} for test in found if test.outcome is None]
     if why:
         untested = [{"test": "all", "group": None, "stage": None, "why": why}]
-    suspect = any(one["verdict"] == "suspect" for one in tests)
+    suspect = any(test["verdict"] == "suspect" for test in tests)
     return {
         "verdict": "suspect" if suspect else "ok" if tests else "untested",
         "level": level,
@@ -87,27 +87,29 @@ def audit(
 
 
 def _is_plan(plan: dict[str, Any] | None) -> bool:
-    """Whether a document is a plan as far as the audit needs it; what reads it below may rely on this."""
+    """Return True if a document is a plan as far as the audit needs it; the functions below rely on this."""
     try:
         plan = plan or {}
-        weights = [(int(one["transaction"]), float(one["weight"])) for group in plan["groups"] for one in group["mix"]]
+        weights = [
+            (int(entry["transaction"]), float(entry["weight"])) for group in plan["groups"] for entry in group["mix"]
+        ]
         shares = [float(group["share"]) for group in plan["groups"]]
         rates = [float(stage.get("rate") or 0.0) for stage in plan["load"]["stages"]]
-        names = [one["name"] for one in plan["transactions"]]
+        names = [transaction["name"] for transaction in plan["transactions"]]
     except (AttributeError, KeyError, TypeError, ValueError):
         return False
     return bool(weights and shares and rates and names)
 
 
 class _Load:
-    """What was asked and what was done, in the steady window."""
+    """The requested and the recorded load in the steady window."""
 
     def __init__(self, plan: dict[str, Any], measurement: Measurement, window: windows.Window) -> None:
         self.plan = plan
         self.measurement = measurement
         self.window = window
         self.groups: list[dict[str, Any]] = plan["groups"]
-        self.names = [str(one["name"]) for one in plan["transactions"]]
+        self.names = [str(transaction["name"]) for transaction in plan["transactions"]]
         self.is_open = plan["load"].get("kind") == "open"
 
     @cached_property
@@ -119,23 +121,27 @@ class _Load:
     def intervals(self) -> list[Interval]:
         """Intervals of the window."""
         start, end = self.window.asked_start_s - 1e-6, self.window.asked_end_s + 1e-6
-        return [one for one in self.measurement.recording.intervals if one.start_s >= start and one.end_s <= end]
+        return [
+            interval
+            for interval in self.measurement.recording.intervals
+            if interval.start_s >= start and interval.end_s <= end
+        ]
 
     @cached_property
     def stages(self) -> dict[int, list[Interval]]:
         """Intervals of the window by number of the stage."""
         found: dict[int, list[Interval]] = defaultdict(list)
-        for one in self.intervals:
-            found[one.stage].append(one)
+        for interval in self.intervals:
+            found[interval.stage].append(interval)
         return dict(found)
 
     @property
     def asks_shares(self) -> bool:
-        """Whether arrivals were to go to the groups by their shares, and not each group to have its own."""
+        """True if arrivals go to the groups by their shares; False if each group has its own arrivals."""
         return not any("rates_by_group" in stage for stage in self.plan["load"]["stages"])
 
     def stage(self, number: int) -> StageOfArrivals:
-        """What the tests of arrivals need of a stage."""
+        """Return the data that the tests of arrivals need of a stage."""
         recorded = self.measurement.stages
         stages = [*self.plan["load"]["stages"], *recorded[len(self.plan["load"]["stages"]) :]]
         return StageOfArrivals(
@@ -150,24 +156,28 @@ class _Load:
 
     @cached_property
     def counts_picks(self) -> bool:
-        """Whether the engine counted picks."""
-        every = (one for interval in self.measurement.recording.intervals for one in interval.series)
-        return any(one.picked is not None for one in every)
+        """True if the engine counted picks."""
+        every = (series for interval in self.measurement.recording.intervals for series in interval.series)
+        return any(series.picked is not None for series in every)
 
     def counted(self, group: int) -> dict[int, float]:
-        """Picks of each transaction by a group; what ended, where picks were not counted."""
+        """Return the picks of each transaction by a group; the transactions that ended, if picks were not counted."""
         found: dict[int, float] = defaultdict(float)
-        for one in (one for interval in self.intervals for one in interval.series if one.of == "transaction"):
-            if one.group == group:
-                found[one.number] += (one.picked or 0) if self.counts_picks else one.ok + sum(one.failed.values())
+        for series in (
+            series for interval in self.intervals for series in interval.series if series.of == "transaction"
+        ):
+            if series.group == group:
+                found[series.number] += (
+                    (series.picked or 0) if self.counts_picks else series.ok + sum(series.failed.values())
+                )
         return dict(found)
 
     def group_name(self, number: int) -> str:
-        """Name of a group."""
+        """Return the name of a group."""
         return str(self.groups[number].get("name") or f"group {number}")
 
     def name(self, transaction: int) -> str:
-        """Name of a transaction."""
+        """Return the name of a transaction."""
         return self.names[transaction] if transaction < len(self.names) else f"transaction {transaction}"
 
 
@@ -178,26 +188,26 @@ def _tests(load: _Load) -> list[Check]:
         for number in load.stages:
             found += arrivals_of_stage(load.stage(number))
         if len(load.stages) == 1:
-            found = [replace(one, stage=None) for one in found]
+            found = [replace(test, stage=None) for test in found]
         return found
-    return found + [one for number in range(len(load.groups)) if (one := _think(load, number)) is not None]
+    return found + [test for number in range(len(load.groups)) if (test := _think(load, number)) is not None]
 
 
 def _mix(load: _Load, number: int) -> Check:
-    """Whether the transactions of a group were picked by their weights."""
+    """Test whether the transactions of a group were picked by their weights."""
     weights: dict[int, float] = defaultdict(float)
-    for one in load.groups[number]["mix"]:
-        weights[int(one["transaction"])] += float(one["weight"])
+    for entry in load.groups[number]["mix"]:
+        weights[int(entry["transaction"])] += float(entry["weight"])
     counted = load.counted(number)
     place = Check(MIX, load.group_name(number))
     if len(weights) < 2 and set(counted) <= set(weights):
         return replace(place, why="the mix is a single transaction")
     if not load.counts_picks:
-        # `once` and `exit` of a group count as well where only ends were recorded.
-        counted = {one: count for one, count in counted.items() if one in weights}
+        # If only ends were recorded, `once` and `exit` of a group count as well.
+        counted = {index: count for index, count in counted.items() if index in weights}
     numbers = sorted(set(weights) | set(counted))
-    counts = [counted.get(one, 0.0) for one in numbers]
-    asked = [weights.get(one, 0.0) for one in numbers]
+    counts = [counted.get(index, 0.0) for index in numbers]
+    asked = [weights.get(index, 0.0) for index in numbers]
     extra = None if load.counts_picks else _in_hand(load, numbers, asked)
     outcome = goodness.multinomial(counts, asked, extra)
     if outcome is None:
@@ -206,17 +216,17 @@ def _mix(load: _Load, number: int) -> Check:
         outcome = replace(outcome, method="chi-square of what ended")
     return replace(
         place,
-        asked={load.name(one): weight / sum(asked) for one, weight in zip(numbers, asked, strict=True)},
-        seen={load.name(one): count / sum(counts) for one, count in zip(numbers, counts, strict=True)},
+        asked={load.name(index): weight / sum(asked) for index, weight in zip(numbers, asked, strict=True)},
+        seen={load.name(index): count / sum(counts) for index, count in zip(numbers, counts, strict=True)},
         outcome=outcome,
     )
 
 
 def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[float]:
-    """Variance of counts of ends by what is in hand at both edges of the window.
+    """Return the variance that transactions in hand at both edges of the window add to counts of ends.
 
-    In hand are on average sum(R) / T transactions at an edge, each of a kind with probability proportional to
-    weight × mean response time; counts of them vary by no more than their mean.
+    On average sum(R) / T transactions are in hand at an edge, each of a kind with probability proportional to weight ×
+    mean response time; their counts have a variance of at most their mean.
     """
     columns, names = load.measurement.columns("transaction"), load.measurement.recording.header or {}
     known = list(names.get("transactions", []))
@@ -229,7 +239,7 @@ def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[floa
 
 
 def _think(load: _Load, number: int) -> Check | None:
-    """Whether the pauses of a group are drawn from the distribution asked for; None where no pause was asked."""
+    """Test whether the pauses of a group are drawn from the requested distribution; None without pauses."""
     group = load.groups[number]
     pause = group.get("think")
     place = Check(THINK, load.group_name(number))
@@ -237,10 +247,10 @@ def _think(load: _Load, number: int) -> Check | None:
         return replace(place, why="pacing makes the pauses longer than the think time asked")
     if not isinstance(pause, dict):
         return None
-    if not any(one.thinks is not None for one in load.intervals):
+    if not any(interval.thinks is not None for interval in load.intervals):
         return replace(place, why="the engine that made the run did not record pauses by group")
-    own = [one for interval in load.intervals for one in interval.thinks or () if one.group == number]
-    found = merged([one.pause for one in own])
+    own = [pauses for interval in load.intervals for pauses in interval.thinks or () if pauses.group == number]
+    found = merged([pauses.pause for pauses in own])
     try:
         law = distribution(pause)
     except (KeyError, TypeError, ValueError):
@@ -249,12 +259,12 @@ def _think(load: _Load, number: int) -> Check | None:
         return replace(place, why="no pause began in the window")
     outcome = goodness.always(found, law) if isinstance(law, float) else goodness.kolmogorov(found, law)
     count = found.total
-    seen = {"mean_s": sum(one.sum_s for one in own) / count, "min_s": found.minimum_s, "max_s": found.maximum_s}
+    seen = {"mean_s": sum(pauses.sum_s for pauses in own) / count, "min_s": found.minimum_s, "max_s": found.maximum_s}
     return replace(place, asked=dict(pause), seen=seen, outcome=outcome)
 
 
 def distribution(pause: dict[str, Any]) -> Distribution | float:
-    """Distribution of a pause of the plan; the one value where it has only one. [s]
+    """Return the distribution of a pause of the plan; its value if it is constant. [s]
 
     Raises
     ------
@@ -279,10 +289,10 @@ def distribution(pause: dict[str, Any]) -> Distribution | float:
 
 
 def _shares(load: _Load) -> Check:
-    """Whether arrivals went to the groups by their shares."""
+    """Test whether arrivals went to the groups by their shares."""
     counts = np.zeros(len(load.groups))
-    for one in load.intervals:
-        counts[: len(one.arrivals)] += one.arrivals[: len(counts)]
+    for interval in load.intervals:
+        counts[: len(interval.arrivals)] += interval.arrivals[: len(counts)]
     shares = [float(group["share"]) for group in load.groups]
     place = Check(SHARES)
     outcome = goodness.multinomial(counts, shares)

@@ -1,4 +1,4 @@
-"""One test of the audit, and what all of them need."""
+"""One test of the audit, and what all of them share."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ NO_ARRIVALS = "no arrivals were recorded"
 
 @dataclass(frozen=True)
 class Check:
-    """One test with what was asked and what was seen.
+    """One test with the requested and the recorded values.
 
     Attributes
     ----------
     about : str
         One of the names above.
     group : str or None
-        User group; None where it is about all.
+        User group; None if the test covers all.
     stage : str or None
         Stage of the load, of tests of arrivals.
     outcome : Goodness or None
-        None where it could not be made; `why` says why.
+        None if the test could not be made; `why` gives the reason.
     """
 
     about: str
@@ -39,11 +39,11 @@ class Check:
     why: str = ""
 
     def place(self) -> dict[str, Any]:
-        """What it is about."""
+        """Return the subject of the test: its name, group and stage."""
         return {"test": self.about, "group": self.group, "stage": self.stage}
 
     def document(self, level: float) -> dict[str, Any]:
-        """As it stands in a summary."""
+        """Return the entry of the test in a summary."""
         assert self.outcome is not None
         found = self.outcome
         return {
@@ -60,14 +60,14 @@ class Check:
 
 
 def merged(encoded: list[str]) -> Histogram | None:
-    """Values of all histograms that can be read; damage is told elsewhere."""
+    """Merge the values of all readable histograms; other functions report damage."""
     found: list[Histogram] = []
     for text in encoded:
         try:
-            one = histograms.decode(text)
+            histogram = histograms.decode(text)
         except BadHistogramError:
             continue
-        if not found or one.layout == found[0].layout:
-            found.append(one)
+        if not found or histogram.layout == found[0].layout:
+            found.append(histogram)
     whole = histograms.merge(found)
     return whole if whole is not None and whole.total else None

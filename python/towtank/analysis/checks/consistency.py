@@ -1,4 +1,4 @@
-"""Checks of what must agree: requests with each other, means with the operational laws, the load with its plan."""
+"""Checks of consistency: counts of requests, means with the operational laws, the load with its plan."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PLURAL = (check.SHARES, check.GAPS, check.SECONDS)
 
 
 def accounting(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether requests offered, started and ended add up."""
+    """Check that requests offered, started and ended add up."""
     if not evidence.summary["accounting"]["holds"]:
         yield Doubt(Kind.ACCOUNTING, Level.INVALID, "requests offered, started and ended do not add up")
 
 
 def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the intervals sum to the number of requests that the engine counted."""
+    """Check that the intervals sum to the number of requests that the engine counted."""
     recorded = evidence.summary["accounting"]["recorded"]
     if recorded is not None and recorded["intervals"] != recorded["engine"]:
         text = (
@@ -36,7 +36,7 @@ def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def physics(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the measured values keep the physical bounds."""
+    """Check that the measured values keep the physical bounds."""
     for bound in evidence.summary["bounds"]:
         if not bound["holds"]:
             level = Level.SUSPECT if bound["bound"] == FEWER_USERS else Level.INVALID
@@ -44,7 +44,7 @@ def physics(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def little(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether Little's law holds of the users."""
+    """Check Little's law of the users."""
     law = evidence.summary["laws"]["little"]
     if law is not None and not law["holds"]:
         text = (
@@ -56,7 +56,7 @@ def little(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def utilization(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the utilization law holds of each tier."""
+    """Check the utilization law of each tier."""
     for law in evidence.summary["laws"]["utilization"]:
         if law["holds"] is False:
             text = (
@@ -68,10 +68,10 @@ def utilization(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def audited(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether mix, pauses and arrivals came out as the plan asked."""
+    """Check that mix, pauses and arrivals came out as the plan requests."""
     found = evidence.summary["audit"]
     for kind, names in _AUDITED.items():
-        bad = [one for one in found["tests"] if one["verdict"] == "suspect" and one["test"] in names]
+        bad = [test for test in found["tests"] if test["verdict"] == "suspect" and test["test"] in names]
         if bad:
             worst = min(bad, key=_p_value)
             others = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
@@ -80,10 +80,10 @@ def audited(evidence: Evidence) -> Iterator[Doubt]:
             yield Doubt(kind, Level.SUSPECT, text, worst["p_value"], found["level"])
 
 
-def _p_value(one: dict[str, Any]) -> float:
-    return float(one["p_value"])
+def _p_value(test: dict[str, Any]) -> float:
+    return float(test["p_value"])
 
 
-def _about(one: dict[str, Any]) -> str:
-    where = "".join(f" of {one[key]}" for key in ("group", "stage") if one[key])
-    return f"{one['test']}{where} {'are' if one['test'] in _PLURAL else 'is'}"
+def _about(test: dict[str, Any]) -> str:
+    where = "".join(f" of {test[key]}" for key in ("group", "stage") if test[key])
+    return f"{test['test']}{where} {'are' if test['test'] in _PLURAL else 'is'}"

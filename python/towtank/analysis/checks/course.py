@@ -1,14 +1,13 @@
-"""Checks of how a run went: whether it came to its end, its services lived, and its events happened."""
+"""Checks of the course of a run: it completed, its services lived, its events happened."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from scipy.stats import binom
-
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent
+from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
 # The same probability as in the audit of the load: chance alone hardly ever causes a doubt in a study of ten runs.
@@ -18,7 +17,7 @@ _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 
 
 def ended_early(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the run came to its planned end, and what ended it where it did not."""
+    """Check that the run came to its planned end; otherwise report what ended it."""
     status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
     engine = evidence.engine or {}
     message = str(engine.get("message") or evidence.last_words or "")
@@ -38,7 +37,7 @@ def ended_early(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def completed(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether any transaction completed in the window."""
+    """Check that any transaction completed in the window."""
     found = evidence.summary["unfinished"]
     if found is None or evidence.completed:
         return
@@ -46,15 +45,15 @@ def completed(evidence: Evidence) -> Iterator[Doubt]:
     if found["in_flight"]:
         text += f"; {found['in_flight']:,} requests were in flight at its end"
     if found["failed_later"]:
-        text += ", and of these failed after it: " + _kinds(found["failed_later"])
+        text += "; failed after it: " + _kinds(found["failed_later"])
     if found["silent_targets"]:
-        text += f"; nothing but failures came of {' and '.join(found['silent_targets'])}"
+        text += f"; every request to {' and '.join(found['silent_targets'])} failed"
     yield Doubt(Kind.NOTHING_COMPLETED, Level.INVALID, text, 0.0, 1.0)
 
 
 def _kinds(counts: dict[str, int]) -> str:
-    """The three most frequent kinds of failures with their counts."""
-    return ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items(), key=lambda one: -one[1])[:3])
+    """Render the three most frequent kinds of failures with their counts."""
+    return ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items(), key=lambda pair: -pair[1])[:3])
 
 
 def _has(evidence: Evidence, kind: str) -> bool:
@@ -62,14 +61,15 @@ def _has(evidence: Evidence, kind: str) -> bool:
 
 
 def services_seen(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the probe saw every process of every tier alive, and always the same one."""
+    """Check that the probe saw every process of every tier alive, and never a new process in its place."""
     end = evidence.run_end_s
     for name in evidence.observed.tiers:
+        where = evidence.observed.where(name)
         alive = [
             (at, group["alive"], group.get("root_start_ticks"), group.get("processes_alive") or 0)
-            for at, one in zip(evidence.observed.samples.times_s, evidence.observed.probe.samples, strict=True)
+            for at, sample in zip(where.samples.times_s, where.probe.samples, strict=True)
             if 0 <= at <= min(end, _taken_down_at(evidence, name))
-            and "alive" in (group := one.get("groups", {}).get(name, {}))
+            and "alive" in (group := sample.get("groups", {}).get(name, {}))
         ]
         dead = [at for at, is_alive, _, left in alive if not is_alive and not left]
         left = [(at, processes) for at, is_alive, _, processes in alive if not is_alive and processes]
@@ -86,8 +86,8 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
             yield Doubt(Kind.SERVICE_RESTARTED, Level.INVALID, text, float(len(ticks)), 1.0)
 
 
-def services_told(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the conductor told that a service died or was started again while there was load."""
+def services_reported(evidence: Evidence) -> Iterator[Doubt]:
+    """Check that the conductor reported no death and no restart of a service while there was load."""
     for event in evidence.events_of_load:
         kind = {"service_died": Kind.SERVICE_DIED, "service_restarted": Kind.SERVICE_RESTARTED}.get(str(event.get("k")))
         if kind is not None:
@@ -95,22 +95,47 @@ def services_told(evidence: Evidence) -> Iterator[Doubt]:
             yield Doubt(kind, Level.INVALID, str(event.get("message") or f"{name}: {str(kind).replace('_', ' ')}"))
 
 
+def services_held(evidence: Evidence) -> Iterator[Doubt]:
+    """Check that nobody held a service while there was load."""
+    held = [str(event.get("service")) for event in evidence.events_of_load if event.get("k") == "service_held"]
+    for name in dict.fromkeys(held):
+        held_s = _held_s(evidence, name)
+        text = f"{name} was stopped by a signal for about {seconds(held_s)}, which no event of the study sent"
+        yield Doubt(Kind.SERVICE_HELD, Level.INVALID, text, held_s, unit="s")
+
+
+def _held_s(evidence: Evidence, name: str) -> float:
+    """Return how long a service was held, as far as the conductor saw it until the end of the load. [s]"""
+    since: int | None = None
+    total_ns = 0
+    for event in evidence.events:
+        kind, at = event.get("k"), event.get("t_ns")
+        is_its_own = event.get("service") == name
+        if kind == "service_held" and is_its_own:
+            since = at
+        elif since is not None and at is not None and (kind == "engine_ended" or is_its_own):
+            total_ns, since = total_ns + at - since, None
+    return total_ns / 1e9
+
+
 def _taken_down_at(evidence: Evidence, process: str) -> float:
-    """When an event first ended a process: what becomes of it from there on was asked for. [s]"""
-    begins = [one.begin_s for one in evidence.happened if process in one.processes and one.begin_s is not None]
+    """Return when an event first ended a process; the study expects what happens to it from then on. [s]"""
+    begins = [
+        event.begin_s for event in evidence.study_events if process in event.processes and event.begin_s is not None
+    ]
     return min(begins, default=float("inf"))
 
 
 def events(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the events of the study happened as asked."""
-    for one in evidence.happened:
-        if one.failed is not None:
-            text = f"event {one.name} ({one.do} {one.on}) did not happen as asked: {one.failed}"
+    """Check that the events of the study happened as requested."""
+    for event in evidence.study_events:
+        if event.failed is not None:
+            text = f"event {event.name} ({event.do} {event.on}) did not happen as asked: {event.failed}"
             yield Doubt(Kind.EVENT_FAILED, Level.INVALID, text)
 
 
 def errors(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether more transactions failed than the study allows."""
+    """Check that no more transactions failed than the study allows."""
     share = evidence.summary["errors"]["share"]
     limit = evidence.limit("errors", ERRORS_SHARE)
     if share > limit:
@@ -120,7 +145,7 @@ def errors(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether more of a single transaction, or of a request, failed than the study allows.
+    """Check that no more of a single transaction, or of a request, failed than the study allows.
 
     Notes
     -----
@@ -152,7 +177,7 @@ def _of_part(part: str, failed: int, ended: int, limit: float, level: Level) -> 
 
 
 def _beyond_chance(failed: int, ended: int, limit: float) -> bool:
-    """Whether the failures exceed the limit by more than chance explains."""
+    """Return True if the failures exceed the limit by more than chance explains."""
     if not failed or failed <= limit * ended or limit >= 1:
         return False
-    return float(binom.sf(failed - 1, ended, limit)) < BY_CHANCE
+    return binomial_tail(failed - 1, ended, limit) < BY_CHANCE

@@ -26,7 +26,7 @@ class NotChecked:
     why: str
 
     def document(self) -> dict[str, str]:
-        """Entry of `not_checked` in a summary."""
+        """Return the entry of `not_checked` in a summary."""
         return {"check": str(self.check), "why": self.why}
 
 
@@ -42,7 +42,7 @@ def not_checked(evidence: Evidence) -> list[NotChecked]:
 
 
 def unobserved(evidence: Evidence) -> list[NotChecked]:
-    """Missing checks that need the records of observers."""
+    """Return the missing checks that need the records of observers."""
     return list(_of_observation(evidence))
 
 
@@ -57,12 +57,26 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
         yield NotChecked(Kind.GENERATOR_STALLED, "the engine did not record how late its loops turned")
     if evidence.generator_cpus is None:
         yield NotChecked(Kind.GENERATOR_SATURATED, "the generator's CPU time was not recorded")
-    if summary["generator"]["start_lag_p99_s"] is None:
-        yield NotChecked(Kind.START_LAG, "no request started within the window")
+    if (why := _lag_unknown(evidence)) is not None:
+        yield NotChecked(Kind.START_LAG, why)
     if not window.trends:
         yield NotChecked(Kind.NO_STEADY_STATE, window.note or "the window was not tested")
     if not evidence.is_open and summary["laws"]["little"] is None:
         yield NotChecked(Kind.LITTLE_LAW, "no response was timed within the window")
+    if not evidence.is_open and evidence.paces_are_fixed and summary["users"]["groups"] is None:
+        yield NotChecked(Kind.FIXED_PACE, "groups with different pauses share transactions, and are not counted apart")
+
+
+def _lag_unknown(evidence: Evidence) -> str | None:
+    """Return the reason why the start lag, or a part of it, could not be checked; None if it was."""
+    generator, little = evidence.summary["generator"], evidence.summary["laws"]["little"]
+    if generator["start_lag_p99_s"] is None:
+        return "no request started within the window"
+    if evidence.arrivals_waited:
+        return "arrivals waited for users: only its share of the mean response time was checked"
+    if not evidence.is_open and little is not None and little["z_s"] == 0:
+        return "users without pauses: how late the generator reads answers is part of the response times"
+    return None
 
 
 def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
@@ -90,7 +104,7 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _why(evidence: Evidence) -> str | None:
-    """Reason why the window has no samples of this machine; None if it has samples."""
+    """Return the reason why the window has no samples of this machine; None if it has samples."""
     if not evidence.probe_expected:
         return _NO_PROBE
     samples, window = evidence.observed.samples, evidence.window

@@ -1,4 +1,4 @@
-"""What the checks of a run look at."""
+"""Evidence that the checks of a run read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.analysis.doubts import Doubt
-from towtank.analysis.recovery import Happened
+from towtank.analysis.recovery import StudyEvent
 from towtank.analysis.system.tiers import Observed
 from towtank.analysis.windows.window import Window
 
 _LIMIT_NAMES = {
     "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
+    "start_lag_share": ("start_lag_share",),
+    "storage_free": ("storage_free",),
     "interference": ("interference",),
     "not_attributed": ("not_attributed",),
     "generator_busy": ("generator_busy",),
@@ -22,14 +24,14 @@ _LIMIT_NAMES = {
 
 @dataclass
 class Evidence:
-    """All that the checks look at.
+    """Everything that the checks read.
 
     Attributes
     ----------
     manifest : dict
         `run.json`.
     engine : dict or None
-        `engine.json`; None where the engine did not write it.
+        `engine.json`; None if the engine did not write it.
     summary : dict
         The run summary as far as it is made.
     limits : dict
@@ -49,17 +51,21 @@ class Evidence:
     connect_failures : int
         Requests of the whole run that got no connection. [1]
     settle : dict or None
-        The event of the settle stage before the window, where it ended without the evidence asked for.
+        The event of the settle stage before the window, if it ended without the required evidence.
     relative_half_width : float or None
         Half width of the interval of the mean response time, relative to it.
-    happened : sequence of Happened
-        Events that the study made happen.
+    study_events : sequence of StudyEvent
+        Events of the study that were made to happen.
     completed : int
         Transactions that completed in the window. [1]
     keeps_connections : bool
         Whether the plan keeps connections from one request to the next.
     gaps_recorded : bool
         Whether the engine recorded how late its loops turned.
+    arrivals_waited : bool
+        Whether arrivals of an open load waited for a user in the window.
+    paces_are_fixed : bool
+        Whether the plan has users who keep a pace that is always the same.
     probe_expected : bool
         Whether a probe was started to watch this machine.
     """
@@ -86,19 +92,21 @@ class Evidence:
     generator_cores: int = 1
     settle: dict[str, Any] | None = None
     lag_grows: bool = False
-    happened: Sequence[Happened] = ()
+    study_events: Sequence[StudyEvent] = ()
     completed: int = 0
     keeps_connections: bool = True
     gaps_recorded: bool = False
+    arrivals_waited: bool = False
+    paces_are_fixed: bool = False
     probe_expected: bool = False
 
     @property
     def is_open(self) -> bool:
-        """Whether arrivals do not wait for answers."""
+        """True if arrivals do not wait for answers."""
         return self.manifest.get("users") is None and self.manifest.get("rate") is not None
 
     def limit(self, name: str, default: float) -> float:
-        """A limit of the study, or the default."""
+        """Return a limit of the study, or the default."""
         for key in _LIMIT_NAMES[name]:
             value = self.limits.get(key)
             if isinstance(value, int | float) and not isinstance(value, bool):
@@ -107,4 +115,4 @@ class Evidence:
 
 
 RunCheck = Callable[[Evidence], Iterator[Doubt]]
-"""A check: the doubts that the evidence gives about one subject."""
+"""A check: it yields the doubts that the evidence raises about one subject."""

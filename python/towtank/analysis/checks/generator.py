@@ -1,8 +1,9 @@
-"""Checks of the generator: whether it offered the load that was asked for, and when it was due."""
+"""Checks of the generator: it offered the requested load, in time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
@@ -15,9 +16,13 @@ START_LAG_CLOSED_S = 0.010
 START_LAG_OPEN_S = 0.001
 # A lag many times the limit is a load that was not offered.
 _LAG_INVALID = 10.0
+# Share of the response time that requests spent on their way out of the generator. Beyond one half the response time is
+# the generator's rather than the system's.
+START_LAG_SHARE = 0.05
+_LAG_SHARE_INVALID = 0.5
 # Above it start lag grows steeply: at 80 % an M/M/1 queue holds 4 requests, at 60 % 1.5.
 ENVELOPE_SHARE = 0.80
-# A process that has so much of its open files or ports in use fails to connect by chance alone.
+# A process that uses this share of its open files or ports fails to connect by chance alone.
 _CONNECTIONS_SHARE = 0.95
 # The response time of a request in a stall includes the wait for the generator. Beyond 1 % of the window the stall
 # determines p99; beyond 10 % the window no longer has the load of the study.
@@ -28,13 +33,13 @@ FRAMING_SHARE = 0.01
 # Connections opened per request. A server that closes a connection after 100 or 1,000 requests is far below this, a
 # server without keep-alive is at 1.
 RECONNECTS_SHARE = 0.5
-# Of the response time that requests spent waiting for a connection of the pool: what is less than the interval of most
-# means changes no conclusion.
+# Share of the response time that requests spent waiting for a connection of the pool: less than the interval of most
+# means, so that it changes no conclusion.
 CONNECTION_WAIT_SHARE = 0.05
 
 
 def saturated(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the generator's cores had time left."""
+    """Check that the generator's cores had time left."""
     used = evidence.generator_cpus
     share = used / max(1, evidence.generator_cores) if used is not None else None
     limit = evidence.limit("generator_busy", GENERATOR_BUSY)
@@ -50,7 +55,7 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def stalled(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the loops of the load threads ran without long gaps."""
+    """Check that the loops of the load threads ran without long gaps."""
     generator, window = evidence.summary["generator"], evidence.window
     if window is None or not generator["stalled_s"]:
         return
@@ -65,7 +70,7 @@ def stalled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def framing(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether servers sent bytes that belong to no request."""
+    """Check that servers sent no bytes that belong to no request."""
     connections, window = evidence.summary["connections"], evidence.window
     found = {"bytes behind a whole answer": connections["surplus"], "bytes without a request": connections["unasked"]}
     texts = [f"{fault} {count:,} times" for fault, count in found.items() if count]
@@ -79,7 +84,7 @@ def framing(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def reconnects(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether nearly every request opened a new connection although the plan keeps connections."""
+    """Check that requests reused connections if the plan keeps them."""
     opened, window = evidence.summary["connections"]["opened"], evidence.window
     rate = evidence.summary["generator"]["requests_started_per_s"]
     if window is None or not rate or not evidence.keeps_connections:
@@ -95,7 +100,7 @@ def reconnects(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether arrivals were turned away."""
+    """Check that no arrivals were turned away."""
     accounting = evidence.summary["accounting"]
     count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
     if count:
@@ -105,24 +110,24 @@ def overflow(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def envelope(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the load stayed clear of what the generator can do by calibration."""
-    told = evidence.summary["generator"]
-    share = told["envelope_share"]
+    """Check that the load stayed below the generator's capability by calibration."""
+    figures = evidence.summary["generator"]
+    share = figures["envelope_share"]
     if share is not None and share > ENVELOPE_SHARE:
         text = (
-            f"the generator started {told['requests_started_per_s']:,.0f} requests/s, {percent(share)} of the "
-            f"{told['envelope_per_s']:,.0f} /s that its cores ({evidence.generator_cores}) can do by calibration, "
+            f"the generator started {figures['requests_started_per_s']:,.0f} requests/s, {percent(share)} of the "
+            f"{figures['envelope_per_s']:,.0f} /s that its cores ({evidence.generator_cores}) can do by calibration, "
             f"limit {percent(ENVELOPE_SHARE)}"
         )
         yield Doubt(Kind.GENERATOR_SATURATED, Level.SUSPECT, text, share, ENVELOPE_SHARE)
 
 
 def connections(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether connections failed while the generator had nearly all open that it can: its limit, not the system's."""
-    told = evidence.summary["generator"]
+    """Check that connections did not fail because the generator had nearly all of its own open."""
+    figures = evidence.summary["generator"]
     resources = {"open_files": "files it may open", "connections_by_ports": "ports it has to these addresses"}
     for name, words in resources.items():
-        limit, used = told["limits"][name], told["connections_at_most"]
+        limit, used = figures["limits"][name], figures["connections_at_most"]
         if evidence.connect_failures and limit and used > _CONNECTIONS_SHARE * limit:
             text = (
                 f"the generator had {used:,} connections with {limit:,.0f} {words}, and {evidence.connect_failures:,} "
@@ -132,7 +137,7 @@ def connections(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pool(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether requests waited for a connection of the pool."""
+    """Check that requests did not wait for a connection of the pool."""
     waits = evidence.summary["connections"]["wait_time_s"] or {}
     share = waits.get("share_of_response_time", 0.0)
     if share > CONNECTION_WAIT_SHARE:
@@ -145,7 +150,15 @@ def pool(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def start_lag(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether requests started when they were due."""
+    """Check that requests started when they were due, and that the lag is a small part of response times."""
+    found = [*_lag_p99(evidence), *_lag_shares(evidence)]
+    heavy = [doubt for doubt in found if doubt.level is not Level.NOTE] or found
+    if heavy:
+        heaviest = min(heavy, key=lambda doubt: doubt.level is not Level.INVALID)
+        yield replace(heaviest, message="; ".join(doubt.message for doubt in heavy))
+
+
+def _lag_p99(evidence: Evidence) -> Iterator[Doubt]:
     lag = evidence.summary["generator"]["start_lag_p99_s"]
     default = START_LAG_OPEN_S if evidence.is_open else START_LAG_CLOSED_S
     limit = evidence.limit("start_lag", default)
@@ -153,3 +166,20 @@ def start_lag(evidence: Evidence) -> Iterator[Doubt]:
         level = Level.INVALID if lag > _LAG_INVALID * limit else Level.SUSPECT
         text = f"start lag is {seconds(lag)} at p99, limit {seconds(limit)}"
         yield Doubt(Kind.START_LAG, level, text, lag, limit, "s")
+
+
+def _lag_shares(evidence: Evidence) -> Iterator[Doubt]:
+    figures = evidence.summary["generator"]
+    limit = evidence.limit("start_lag_share", START_LAG_SHARE)
+    shares = {"the mean response time": figures["start_lag_share"], "p99": figures["start_lag_share_p99"]}
+    for of, share in shares.items():
+        if share is not None and share > limit:
+            level = Level.INVALID if share > max(limit, _LAG_SHARE_INVALID) else Level.SUSPECT
+            text = f"start lag is {percent(share)} of {of}, limit {percent(limit)}"
+            yield Doubt(Kind.START_LAG, level, text, share, limit)
+    most = figures["start_lag_most"]
+    if most is not None and most["share"] > limit:
+        text = (
+            f"start lag is {percent(most['share'])} of the mean response time of {most['step']}, limit {percent(limit)}"
+        )
+        yield Doubt(Kind.START_LAG, Level.NOTE, text, most["share"], limit)

@@ -1,4 +1,4 @@
-"""Checks of limits of the kernel: whether a tier ran out of open files, processes and threads, or local ports."""
+"""Checks of limits of the kernel: open files, processes and threads, local ports of the tiers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RELAY = "relay"
 
 
 def exhausted(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether a tier reached a limit of the kernel."""
+    """Check that no tier reached a limit of the kernel."""
     networks: dict[tuple[str, float, float], list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():
         for resource, words in _WORDS.items():

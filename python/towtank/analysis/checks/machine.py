@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
@@ -17,25 +18,37 @@ FOREIGN_SHARE = 0.10
 NOT_ATTRIBUTED_SHARE = 0.05
 # A tier that serves the load uses more than this; a launcher that waits does not. [1]
 _NEXT_TO_NOTHING = 0.005
-# So many times the limit, the system was measured as much as the others.
+# At this multiple of the limit the numbers describe the other programs as much as the system.
 _FOREIGN_INVALID = 3.0
+# The two clocks are read one after the other, microseconds apart.
+SLEPT_S = 0.1
 PACE_SPREAD = 0.10
 """Share by which the slow seconds of a machine may take longer for the same work than the fast ones. [1]"""
 THROTTLED_SHARE = 0.01
 _THROTTLED_INVALID = 0.10
 
 
+def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield this machine, and each other one with a probe, with ` of NAME` for messages about it."""
+    yield "", evidence.summary["host"]
+    for name, host in evidence.summary["hosts"].items():
+        if name in evidence.observed.remote:
+            yield f" of {name}", host
+
+
 def steal(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the hypervisor gave CPU time to others."""
-    share = evidence.summary["host"]["steal"]
-    if share is not None and share > STEAL_SHARE:
-        level = Level.INVALID if share > STEAL_INVALID else Level.SUSPECT
-        text = f"{percent(share)} of CPU time was stolen by the hypervisor, limit {percent(STEAL_SHARE)}"
-        yield Doubt(Kind.STEAL_TIME, level, text, share, STEAL_SHARE)
+    """Check that the hypervisor did not give CPU time to others."""
+    for of_machine, seen in _machines(evidence):
+        share = seen["steal"]
+        if share is not None and share > STEAL_SHARE:
+            level = Level.INVALID if share > STEAL_INVALID else Level.SUSPECT
+            taken = f"{percent(share)} of CPU time{of_machine}"
+            text = f"{taken} was stolen by the hypervisor, limit {percent(STEAL_SHARE)}"
+            yield Doubt(Kind.STEAL_TIME, level, text, share, STEAL_SHARE)
 
 
 def interference(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether other programs used CPUs of the system."""
+    """Check that other programs did not use CPUs of the system."""
     foreign = evidence.summary["host"]["foreign_share"]
     limit = evidence.limit("interference", FOREIGN_SHARE)
     if foreign is not None and foreign > limit:
@@ -45,14 +58,14 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def attributed(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether tiers, generator and observers explain what the machines of the tiers used."""
+    """Check that tiers, generator and observers explain the CPU use of the tiers' machines."""
     limit = evidence.limit("not_attributed", NOT_ATTRIBUTED_SHARE)
-    for name, one in evidence.summary["not_attributed"].items():
-        used, cpus = one["cpus_used"]["value"], one["cpus"]
+    for name, usage in evidence.summary["not_attributed"].items():
+        used, cpus = usage["cpus_used"]["value"], usage["cpus"]
         if used is None or not cpus:
             continue
         # A kernel that accounts for interrupts apart from processes attributes them to nobody.
-        rest = used - (one["interrupts_cpus_used"] or 0.0)
+        rest = used - (usage["interrupts_cpus_used"] or 0.0)
         if rest > limit * cpus:
             where = "this machine" if name == THIS_MACHINE else name
             text = (
@@ -63,35 +76,55 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _idle(evidence: Evidence) -> str:
-    """Names the tiers that used next to nothing: their processes may be launchers."""
+    """Name the tiers that used hardly any CPU time: their processes may be launchers."""
     used = {name: tier["cpus_used"]["value"] for name, tier in evidence.summary["tiers"].items()}
     idle = [name for name, cpus in used.items() if cpus is not None and cpus < _NEXT_TO_NOTHING]
     return f"; next to nothing was used by {', '.join(idle)}" if idle else ""
 
 
 def clock(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the wall clock ran as the monotonic one does."""
+    """Check that the wall clock ran as the monotonic one does."""
     jump = evidence.observed.samples.clock_jump()
-    if jump > CLOCK_JUMP_S:
+    # The wall clock goes on while the machine is suspended; `suspended` reports that.
+    if abs(jump - slept_s(evidence)) > CLOCK_JUMP_S and jump > CLOCK_JUMP_S:
         text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
         yield Doubt(Kind.CLOCK_JUMP, Level.NOTE, text, jump, CLOCK_JUMP_S, "s")
 
 
+def suspended(evidence: Evidence) -> Iterator[Doubt]:
+    """Check that the machine was awake all the time."""
+    slept = slept_s(evidence)
+    if slept > SLEPT_S:
+        text = f"this machine was suspended for {seconds(slept)} during the run, limit {seconds(SLEPT_S)}"
+        yield Doubt(Kind.MACHINE_SUSPENDED, Level.SUSPECT, text, slept, SLEPT_S, "s")
+
+
+def slept_s(evidence: Evidence) -> float:
+    """Return the time between the first and the last event of a run in which the machine was suspended. [s]"""
+    ahead = [
+        event["boot_ns"] - event["t_ns"]
+        for event in evidence.events
+        if isinstance(event.get("boot_ns"), int) and isinstance(event.get("t_ns"), int)
+    ]
+    return (max(ahead) - min(ahead)) / 1e9 if ahead else 0.0
+
+
 def speed(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the CPUs of the system did the same work at the same speed over the window."""
-    pace = evidence.summary["host"]["pace"]
-    if pace is None or pace["spread"] <= PACE_SPREAD:
-        return
-    text = (
-        f"a fixed piece of work took {seconds(pace['fast_s'])} to {seconds(pace['slow_s'])} on the system's CPUs "
-        f"(10th and 90th percentile of the seconds): the machine's speed changed by {percent(pace['spread'])}, "
-        f"limit {percent(PACE_SPREAD)}"
-    )
-    yield Doubt(Kind.MACHINE_SPEED, Level.NOTE, text, pace["spread"], PACE_SPREAD)
+    """Check that the CPUs of the system did the same work at the same speed over the window."""
+    for of_machine, seen in _machines(evidence):
+        pace = seen["pace"]
+        if pace is None or pace["spread"] <= PACE_SPREAD:
+            continue
+        text = (
+            f"a fixed piece of work took {seconds(pace['fast_s'])} to {seconds(pace['slow_s'])} on the system's CPUs"
+            f"{of_machine} (10th and 90th percentile of the seconds): the machine's speed changed by "
+            f"{percent(pace['spread'])}, limit {percent(PACE_SPREAD)}"
+        )
+        yield Doubt(Kind.MACHINE_SPEED, Level.NOTE, text, pace["spread"], PACE_SPREAD)
 
 
 def pinned(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether generator and system were kept on different CPUs."""
+    """Check that generator and system were kept on different CPUs."""
     pinning = evidence.manifest.get("pinning") or {}
     system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
     if evidence.observed.tiers and (not system or not generator or system & generator):
@@ -99,15 +132,15 @@ def pinned(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttled(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the limit of a control group held a tier or the generator up."""
-    for name, share in evidence.summary["host"]["throttled"].items():
+    """Check that the limit of a control group did not delay a tier or the generator."""
+    for name, share in [pair for _, seen in _machines(evidence) for pair in seen["throttled"].items()]:
         if share <= THROTTLED_SHARE:
             continue
         # A limit on a tier may be what the study asks about; on the generator it is never wanted.
         heavy = Level.INVALID if share > _THROTTLED_INVALID else Level.SUSPECT
         level = heavy if name == GENERATOR_GROUP else Level.NOTE
         text = (
-            f"the CPU limit of its control group held {name} up for {percent(share)} of the window, "
+            f"the CPU limit of its control group delayed {name} for {percent(share)} of the window, "
             f"limit {percent(THROTTLED_SHARE)}"
         )
         yield Doubt(Kind.THROTTLED, level, text, share, THROTTLED_SHARE)

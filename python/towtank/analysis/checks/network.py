@@ -1,4 +1,4 @@
-"""Checks of the network of this machine and of each host: connections not taken in time, segments sent again."""
+"""Checks of the network of this machine and of each host: full listen queues, retransmissions."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
-# A lost segment costs 200 ms or more (TCP_RTO_MIN of Linux): with one in 1,000 requests p99.9 is made of them.
+# A timeout costs 200 ms or more (TCP_RTO_MIN of Linux), and so does the probe for a lost tail if only one segment is on
+# its way: at one in 1,000 requests they determine p99.9. Other retransmissions cost about one round trip.
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"
 
 
 def listen_queues(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether connections found a listen queue full."""
+    """Check that no connection found a listen queue full."""
     yield from overflowed(counted(evidence.summary))
 
 
 def retransmits(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether segments were lost, and sent again, often enough to be seen in the tail."""
+    """Check that too few segments were retransmitted to show in the tail."""
     window, started = evidence.window, evidence.summary["generator"]["requests_started_per_s"]
     if window is not None and started:
         requests = started * (window.end_s - window.start_s)
-        yield from sent_again(counted(evidence.summary), requests, asked=loses_packets(evidence.observed.hosts))
+        yield from retransmitted(counted(evidence.summary), requests, asked=loses_packets(evidence.observed.hosts))
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What TCP counted in one network within the window.
+    """Counts of TCP in one network within the window.
 
     Attributes
     ----------
     where : str
-        Whose network it is, for people.
+        The machine or host whose network it is, for messages.
     counts : dict
         `tcp` of the machine or of a host in a summary.
     """
@@ -45,28 +46,30 @@ class Counted:
 
 
 def counted(summary: dict[str, Any]) -> list[Counted]:
-    """What was counted in the network of this machine and in that of each host.
+    """Return the counts in the network of this machine and in that of each host.
 
     Parameters
     ----------
     summary : dict
         Summary of a run.
     """
-    hosts = {f"host {name}": one.get("tcp") for name, one in summary["hosts"].items()}
+    hosts = {f"host {name}": host.get("tcp") for name, host in summary["hosts"].items()}
     return [Counted(where, counts) for where, counts in ({HERE: summary["host"]["tcp"]} | hosts).items() if counts]
 
 
 def overflowed(networks: list[Counted]) -> Iterator[Doubt]:
-    """Each network in which a listen queue overflowed."""
-    for one in networks:
-        overflows = one.counts.get("listen_overflows")
+    """Yield a doubt for each network in which a listen queue overflowed."""
+    for network in networks:
+        overflows = network.counts.get("listen_overflows")
         if overflows:
-            text = f"{overflows:,.0f} connections overflowed a listen queue of {one.where} within the window, limit 0"
+            text = (
+                f"{overflows:,.0f} connections overflowed a listen queue of {network.where} within the window, limit 0"
+            )
             yield Doubt(Kind.LISTEN_OVERFLOW, Level.SUSPECT, text, overflows, 0.0)
 
 
-def sent_again(networks: list[Counted], requests: float, *, asked: bool) -> Iterator[Doubt]:
-    """Each network that sent more segments again than a share of the requests.
+def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> Iterator[Doubt]:
+    """Yield a doubt for each network that retransmitted more segments than a share of the requests.
 
     Parameters
     ----------
@@ -74,39 +77,48 @@ def sent_again(networks: list[Counted], requests: float, *, asked: bool) -> Iter
     requests : float
         Requests that the generator started within the window, > 0. [1]
     asked : bool
-        Whether packets were to be lost.
+        Whether the study asks for losses.
     """
-    for one in networks:
-        again = one.counts.get("retransmits")
+    for network in networks:
+        again = network.counts.get("retransmits")
         if not again or again / requests <= RETRANSMITS_SHARE:
             continue
-        # Probes for a lost tail, which Linux sends when an acknowledgement is late, are counted as sent again too;
-        # what the other side had already was not lost and cost nobody a wait. The side that sends learns of that.
-        needless = one.counts.get("needless_retransmits")
-        had = "" if needless is None else f" (the other side had {needless:,.0f} of them already)"
-        wanted = "; losses were asked for" if asked else ""
+        # Linux also counts probes for a lost tail, which it sends when an acknowledgement is late, and segments that it
+        # took for lost because later ones overtook them. The sender learns from the peer that they were not lost.
+        needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
+        told = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
+        if waits is not None:
+            told.append(f"{waits:,.0f} after some 200 ms")
+        had = f" ({'; '.join(told)})" if told else ""
+        wanted = "; the study asks for losses" if asked else ""
         text = (
-            f"{again:,.0f} segments were sent again by {one.where} within the window{had}, "
+            f"{network.where} retransmitted {again:,.0f} TCP segments within the window{had}, "
             f"{percent(again / requests)} of the requests, limit {percent(RETRANSMITS_SHARE)}{wanted}"
         )
-        lost = (again - (needless or 0.0)) / requests
-        level = Level.SUSPECT if lost > RETRANSMITS_SHARE and not asked else Level.NOTE
+        costly = waits if waits is not None else again - (needless or 0.0)
+        level = Level.SUSPECT if costly / requests > RETRANSMITS_SHARE and not asked else Level.NOTE
         yield Doubt(Kind.RETRANSMITS, level, text, again / requests, RETRANSMITS_SHARE)
 
 
+def _waits(counts: dict[str, float | None]) -> float | None:
+    """Return the losses that were repaired by a timeout or a probe; None if they were not counted. [1]"""
+    timeouts, recoveries = counts.get("timeouts"), counts.get("probe_recoveries")
+    return None if timeouts is None or recoveries is None else timeouts + recoveries
+
+
 def loses_packets(hosts: dict[str, Any]) -> bool:
-    """Whether a link of a host was to lose packets; both of its ends then send again what was lost.
+    """Return True if the link of a host was set to lose packets; both of its ends then retransmit what was lost.
 
     Parameters
     ----------
     hosts : dict
         `hosts` of the manifest of a run.
     """
-    return any(_loss(one) > 0 for one in hosts.values() if isinstance(one, dict))
+    return any(_loss(host) > 0 for host in hosts.values() if isinstance(host, dict))
 
 
 def _loss(host: dict[str, Any]) -> float:
-    """Share of the packets that the link of a host was to lose, in [0, 1]."""
+    """Return the share of the packets that the link of a host was set to lose, in [0, 1]."""
     sizes = host.get("sizes")
     network = sizes.get("network") if isinstance(sizes, dict) else None
     try:

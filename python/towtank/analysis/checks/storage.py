@@ -1,4 +1,4 @@
-"""Checks of what is kept: disks of hosts that are full or will be soon, and what was lost of what users had stored."""
+"""Checks of storage: full disks of hosts, and losses of what the system confirmed as stored."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent
 from towtank.analysis.stored import count_of
 from towtank.units import data_rate, format_data_rate, rate, shown
 
-# Below this share nothing of the size of a document or of a folder finds a place. [1]
+# Below this share no document and no folder fits any more. [1]
 SPENT_SHARE = 0.001
-# A disk that is used up within so many windows is full in a longer stage, or in a run at a higher load. [1]
+# A disk that is used up within this many windows is full in a longer stage, or in a run at a higher load. [1]
 SOON_WINDOWS = 10.0
-# What lasts longer is told where hardly any is left. [1]
+# A disk that lasts longer is reported if its free share is below this. [1]
 LOW_SHARE = 0.05
 # Limits of a disk of a host and the functions that render them; `run.json` has them as texts with units.
 _LIMITS: dict[str, Callable[[object], str]] = {
@@ -27,21 +27,22 @@ _WORDS = {"bytes": "room", "inodes": "inodes"}
 
 
 def disks(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether disks of hosts had room and inodes left."""
+    """Check that disks of hosts had room and inodes left."""
     window = evidence.window
     if window is not None:
-        yield from full_storage(evidence.summary["hosts"], window.end_s - window.start_s)
+        least = evidence.limit("storage_free", SPENT_SHARE)
+        yield from full_storage(evidence.summary["hosts"], window.end_s - window.start_s, least)
 
 
 def throttles(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether disks of hosts were limited by a control group, which shapes their response times."""
+    """Check that no disk of a host was limited by a control group, which shapes its response times."""
     for host, disk, limits in throttled_disks(evidence.manifest):
         text = f"disk {disk} of host {host} is limited by the control group to {limits}: its percentiles are those of "
         yield Doubt(Kind.DISK_THROTTLED, Level.NOTE, f"{text}the throttle")
 
 
 def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Return host, disk and limits as text, for each disk of a run that has limits.
+    """Yield host, disk and limits as text, for each disk of a run that has limits.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ def _limit(value: object, words: Callable[[object], str]) -> str:
         return shown(value)
 
 
-def full_storage(hosts: dict[str, Any], window_s: float) -> Iterator[Doubt]:
-    """Each disk of each host that is short of room or of inodes.
+def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SHARE) -> Iterator[Doubt]:
+    """Yield a doubt for each disk of each host that is short of room or of inodes.
 
     Parameters
     ----------
@@ -74,22 +75,27 @@ def full_storage(hosts: dict[str, Any], window_s: float) -> Iterator[Doubt]:
         `hosts` of a run summary.
     window_s : float
         Length of the window. [s]
+    least : float
+        Share of the room and of the inodes that must be left; 0 if the study looks at a full disk. [1]
     """
     for name, host in hosts.items():
         for disk, values in (host.get("disks") or {}).items():
             for what in _WORDS:
-                yield from _short(f"disk {disk} of host {name}", what, values, SOON_WINDOWS * window_s)
+                yield from _short(f"disk {disk} of host {name}", what, values, SOON_WINDOWS * window_s, least)
 
 
-def _short(place: str, what: str, values: dict[str, Any], soon_s: float) -> Iterator[Doubt]:
-    size, least = values.get(f"size_{what}"), values.get(f"free_{what}_least")
-    if not size or least is None:  # a file system without a fixed number of inodes tells zero
+def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: float) -> Iterator[Doubt]:
+    size, free = values.get(f"size_{what}"), values.get(f"free_{what}_least")
+    if not size or free is None:  # a file system without a fixed number of inodes reports zero
         return
-    share, soon = least / size, values.get(f"{what}_full_in_s")
+    share, soon = free / size, values.get(f"{what}_full_in_s")
     word = _WORDS[what]
-    if share <= SPENT_SHARE:
-        text = f"{place} had no {word} left: {least:,.0f} of {size:,.0f}{_meanwhile(what, values)}"
-        yield Doubt(Kind.STORAGE_FULL, Level.SUSPECT, text, share, SPENT_SHARE)
+    if share <= least:
+        left = f"had no {word} left: {free:,.0f} of {size:,.0f}"
+        if share > SPENT_SHARE:
+            left = f"has {percent(share)} of its {word} left, limit {percent(least)}"
+        level = Level.SUSPECT if least > 0 else Level.NOTE
+        yield Doubt(Kind.STORAGE_FULL, level, f"{place} {left}{_meanwhile(what, values)}", share, least)
     elif soon is not None and soon < soon_s:
         text = (
             f"{place} has {percent(share)} of its {word} left, used up {soon:,.0f} s after the window at the rate of "
@@ -102,27 +108,38 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float) -> Iter
 
 
 def _meanwhile(what: str, values: dict[str, Any]) -> str:
-    """How much of the other is free: who watches room alone does not see that inodes run out."""
+    """Render the free share of the other resource: free room does not show that inodes run out, nor the reverse."""
     other = "inodes" if what == "bytes" else "bytes"
     size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")
     return f", while {percent(least / size)} of its {_WORDS[other]} is free" if size and least is not None else ""
 
 
 def stored(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether all that users were told is stored could be read back as it was."""
-    yield from lost_or_unknown(evidence.summary["stored"])
+    """Check that everything that the system confirmed as stored could be read back unchanged."""
+    had_events = any(event.begin_s is not None for event in evidence.study_events)
+    yield from lost_or_unknown(evidence.summary["stored"], had_events=had_events)
 
 
-def lost_or_unknown(found: dict[str, Any] | None) -> Iterator[Doubt]:
-    """What was lost, and what nobody knows of."""
+def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -> Iterator[Doubt]:
+    """Yield doubts about what was lost, and about what could not be read back.
+
+    Parameters
+    ----------
+    found : dict or None
+        `stored` of a run summary.
+    had_events : bool
+        Whether the study made something fail in the run: then a loss is what the study is to find. Another content
+        than was stored is a doubt all the same.
+    """
     if found is None:
         return
     lost, different = (count_of(found, key) or 0.0 for key in ("lost", "different"))
     if lost or different:
-        text = f"of {found['told']} that users were told are stored, {lost:.0f} are lost and {different:.0f} different"
-        yield Doubt(Kind.STORED_LOST, Level.SUSPECT, text, lost + different, 0.0)
+        text = f"of {found['told']} confirmed as stored, {lost:.0f} are lost and {different:.0f} different"
+        level = Level.NOTE if had_events and not different else Level.SUSPECT
+        yield Doubt(Kind.STORED_LOST, level, text, lost + different, 0.0)
     unknown = sum(count_of(found, key) or 0.0 for key in ("unreadable", "unread"))
     if unknown:
         why = f": {found['reason']}" if found.get("reason") else ""
-        text = f"of {found['told']} that users were told are stored, {unknown:.0f} could not be read back{why}"
+        text = f"of {found['told']} confirmed as stored, {unknown:.0f} could not be read back{why}"
         yield Doubt(Kind.STORED_UNKNOWN, Level.SUSPECT, text, unknown, 0.0)

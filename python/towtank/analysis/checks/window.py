@@ -1,13 +1,14 @@
-"""Checks of the window: whether it is steady, began without a backlog, and holds enough for a mean and a tail."""
+"""Checks of the window: it is steady, began without a backlog, and holds enough for a mean and a tail."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from towtank.analysis.backlog import BEYOND_NOISE
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds, signed_percent
 from towtank.analysis.pauses import TIMES_SLOWER
 from towtank.analysis.windows.growth import TOLERANCE
 from towtank.analysis.windows.rest import TESTED, Rest
@@ -16,11 +17,17 @@ from towtank.analysis.windows.tolerances import GROSS
 EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
+_LONGEST_S = 3600.0
+# The messages advise no longer steady stage than this. [s]
+RELAXATIONS, FEW_RELAXATIONS = 40, 10
+"""Relaxation times of a queue after which intervals of its mean response time hold, and below which few do. [1]"""
 _TAIL = 0.01
+PACE_KEPT = 0.02
+"""Share by which the mean cycle of users may exceed a pace that they keep. [1]"""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the window is steady, and as long as planned."""
+    """Check that the window is steady, and as long as planned."""
     window = evidence.window
     if window is None:
         yield Doubt(Kind.NO_STEADY_STATE, Level.INVALID, "nothing was recorded in a steady stage")
@@ -28,7 +35,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
     for change in window.changes:
         level = Level.INVALID if change.is_gross else Level.SUSPECT
         over = f"over the window, limit {percent(change.tolerance)}"
-        text = f"{change.text} changes by {100 * change.share:+.3g} % {over}"
+        text = f"{change.text} changes by {signed_percent(change.share)} {over}"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change.share), change.tolerance)
     growth = window.growth
     if growth is not None and growth.is_significant:
@@ -37,7 +44,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
         yield Doubt(Kind.NO_STEADY_STATE, level, text, growth.share, TOLERANCE)
     for name, at_s, share, tolerance in window.steps:
         level = Level.INVALID if abs(share) > GROSS * tolerance else Level.SUSPECT
-        text = f"{name.replace('_', ' ')} steps by {100 * share:+.3g} % at {at_s:.0f} s, limit {percent(tolerance)}"
+        text = f"{name.replace('_', ' ')} steps by {signed_percent(share)} at {at_s:.0f} s, limit {percent(tolerance)}"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(share), tolerance)
     planned = window.planned_end_s - window.asked_start_s
     recorded = window.asked_end_s - window.asked_start_s
@@ -47,7 +54,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def rest(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether a change that matters is excluded in what passes for steady."""
+    """Check that a window that passes for steady excludes a change that matters."""
     window = evidence.window
     if window is None or not window.steady:
         return
@@ -78,12 +85,12 @@ def _hidden(name: str, found: Rest | None) -> str:
 
 
 def _round_up(length_s: float) -> float:
-    """A length of a stage in round numbers. [s]"""
+    """Round a length of a stage up to ten seconds. [s]"""
     return 10.0 * math.ceil(length_s / 10.0)
 
 
 def settled(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the settle stage before the window ended on evidence."""
+    """Check that the settle stage before the window ended on evidence."""
     event = evidence.settle
     if event is not None:
         why = (event.get("evidence") or {}).get("why") or "no evidence"
@@ -92,8 +99,80 @@ def settled(evidence: Evidence) -> Iterator[Doubt]:
         yield Doubt(Kind.NOT_SETTLED, Level.SUSPECT, text, length, length, "s")
 
 
+def memory(evidence: Evidence) -> Iterator[Doubt]:
+    """Check that the window is much longer than the relaxation time of the busiest queue of open load.
+
+    Notes
+    -----
+    The relaxation time of a queue at the utilization rho with service times S and m servers is about
+    (1 + rho) S / (m (1 - rho)^2). `docs/certification.md` has measured how often intervals hold in windows of how many
+    relaxation times. S is the CPU time per request, or the mean response time if that is less: the rest is work that no
+    request waits for. A window that is not steady has that doubt already; if no window is long enough, the system is at
+    its limit.
+    """
+    window, rate = evidence.window, (evidence.summary.get("request_throughput_per_s") or {}).get("value")
+    if window is None or not window.steady or not evidence.is_open or not rate:
+        return
+    response_s = ((evidence.summary.get("response_time_s") or {}).get("mean") or {}).get("value")
+    most_s = math.inf if response_s is None else float(response_s)
+    tier, relaxation_s = max(
+        ((name, _relaxation_s(tier, rate, most_s)) for name, tier in evidence.summary.get("tiers", {}).items()),
+        key=lambda found: found[1],
+        default=("", 0.0),
+    )
+    worth = window.length_s / relaxation_s if relaxation_s > 0 else math.inf
+    if worth < RELAXATIONS:
+        busy = percent(evidence.summary["tiers"][tier]["utilization"])
+        needed_s = RELAXATIONS * relaxation_s
+        hold = (
+            f"intervals of response times hold from {RELAXATIONS} times on, {seconds(needed_s)}"
+            if needed_s <= _LONGEST_S
+            else f"{tier} is at its limit, where no window is long enough: lower the rate"
+        )
+        text = (
+            f"the window of {seconds(window.length_s)} is {worth:.2g} times as long as the queue at {tier} ({busy} "
+            f"busy) remembers; {hold}"
+        )
+        level = Level.SUSPECT if worth < FEW_RELAXATIONS else Level.NOTE
+        yield Doubt(Kind.SHORT_WINDOW, level, text, worth, float(RELAXATIONS))
+
+
+def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
+    """Check that no users keep a fixed pace, beside which an interval within one run says little about other runs.
+
+    Notes
+    -----
+    `docs/background/intervals.md` states how often such intervals hold. Users who exceed their pace have no pauses
+    left, and their intervals hold.
+    """
+    mean = (evidence.summary.get("response_time_s") or {}).get("mean") or {}
+    if mean.get("low") is None:
+        return
+    paced = [group for group in evidence.summary["users"].get("groups") or () if _keeps_a_fixed_pace(group)]
+    if paced:
+        names = " and ".join(name for group in paced for name in group["names"])
+        text = f"{names} keep a fixed pace: the intervals of response times speak of this run alone"
+        yield Doubt(Kind.FIXED_PACE, Level.NOTE, text)
+
+
+def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
+    """Return whether users start at a fixed distance, and their cycle is no longer."""
+    cycle_s = group["users"] / group["throughput_per_s"] if group["throughput_per_s"] else math.inf
+    return bool(group["pace_is_fixed"]) and cycle_s <= (1 + PACE_KEPT) * group["pace_s"]
+
+
+def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
+    """Return the relaxation time of a tier's CPUs at a rate of requests that take at most `most_s` each; 0 if it is
+    unknown or infinite. [s]
+    """
+    busy, used, cpus = tier["utilization"], tier["cpus_used"]["value"], tier["cpus_allotted"]
+    if busy is None or used is None or not cpus or not 0 < busy < 1:
+        return 0.0
+    return float((1 + busy) * min(used / rate, most_s) / (cpus * (1 - busy) ** 2))
+
+
 def backlog(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the window began with more in hand than its load needs."""
+    """Check that the window began with no more in hand than its load needs."""
     found, window = evidence.summary["backlog"], evidence.window
     if found is None or window is None or not found["excess_at_start"]:
         return
@@ -101,14 +180,14 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
     end = "was not worked off" if drained is None else f"was worked off after {seconds(drained)}"
     text = (
         f"the window began with {found['at_start']:,} requests in flight and {found['waiting_at_start']:,} arrivals "
-        f"waiting, where its load needs {found['needs']:.3g} in flight; the rest {end}"
+        f"waiting, but its load needs only {found['needs']:.3g} in flight; the rest {end}"
     )
     limit = found["needs"] + BEYOND_NOISE * found["swing"]
     yield Doubt(Kind.BACKLOG, Level.SUSPECT, text, float(found["at_start"] + found["waiting_at_start"]), limit)
 
 
 def pauses(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether single seconds are far slower than the seconds before and after them."""
+    """Check that no single seconds are far slower than the seconds before and after them."""
     found = evidence.summary["pauses"]
     if found is None or found["slow"] < found["limit"]:
         return
@@ -121,7 +200,7 @@ def pauses(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether mean and tail rest on values enough."""
+    """Check that mean and tail rest on enough values."""
     # A window in which nothing completed has that doubt already.
     if evidence.window is None or not evidence.timed:
         return

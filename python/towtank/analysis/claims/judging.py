@@ -1,8 +1,7 @@
-"""The claims of a study, tested on its runs: confirmed, refuted, undecided, or not testable here.
+"""Tests the claims of a study on its runs: confirmed, refuted, undecided, or not testable here.
 
-A claim is confirmed where the whole interval of what it measures holds, refuted where the whole interval does not, and
-undecided where the interval crosses or there is none. Runs that are not valid never confirm anything; suspect ones are
-named.
+A claim is confirmed if the whole interval of its quantity meets it, refuted if the whole interval does not, and
+undecided if the interval crosses the bound or does not exist. Invalid runs are not used; suspect ones are named.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from towtank.analysis.claims import courses
+from towtank.analysis.claims import over_levels
 from towtank.analysis.claims.places import Levels, Places, UntestableError
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval
 from towtank.analysis.statistics.estimates import Estimate
@@ -30,6 +29,13 @@ CLAIMS_FILE = "claims.json"
 VERDICTS = ("confirmed", "refuted", "undecided", "not_testable")
 LEVELS = "levels"
 """Method of an interval over levels of factors, each of them one value."""
+# Next steps of claims that are not decided.
+_REPEAT = "repeat the runs (--repetitions)"
+_REPEAT_MORE = "repeat the runs more often (--repetitions), or make the steady stage longer"
+_NO_RATIO = "claim a difference in place of the ratio"
+_OTHER_STUDY = "compare it in a study whose system has what is missing here"
+# More suspect runs than this are counted in a reason; `suspect_runs` names them all. [1]
+_NAMED_AT_MOST = 3
 _WORDS = {True: "confirmed", False: "refuted", None: "undecided"}
 Json = Mapping[str, Any]
 
@@ -50,24 +56,24 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
         `claims.json`, as `docs/reference/claims.md` describes.
     """
     share = run_to_run_of(study)
-    judged = [_judged(one, study.get("factors") or (), runs, share) for one in study.get("claims") or ()]
+    judged = [_judged(claim, study.get("factors") or (), runs, share) for claim in study.get("claims") or ()]
     return {
         "schema": SCHEMA,
         "study": study.get("name"),
         "preset": study.get("preset"),
-        "counts": {verdict: sum(one["verdict"] == verdict for one in judged) for verdict in VERDICTS},
+        "counts": {verdict: sum(claim["verdict"] == verdict for claim in judged) for verdict in VERDICTS},
         "claims": judged,
     }
 
 
 def run_to_run_of(study: Json) -> float:
-    """Standard deviation from run to run that a study assumes of single runs, relative to the value. [1]"""
+    """Return the standard deviation from run to run that a study assumes of single runs, relative to the value. [1]"""
     declared = study.get("run_to_run")
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
-    """The claims of a results folder, judged; None where its study has none."""
+    """Judge the claims of a results folder; None if its study has none."""
     study = manifest.get("study")
     if not isinstance(study, Mapping) or not study.get("claims"):
         return None
@@ -79,20 +85,23 @@ def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json], share:
         claim = Claim.model_validate(written)
     except ValidationError:
         why = "this version cannot read the claim as it was written"
-        return {"says": str(written.get("says")), "source": str(written.get("source")), **_blank("not_testable", why)}
+        head = {"says": str(written.get("says")), "source": str(written.get("source"))}
+        return {**head, **_blank("not_testable", why, "write the claim in the form of this version")}
     head = {"says": claim.says, "source": claim.source}
     if claim.measure is None or claim.holds is None:
-        return {**head, **_blank("not_testable", str(claim.not_testable))}
+        return {**head, **_blank("not_testable", str(claim.not_testable), _OTHER_STUDY)}
     asked = {"asks": words_of(claim.measure), "holds": claim.holds, "measure": claim.document()["measure"]}
     places = Places(factors, runs, share)
     try:
         found = _measured(claim.measure, claim.holds, places)
-    except UntestableError as why:
-        return {**head, **_blank("not_testable", str(why)), **asked}
+    except UntestableError as fault:
+        return {**head, **_blank("not_testable", str(fault), fault.remedy), **asked}
     verdict = _WORDS[found.pop("verdict")]
+    why, remedy = _why(verdict, found, places, found.pop("why", ""))
     return {
         **head,
-        **_blank(verdict, found.pop("why", "") or _why(verdict, found, places)),
+        **_blank(verdict, why, remedy),
+        "doubts": _doubts(claim.measure, claim.holds, places, verdict),
         **asked,
         "unit": _unit(claim.measure),
         **found,
@@ -103,10 +112,37 @@ def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json], share:
     }
 
 
-def _blank(verdict: str, why: str) -> dict[str, Any]:
+def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[str]:
+    """List what the verdict leans on beside runs that count fully."""
+    suspects, found = places.suspects, []
+    if suspects:
+        runs = f"the suspect run{'s' * (len(suspects) > 1)} {', '.join(suspects)}"
+        named = runs if len(suspects) <= _NAMED_AT_MOST else f"{len(suspects)} suspect runs"
+        without = "" if verdict == "undecided" else _without_suspects(measure, holds, places, verdict)
+        found.append(f"it leans on {named}{without}")
+    if places.assumed and places.run_to_run:
+        found.append(f"single runs, {100 * places.run_to_run:g} % from run to run assumed")
+    return [*found, *(f"left out, {why}" for why in places.left_out)]
+
+
+def _without_suspects(measure: Measure, holds: str, places: Places, verdict: str) -> str:
+    """Describe the verdict without the suspect runs, if it is another one; empty if all runs used are suspect."""
+    suspects = places.suspects
+    sound = Places(places.factors, [run for run in places.runs if str(run["run"]) not in suspects], places.run_to_run)
+    without = f"; without {'it' if len(suspects) == 1 else 'them'} the claim"
+    try:
+        other = _WORDS[_measured(measure, holds, sound)["verdict"]]
+    except UntestableError:
+        return f"{without} cannot be tested" if len(places.used) > len(suspects) else ""
+    return "" if other == verdict else f"{without} is {other}"
+
+
+def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:
     return {
         "verdict": verdict,
         "why": why,
+        "do": remedy,
+        "doubts": [],
         "asks": "",
         "holds": "",
         "measure": None,
@@ -122,80 +158,78 @@ def _blank(verdict: str, why: str) -> dict[str, Any]:
     }
 
 
-def _why(verdict: str, found: Json, places: Places) -> str:
-    """What keeps a claim undecided."""
+def _why(verdict: str, found: Json, places: Places, known: str) -> tuple[str, str]:
+    """Explain the verdict, and what would decide an undecided claim."""
     if verdict != "undecided":
-        return ""
-    levels = [one["measured"] for one in found.get("levels") or ()] or [found["measured"]]
-    if any(one["low"] is None for one in levels):
-        return "there is no interval: repeat the runs"
-    if places.assumed:
-        share = f"{100 * places.run_to_run:g} %"
-        return f"the interval crosses what must hold, with {share} assumed from run to run: repeat the runs"
-    return "the interval crosses what must hold"
+        return known, ""
+    levels = [level["measured"] for level in found.get("levels") or ()] or [found["measured"]]
+    if any(level["low"] is None for level in levels):
+        return "no interval exists", _REPEAT
+    return known or "the interval crosses what must hold", _REPEAT if places.assumed else _REPEAT_MORE
 
 
 def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
     wanted, given = read_holds(measure.kind, holds, _unit(measure)), measure.given
     if isinstance(given, CourseMeasure):
         if isinstance(wanted, Direction):
-            return courses.trend(given, wanted, places)
+            return over_levels.trend(given, wanted, places, _unit(measure))
         assert isinstance(wanted, AtLevels)
-        return courses.extreme(measure.kind, given, wanted, places)
+        return over_levels.extreme(measure.kind, given, wanted, places)
     assert isinstance(wanted, Bounds)
     return _numbers(measure.kind, given, places, wanted)
 
 
 def _unit(measure: Measure) -> str:
-    """Unit of what is measured; none of ratios."""
+    """Return the unit of the measured quantity; ratios have none."""
     given = measure.given
     ratio = measure.kind == RATIO or given.per is not None or bool(isinstance(given, CourseMeasure) and given.to)
     return "" if ratio else unit_of(read_metric(given.of))
 
 
 def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: Bounds) -> dict[str, Any]:
-    """Judge a value, ratio or difference; over several levels by each of them and by their mean.
+    """Judge a value, ratio or difference; over several levels, by each of them and by their mean.
 
     Notes
     -----
-    What certainly holds at every level holds, and what certainly does not hold at one of them, all levels together at
-    95 % (Bonferroni), does not: levels are fixed and no sample. Where the levels do not decide, their mean does.
+    A claim holds if it certainly holds at every level, and is refuted if it certainly does not hold at one of them, all
+    levels together at 95 % (Bonferroni): levels are fixed and no sample. If the levels do not decide, their mean does.
     """
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
-        one = _in_block(kind, given, blocks[0], places)
-        return {"verdict": wanted.verdict(one.low, one.high), "measured": one.document()}
+        estimate = _in_block(kind, given, blocks[0], places)
+        return {"verdict": wanted.verdict(estimate.low, estimate.high), "measured": estimate.document()}
     found = _at_levels(kind, given, blocks, places)
-    mean = _mean(kind, [one.value for _, one in found if one.value is not None])
-    told = {"measured": mean.document()}
-    for block, one in found:
-        wide = one.at(1 - (1 - one.confidence) / len(found))
+    mean = _mean(kind, [estimate.value for _, estimate in found if estimate.value is not None])
+    entry = {"measured": mean.document()}
+    for block, estimate in found:
+        wide = estimate.at(1 - (1 - estimate.confidence) / len(found))
         if wanted.verdict(wide.low, wide.high) is False:
-            text = in_words(one.value or 0.0, one.low or 0.0, one.high or 0.0)
-            return {**told, "verdict": False, "why": f"at {_place(block)} it is {text}"}
-    if all(wanted.verdict(one.low, one.high) for _, one in found):
-        return {**told, "verdict": True}
-    return {**told, "verdict": wanted.verdict(mean.low, mean.high)}
+            text = in_words(estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0)
+            return {**entry, "verdict": False, "why": f"at {_place(block)} it is {text}"}
+    if all(wanted.verdict(estimate.low, estimate.high) for _, estimate in found):
+        return {**entry, "verdict": True}
+    return {**entry, "verdict": wanted.verdict(mean.low, mean.high)}
 
 
 def _at_levels(
     kind: str, given: ValueMeasure | PairMeasure, blocks: Sequence[Levels], places: Places
 ) -> list[tuple[Levels, Estimate]]:
-    found, reasons = [], []
+    found: list[tuple[Levels, Estimate]] = []
+    reasons: list[UntestableError] = []
     for block in blocks:
         try:
             found.append((block, _in_block(kind, given, block, places)))
         except UntestableError as why:
-            reasons.append(str(why))
+            reasons.append(why)
     if len(found) < 2:
-        more = f", and the same or the like at {len(reasons) - 1} more" if len(reasons) > 1 else ""
-        raise UntestableError(reasons[0] + more)
-    places.left_out += reasons
+        more = f"; {len(reasons) - 1} more cannot be used" if len(reasons) > 1 else ""
+        raise UntestableError(str(reasons[0]) + more, reasons[0].remedy)
+    places.left_out += map(str, reasons)
     return found
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:
-    """Every combination of the levels named."""
+    """Yield every combination of the named levels."""
     levels = {factor: places.resolved(factor, written) for factor, written in given.at.items()}
     for chosen in product(*levels.values()):
         yield dict(zip(levels, chosen, strict=True))
@@ -208,23 +242,23 @@ def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: 
     here, there = (places.quantity(given.of, given.per, place) for place in (at, other))
     made = difference_interval(here, there) if kind == DIFFERENCE else ratio_interval(here, there)
     if made.value is None:
-        raise UntestableError(f"{given.of} is zero where it would divide")
+        raise UntestableError(f"{given.of} is zero where it would divide", _NO_RATIO)
     return made
 
 
 def _mean(kind: str, values: Sequence[float]) -> Estimate:
-    """Mean over blocks with Student's t interval; of ratios the geometric mean, by their logarithms."""
+    """Return the mean over blocks with Student's t interval; for ratios the geometric mean, by their logarithms."""
     if kind != RATIO:
         return replace(t_interval(values), method=LEVELS)
     if min(values) <= 0:
-        raise UntestableError("a ratio is not above zero, and has no logarithm")
+        raise UntestableError("a ratio is not above zero, and has no logarithm", _NO_RATIO)
     logs = t_interval([math.log(value) for value in values])
     assert logs.value is not None and logs.low is not None and logs.high is not None  # two values at least
     return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), LEVELS, logs.n)
 
 
 def words_of(measure: Measure) -> str:
-    """What is measured, in words."""
+    """Describe the measured quantity in words."""
     given = measure.given
     what = given.of + (f" per {given.per}" if given.per else "")
     at = _place(given.at)

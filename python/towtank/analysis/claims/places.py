@@ -1,37 +1,48 @@
-"""Where a claim looks: the runs at a place of the design, and a quantity there."""
+"""Finds the runs at a place of the design, and a quantity there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scipy import stats
-
 from towtank.analysis.aggregation import combined
+from towtank.analysis.elasticity import elasticity_of
 from towtank.analysis.statistics import estimates, ratio_interval
-from towtank.analysis.statistics.estimates import BINOMIAL, Estimate
+from towtank.analysis.statistics.estimates import BINOMIAL, EXACT, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
+from towtank.analysis.stored import not_read_back
 from towtank.analysis.system.disks import counted_once
+from towtank.distributions import binomial_interval
 from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
 COUNTED = "stored"
-"""What stands below this was counted one by one: a number of it is exact."""
+"""Key of the summary below which everything was counted one by one: exact but for what was not read back."""
+ESTIMATES = "estimates"
+"""Key beside the numbers of a phase that has them with their intervals."""
+PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
-EXACT = "count"
-"""Method of such a number."""
 Json = Mapping[str, Any]
 Levels = dict[str, str]
+# Next steps where the runs cannot decide a claim.
+OTHER_PRESET = "run a preset that has it (--preset), or name levels of this one"
+INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
+MISSING = "make the missing runs (towtank run --resume), or name levels that the design joins"
+NOT_RECORDED = "name a quantity that the summaries of these runs have, or record this one"
 
 
 class UntestableError(Exception):
-    """The runs cannot tell; the message says why."""
+    """The runs cannot decide a claim; the message gives the reason, `remedy` the next step."""
+
+    def __init__(self, why: str, remedy: str) -> None:
+        super().__init__(why)
+        self.remedy = remedy
 
 
 @dataclass
 class Places:
-    """The runs of a study by their levels, and which of them a claim leans on.
+    """The runs of a study by their levels, and those that a claim uses.
 
     Attributes
     ----------
@@ -40,13 +51,14 @@ class Places:
     runs : list of dict
         Summaries of all runs.
     run_to_run : float
-        Standard deviation from run to run, relative to the value, that is assumed of a place with one run. [1]
+        Standard deviation of the system's speed from run to run that is assumed for a place with one run, relative to
+        the speed. [1]
     assumed : bool
-        Whether any place looked at had one run only.
+        Whether any place used had one run only.
     used : dict of str to dict
-        Runs that were looked at and count, by name.
+        Runs that were used, by name.
     left_out : list of str
-        Why places that were asked for do not count.
+        Reasons why requested places do not count.
     """
 
     factors: Sequence[Json]
@@ -57,16 +69,16 @@ class Places:
     left_out: list[str] = field(default_factory=list)
 
     def levels_of(self, factor: str) -> list[str]:
-        """Levels of a factor, in the order of the study."""
-        for one in self.factors:
-            if one["name"] == factor:
-                return [str(level) for level in one["levels"]]
-        raise UntestableError(f"{factor} is no factor of this preset")
+        """Return the levels of a factor, in the order of the study."""
+        for declared in self.factors:
+            if declared["name"] == factor:
+                return [str(level) for level in declared["levels"]]
+        raise UntestableError(f"{factor} is no factor of this preset", OTHER_PRESET)
 
     def resolved(self, factor: str, written: str | list[str]) -> list[str]:
-        """The levels that are meant, with words put in place."""
+        """Return the levels that a text names, such as a level or `highest`."""
         if isinstance(written, list):
-            return list(dict.fromkeys(level for one in written for level in self.resolved(factor, one)))
+            return list(dict.fromkeys(level for text in written for level in self.resolved(factor, text)))
         levels = self.levels_of(factor)
         if written in levels:
             return [written]
@@ -79,45 +91,47 @@ class Places:
             ALL: levels,
         }
         if written not in words:
-            raise UntestableError(f"{factor} {written} is not in this preset")
+            raise UntestableError(f"{factor} {written} is not in this preset", OTHER_PRESET)
         return words[written]
 
     def _by_value(self, factor: str, levels: list[str]) -> list[str]:
-        """Levels by their numbers, where they are numbers; else in the order of the study."""
-        numeric = next((one.get("numeric") for one in self.factors if one["name"] == factor), None)
+        """Order levels by their numbers if they have numbers; otherwise as in the study."""
+        numeric = next((declared.get("numeric") for declared in self.factors if declared["name"] == factor), None)
         if not numeric:
             return levels
         return [level for _, level in sorted(zip(numeric, levels, strict=True))]
 
     def one_place(self, written: Mapping[str, str | list[str]]) -> Levels:
-        """A place that names one level of each factor."""
+        """Return a place that names one level of each factor."""
         return {factor: self.resolved(factor, level)[0] for factor, level in written.items()}
 
     def quantity(self, of: str, per: str | None, place: Levels) -> Estimate:
-        """A quantity at a place, over its runs that are not invalid.
+        """Return a quantity at a place, over its runs that are not invalid.
 
         Raises
         ------
         UntestableError
-            If there is no such run, or none of them has the quantity.
+            If no such run exists, or none of them has the quantity.
         """
         where = ", ".join(f"{name} {level}" for name, level in place.items()) or "any level"
         there = [run for run in self.runs if all(str(run["factors"].get(name)) == place[name] for name in place)]
         usable = [run for run in there if run["verdict"]["level"] != "invalid"]
         if not there:
-            raise UntestableError(f"no run at {where}")
+            raise UntestableError(f"no run at {where}", MISSING)
         if not usable:
-            raise UntestableError(f"every run at {where} is invalid ({', '.join(str(run['run']) for run in there)})")
-        told = [one for run in usable if (one := in_run(run, of, per)).value is not None]
-        if not told:
-            raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}")
-        found = combined(told)
-        # What was counted one by one is what happened, and no sample of anything.
-        if len(told) == 1 and found.method != EXACT and found.low is not None:
-            found = with_run_to_run(found, self.run_to_run)
+            names = ", ".join(str(run["run"]) for run in there)
+            raise UntestableError(f"every run at {where} is invalid ({names})", INVALID)
+        measured = {str(run["run"]): found for run in usable if (found := in_run(run, of, per)).value is not None}
+        if not measured:
+            raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
+        together = combined(list(measured.values()))
+        # A full count is exact: it is no sample.
+        if len(measured) == 1 and together.method != EXACT and together.low is not None:
+            alone = next(run for run in usable if str(run["run"]) in measured)
+            together = with_run_to_run(together, self.run_to_run * _elasticity(alone, of, per))
             self.assumed = True
         self.used |= {str(run["run"]): run for run in usable}
-        return found
+        return together
 
     @property
     def suspects(self) -> list[str]:
@@ -126,11 +140,13 @@ class Places:
 
 
 def in_run(run: Json, of: str, per: str | None) -> Estimate:
-    """A quantity in one run, divided by another where one is named."""
+    """Return a quantity in one run, divided by another if one is named."""
     path = read_metric(of)
     found = _sum(leaves(run, path))
-    if path[0] == COUNTED and found.value is not None and found.low is None:
-        found = Estimate(found.value, found.value, found.value, EXACT, 1)
+    if path[0] == COUNTED and found.value is not None:
+        unknown = sum(not_read_back(about, path[-1]).high or 0.0 for about in leaves(run, path[:-1]))
+        exact = Estimate(found.value, found.value, found.value, EXACT, 1) if found.low is None else found
+        found = replace(exact, high=(exact.high or 0.0) + unknown)
     if per is None or found.value is None:
         return found
     if per == LOAD:
@@ -139,8 +155,13 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
     return ratio_interval(found, _sum(leaves(run, read_metric(per))))
 
 
+def _elasticity(run: Json, of: str, per: str | None) -> float:
+    divisor = None if per is None else (LOAD,) if per == LOAD else read_metric(per)
+    return elasticity_of(run).of(read_metric(of), divisor)
+
+
 def leaves(found: Any, path: Sequence[str]) -> list[Any]:
-    """What stands at a path of a summary, `*` for any name; empty where nothing does."""
+    """Return the values at a path of a summary, `*` for any name; empty if the path does not exist."""
     if not path:
         return [found]
     if not isinstance(found, Mapping):
@@ -149,6 +170,8 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
         return [_share_failed([found])]
     if path == ("errors", "share") and "transactions" in found:
         return [_share_failed(list(found["transactions"].values()))]
+    if path[0] in PHASE_NUMBERS and ESTIMATES in found:
+        found = found[ESTIMATES]
     names = list(found) if path[0] == EACH else [path[0]]
     if tuple(path[:2]) == (DISKS, EACH) and DISKS in found:
         found = {DISKS: counted_once(found[DISKS])}
@@ -156,34 +179,34 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
 
 
 def _share_failed(transactions: Sequence[Json]) -> Estimate:
-    """Share that failed, with the exact interval of a binomial share: as if each failed for itself.
+    """Return the share that failed, with the exact binomial interval: as if failures were independent.
 
     References
     ----------
     .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
            binomial", Biometrika 26(4), 404-413, 1934, doi:10.1093/biomet/26.4.404.
     """
-    failed = sum(one.get("errors", 0) for one in transactions)
-    ended = failed + sum(one.get("count", 0) for one in transactions)
+    failed = sum(transaction.get("errors", 0) for transaction in transactions)
+    ended = failed + sum(transaction.get("count", 0) for transaction in transactions)
     if not ended:
         return estimates.NOTHING
-    bounds = stats.binomtest(failed, ended).proportion_ci(estimates.CONFIDENCE, method="exact")
-    return Estimate(failed / ended, float(bounds.low), float(bounds.high), BINOMIAL, ended)
+    low, high = binomial_interval(failed, ended, estimates.CONFIDENCE)
+    return Estimate(failed / ended, low, high, BINOMIAL, ended)
 
 
 def _sum(found: Sequence[Any]) -> Estimate:
-    """Sum of several quantities; bounds add up, which holds whatever their errors have to do with each other."""
-    read = [_read(one) for one in found]
+    """Add up several quantities; the sum of their bounds holds whatever the correlation of their errors."""
+    read = [_read(leaf) for leaf in found]
     if len(read) == 1:
         return read[0]
-    values = [one.value for one in read if one.value is not None]
+    values = [estimate.value for estimate in read if estimate.value is not None]
     if not read or len(values) < len(read):
         return estimates.NOTHING
-    lows = [one.low for one in read if one.low is not None]
-    highs = [one.high for one in read if one.high is not None]
+    lows = [estimate.low for estimate in read if estimate.low is not None]
+    highs = [estimate.high for estimate in read if estimate.high is not None]
     if len(lows) < len(read) or len(highs) < len(read):
         return Estimate(sum(values), n=1)
-    return Estimate(sum(values), sum(lows), sum(highs), read[0].method, min(one.n for one in read))
+    return Estimate(sum(values), sum(lows), sum(highs), read[0].method, min(estimate.n for estimate in read))
 
 
 def _read(leaf: Any) -> Estimate:

@@ -1,3 +1,5 @@
-"""The highest load that a system carries: searched level by level (`search`), each level judged (`plateaus`), made a
-number with an interval (`estimate`), found again in what was recorded (`found`), and over several runs (`of_runs`).
+"""Determines the highest load that a system carries.
+
+`search` moves level by level, `plateaus` judges each level, `estimate` gives a number with an interval, `found` repeats
+the judgement on recorded data, `of_runs` combines several runs.
 """

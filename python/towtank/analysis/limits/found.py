@@ -1,4 +1,4 @@
-"""The limit of a run that searched for it: its plateaus judged again from what was recorded, and what follows."""
+"""Judges the plateaus of a run that searched for its limit again, from recorded data, and concludes the limit."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _WHOLE = 0.98
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """Outcome of a search.
 
     Attributes
     ----------
     of : str
         `users` or `rate`.
     plateaus : list of Plateau
-        In the order they were made.
+        In the order in which they were made.
     decision : Decision
-        The last one; its end is `interrupted` where the search would have gone on.
+        The last one; its end is `interrupted` if the search would have gone on.
     estimate : LimitEstimate
     """
 
@@ -40,16 +40,15 @@ class Found:
 
     @property
     def best(self) -> Plateau | None:
-        """The plateau that the run is summarised by: the last passed one at the highest level that passes; the first of
-        all where none does."""
-        passed = [one for one in self.plateaus if one.passed and one.level == self.decision.low]
+        """The plateau that summarizes the run: the last passed at the highest level that passes, or the first."""
+        passed = [plateau for plateau in self.plateaus if plateau.passed and plateau.level == self.decision.low]
         return passed[-1] if passed else (self.plateaus[0] if self.plateaus else None)
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a run summary."""
+        """Return the entry of the search in a run summary."""
         estimate = self.estimate.document()
         if self.of == "users":
-            # Whole users, inwards for the value and outwards for the interval, so that nothing is claimed too much.
+            # Whole users, rounded down, so that the value claims no user too many.
             estimate |= {key: _whole(estimate[key]) for key in ("value", "low", "high")}
         best = self.best
         return {
@@ -59,9 +58,9 @@ class Found:
             "ended": str(self.decision.ended),
             "why": self.decision.why,
             "failure": self.failure,
-            "binding": next((one.binding for one in reversed(self.plateaus) if one.binding), None),
+            "binding": next((plateau.binding for plateau in reversed(self.plateaus) if plateau.binding), None),
             "window_level": None if best is None else best.document()["level"],
-            "plateaus": [one.document() for one in self.plateaus],
+            "plateaus": [plateau.document() for plateau in self.plateaus],
         }
 
 
@@ -75,7 +74,7 @@ def search_of(
     objectives: Sequence[dict[str, Any]],
     events: Sequence[dict[str, Any]],
 ) -> Found:
-    """Judge all plateaus of a run, in their order, and say what the search found.
+    """Judge all plateaus of a run, in their order, and conclude the limit.
 
     Parameters
     ----------
@@ -85,22 +84,23 @@ def search_of(
     objectives : sequence of dict
         Of the study.
     events : sequence of dict
-        Of the run; they tell which settle stages ended on evidence, and whether a service died.
+        Of the run; they show which settle stages ended on evidence, and whether a service died.
     """
     rules, plan = Rules.of(search, objectives), plan_of(search)
     plateaus: list[Plateau] = []
     for number, stage in enumerate(measurement.stages):
         if stage.get("phase") != STEADY_PHASE:
             continue
-        one = judge(measurement, number, rules, plateaus, settled_before(number, events))
-        if one is None or one.window.asked_end_s - stage["start_s"] < _WHOLE * (stage["end_s"] - stage["start_s"]):
+        plateau = judge(measurement, number, rules, plateaus, settled_before(number, events))
+        whole_s = _WHOLE * (stage["end_s"] - stage["start_s"])
+        if plateau is None or plateau.window.asked_end_s - stage["start_s"] < whole_s:
             break
-        plateaus.append(one)
+        plateaus.append(plateau)
     return conclude(search["of"], plan, plateaus, died=_died(events))
 
 
 def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
-    """Whether the settle stage before a steady one ended on evidence; None where none was asked for."""
+    """Return True if the settle stage before a steady one ended on evidence; None if it required none."""
     for event in events:
         if event.get("k") in ("settled", "not_settled") and event.get("stage_index") == stage - 1:
             return bool(event["k"] == "settled")
@@ -108,12 +108,12 @@ def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
 
 
 def _died(events: Sequence[dict[str, Any]]) -> str | None:
-    return next((str(one.get("message", "")) for one in events if one.get("k") == "service_died"), None)
+    return next((str(event.get("message", "")) for event in events if event.get("k") == "service_died"), None)
 
 
 def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | None = None) -> Found:
-    """Say what the search found from its plateaus."""
-    outcomes = [one.outcome for one in plateaus]
+    """Conclude the outcome of a search from its plateaus."""
+    outcomes = [plateau.outcome for plateau in plateaus]
     decision = decide(plan, outcomes)
     if decision.ended is None:
         ended = Ended.SERVICE_DIED if died else Ended.INTERRUPTED
@@ -122,10 +122,10 @@ def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | Non
 
 
 def _estimate(plateaus: list[Plateau], decision: Decision) -> LimitEstimate:
-    margins = [one.margin for one in plateaus]
-    if not any(_missed(one) for one in plateaus if one.level == decision.high):
-        margins = [None] * len(plateaus)  # what failed is no objective, so no margin tells of it
-    return estimate_limit([one.level for one in plateaus], margins, decision.low, decision.high)
+    margins = [plateau.margin for plateau in plateaus]
+    if not any(_missed(plateau) for plateau in plateaus if plateau.level == decision.high):
+        margins = [None] * len(plateaus)  # the failure is no missed objective, so that no margin describes it
+    return estimate_limit([plateau.level for plateau in plateaus], margins, decision.low, decision.high)
 
 
 def _missed(plateau: Plateau) -> bool:
@@ -133,7 +133,7 @@ def _missed(plateau: Plateau) -> bool:
 
 
 def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died: str | None) -> dict[str, Any] | None:
-    """What the limit is made of: the failure of the lowest level that fails."""
+    """Return the failure that sets the limit: that of the lowest level that fails."""
     if decision.ended is Ended.SERVICE_DIED and died is not None:
         return failure(Failure.SERVICE_DIED, died)
     if decision.ended is Ended.AT_MOST:
@@ -141,16 +141,16 @@ def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died
         return failure(Failure.AT_MOST_REACHED, text, decision.low, plan.at_most)
     if decision.ended is Ended.CONTRADICTORY:
         return failure(Failure.CONTRADICTORY, decision.why)
-    failed = [one.failure for one in plateaus if one.level == decision.high and one.failure is not None]
+    failed = [plateau.failure for plateau in plateaus if plateau.level == decision.high and plateau.failure is not None]
     return failed[-1] if failed else None
 
 
 def stage_of(measurement: Measurement, plateau: Plateau) -> int | None:
-    """Number of the steady stage of a plateau."""
+    """Return the number of the steady stage of a plateau."""
     start = plateau.window.asked_start_s
     numbers = [
         number
-        for number, one in enumerate(measurement.stages)
-        if one.get("phase") == STEADY_PHASE and abs(one["start_s"] - start) < 1e-6
+        for number, stage in enumerate(measurement.stages)
+        if stage.get("phase") == STEADY_PHASE and abs(stage["start_s"] - start) < 1e-6
     ]
     return numbers[0] if numbers else None

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from towtank import over_runs
 from towtank.analysis.aggregation import Point
-from towtank.analysis.capacity import knee, saturated_tier
+from towtank.analysis.capacity import busiest_tier, knee, saturated_tier
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.doubts import Kind
 from towtank.analysis.ideal import share_of
@@ -61,18 +62,18 @@ class Level:
 
     @property
     def is_low(self) -> bool:
-        """Whether the value alone is more than `SHORTFALL` below the ideal line."""
+        """True if the value alone is more than `SHORTFALL` below the ideal line."""
         return self.of_ideal.value is not None and self.of_ideal.value < 1 - SHORTFALL
 
     @property
     def is_short(self) -> bool:
-        """Whether throughput is low and either half of `SHORTFALL` is exceeded beyond chance or a tier is saturated."""
+        """True if throughput is low, and half of `SHORTFALL` is exceeded beyond chance or a tier is saturated."""
         certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
         return self.is_low and (certain or self.tier is not None)
 
     @property
     def grows(self) -> bool:
-        """Whether the number of transactions in the system grew beyond chance under an open load."""
+        """True if the number of transactions in the system grew beyond chance under an open load."""
         if self.point.kind != "rate":
             return False
         found = [(run.get("window") or {}).get("growth") for run in self.point.usable]
@@ -80,8 +81,8 @@ class Level:
 
     @property
     def load(self) -> str:
-        """The load in words."""
-        return f"{self.point.load:g} {'users' if self.point.kind == 'users' else 'arrivals per second'}"
+        """Load with its unit."""
+        return f"{self.point.load:,.10g} {'users' if self.point.kind == 'users' else 'arrivals per second'}"
 
     @property
     def below(self) -> str:
@@ -112,11 +113,11 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
 
     Notes
     -----
-    The share of a level is X(N) / (N x), x the throughput per user of the ideal line, with Fieller's interval, since x
-    has an error, too. A level counts as short if its value is more than `SHORTFALL` below 1 and its whole interval is
-    more than half of `SHORTFALL` below 1; the second condition allows for the error of the line, which all levels
-    share. If the interval is wider, a level counts as short only if a tier used at least `capacity.SATURATED` of its
-    CPUs. The knee is the population N* = (D + Z) / D_max of the asymptotic bounds [1]_, from the lowest load level.
+    The share of a level is X(N) / (N x), x the throughput per user of the ideal line, with the interval of a ratio,
+    since x has an error, too. A level counts as short if its value is more than `SHORTFALL` below 1 and its whole
+    interval is more than half of `SHORTFALL` below 1; the second condition allows for the error of the line, which all
+    levels share. If the interval is wider, a level counts as short only if a tier used at least `capacity.SATURATED` of
+    its CPUs. The knee is the population N* = (D + Z) / D_max of the asymptotic bounds [1]_, from the lowest load level.
 
     References
     ----------
@@ -189,7 +190,7 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
     if (changing := _changing(top.point)) is not None:
         return LimitKind.UNDECIDED, None, f"not decided: at {top.load} the system was not steady: {changing}"
     if top.tier is not None:
-        left = 100 * (1 / (top.point.utilization(top.tier) or 1.0) - 1)
+        left = 100 * (1 / (top.point.shared_utilization(top.tier) or 1.0) - 1)
         text = (
             f"nearly reached: {busiest} at {top.load}, enough for {max(left, 0):.0f} % more transactions of the same "
             "CPU time"
@@ -203,7 +204,7 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
 
 
 def _fails(point: Point) -> bool:
-    """Whether every run of a level is invalid because too many transactions failed, without signs of another cause.
+    """Return True if every run of a level is invalid because of failed transactions, without signs of another cause.
 
     Doubts about a changing system are expected there. With any other doubt, such as a saturated generator, the system
     might have served the transactions that failed.
@@ -222,9 +223,14 @@ def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
 
 
 def _changing(point: Point) -> str | None:
-    """Message of the first doubt about a steady state at a level; None without any."""
-    found = (doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid"))
-    return next((str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES), None)
+    """Return the message of the first doubt about a steady state at a level, over its runs; None without any."""
+    found = [doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid")]
+    return _first([str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES])
+
+
+def _first(messages: list[str]) -> str | None:
+    """Return the first message, with the ranges of its numbers in those that are alike; None without any."""
+    return over_runs.merged([text for text in messages if over_runs.alike(text, messages[0])]) if messages else None
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
@@ -237,19 +243,32 @@ def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] |
 
 
 def _cpu_evidence(level: Level) -> str:
-    tier = str(level.tier)
-    used = estimate_of(level.point.document(), "tiers", tier, "cpus_used").value or 0.0
-    return (
-        f"at {level.load} throughput is {level.below} below the ideal line while {tier} uses {used:.2f} CPUs, "
-        f"{100 * (level.point.utilization(tier) or 0):.0f} % of its CPUs"
-    )
+    point, tier = level.point, str(level.tier)
+    both = point.sharing(tier)
+    used = sum(estimate_of(point.document(), "tiers", name, "cpus_used").value or 0.0 for name in both)
+    cpus = over_runs.words(point.shared_cpus_range(tier), used, "{:.2f} CPUs".format)
+    who = f"{tier} uses" if len(both) == 1 else f"{_listed(both)} together use"
+    whose = "its" if len(both) == 1 else "their common"
+    busy = _busy(point, tier, point.shared_utilization(tier) or 0.0)
+    below = f"at {level.load} throughput is {level.below} below the ideal line"
+    return f"{below} while {who} {cpus}, {busy} of {whose} CPUs"
+
+
+def _busy(point: Point, tier: str, utilization: float) -> str:
+    """Write the utilization of a tier's CPUs, of several runs as a range: `88 to 97 %`."""
+    found = point.shared_utilization_range(tier)
+    return over_runs.words(found, utilization, lambda share: f"{100 * share:.0f} %")
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _failing_evidence(top: Level, failing: Point) -> str:
     messages = [doubt["message"] for run in failing.usable for doubt in _doubts(run, "invalid")]
-    beyond = f"{failing.load:g} {'users' if failing.kind == 'users' else 'arrivals per second'}"
+    beyond = f"{failing.load:,.10g} {'users' if failing.kind == 'users' else 'arrivals per second'}"
     highest = f"{top.load} is the highest valid level ({_observed(top.point)})"
-    return f"at {beyond} too many transactions fail ({messages[0]}); {highest}"
+    return f"at {beyond} too many transactions fail ({_first(messages)}); {highest}"
 
 
 def _short_evidence(level: Level, top: Level) -> str:
@@ -267,16 +286,18 @@ def _pool(point: Point) -> str:
     share = point.wait("share_of_response_time") or 0.0
     if share <= CONNECTION_WAIT_SHARE:
         return ""
-    return f", or the generator's own pool of connections: {100 * share:.0f} % of response time waits for one"
+    found = (point.of_runs() or {}).get("wait_time_s", {}).get("share_of_response_time")
+    waits = over_runs.words(found, share, lambda value: f"{100 * value:.0f} %")
+    return f", or the generator's own pool of connections: {waits} of response time waits for one"
 
 
 def _observed(point: Point) -> str:
     """Describe the busiest tier; without tiers the CPUs of the machine, which other programs use as well."""
-    utilizations = {name: value for name in point.tiers if (value := point.utilization(name)) is not None}
-    if utilizations:
-        name = max(utilizations, key=lambda tier: utilizations[tier])
-        return f"{name} at {100 * utilizations[name]:.0f} % of its CPUs"
+    busiest = busiest_tier(point)
+    if busiest is not None:
+        return f"{busiest[0]} at {_busy(point, *busiest)} of its CPUs"
     machine = point.machine_cpus()
     if machine is None:
         return "no tier was observed"
-    return f"no tier was observed; this machine used {machine[0]:.2f} of {machine[1]:g} CPUs"
+    used = over_runs.words(point.machine_cpus_range(), machine[0], "{:.2f}".format)
+    return f"no tier was observed; this machine used {used} of {machine[1]:g} CPUs"

@@ -1,4 +1,4 @@
-"""The limits that the runs of one configuration found, brought together."""
+"""Combines the limits that the runs of one configuration found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def found_limit(runs: Sequence[Json]) -> Json | None:
-    """What the repetitions of a search say together.
+    """Combine the limits of the repetitions of a search.
 
     Parameters
     ----------
@@ -25,39 +25,38 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     Returns
     -------
     dict or None
-        None where no run searched. With two or more runs that found a limit by tests the interval is Student's t over
-        their values, as everywhere: the spread from run to run is what a further run would show; it is never narrower
-        than what the brackets of all runs leave open. Where a run has a plain bracket only, the limit may be anywhere
-        in it, so that all brackets together stand, without a confidence. One alone keeps the interval of its own
-        search. Where a run found a lower bound only, no interval over runs would be right, and the
-        lowest of all stands as a lower bound.
+        None if no run searched. With two or more runs that found a limit by tests the interval is Student's t over
+        their values, since it describes what a further run would show; it is never narrower than the overlap of the
+        brackets of all runs. If a run has only a plain bracket, the limit may be anywhere in it, so the union of all
+        brackets is returned, without a confidence. A single run keeps the interval of its search. If a run found only a
+        lower bound, no interval over runs would be right, and the lowest value of all is returned as a lower bound.
     """
     limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
     if not limits:
         return None
-    found = [(name, one) for name, one in limits if one["value"] is not None and not one["is_lower_bound"]]
-    bounds = [one["value"] for _, one in limits if one["is_lower_bound"] and one["value"] is not None]
+    found = [(name, limit) for name, limit in limits if limit["value"] is not None and not limit["is_lower_bound"]]
+    bounds = [limit["value"] for _, limit in limits if limit["is_lower_bound"] and limit["value"] is not None]
     about = found or limits
-    told = {
+    common = {
         "of": about[0][1]["of"],
         "failure": about[0][1]["failure"],
         "binding": about[0][1]["binding"],
-        "runs": [{"run": name, **_brief(one)} for name, one in limits],
+        "runs": [{"run": name, **_brief(limit)} for name, limit in limits],
         "lower_bounds": len(bounds),
-        "not_found": sum(one["value"] is None for _, one in limits),
+        "not_found": sum(limit["value"] is None for _, limit in limits),
     }
     if len(found) == 1 and not bounds:
-        return {**told, **_interval(found[0][1]), "is_lower_bound": False}
+        return {**common, **_interval(found[0][1]), "is_lower_bound": False}
     if len(found) > 1 and not bounds:
-        return {**told, **_over([limit for _, limit in found]), "is_lower_bound": False}
-    values = [*bounds, *(float(one["value"]) for _, one in found)]
+        return {**common, **_over([limit for _, limit in found]), "is_lower_bound": False}
+    values = [*bounds, *(float(limit["value"]) for _, limit in found)]
     lowest = min(values, default=None)
     bare = {"value": lowest, "low": lowest, "high": None, "method": "none", "confidence": None, "n": len(values)}
-    return {**told, **bare, "is_lower_bound": lowest is not None}
+    return {**common, **bare, "is_lower_bound": lowest is not None}
 
 
 def _over(found: Sequence[Json]) -> Json:
-    """Limit of several searches, all of which found one."""
+    """Combine several searches, all of which found a limit."""
     values = [float(limit["value"]) for limit in found]
     ends = [(limit["low"], limit["high"]) for limit in found]
     lows, highs = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
@@ -86,7 +85,7 @@ def _keys(document: Json) -> Json:
 
 
 def text_of(limit: Mapping[str, Any]) -> str:
-    """A limit with its interval and unit, in words: `430 users [410, 450]`."""
+    """Render a limit with its interval and unit: `430 users [410, 450]`."""
     unit = "users" if limit["of"] == "users" else "/s"
     if limit["value"] is None:
         return f"below {limit['high']:,.6g} {unit}" if limit.get("high") is not None else "unknown"

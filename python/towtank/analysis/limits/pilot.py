@@ -32,7 +32,7 @@ def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> flo
 
 
 def is_beyond(plateaus: Sequence[Plateau]) -> bool:
-    """Whether the highest plateau is beyond the limit: it failed, or its throughput fell short of the ideal line."""
+    """Return True if the highest plateau is beyond the limit: it failed, or fell short of the ideal line."""
     ordered = _by_level(plateaus)
     top = ordered[-1]
     if _failed(top) or not top.throughput.value:
@@ -42,7 +42,7 @@ def is_beyond(plateaus: Sequence[Plateau]) -> bool:
 
 
 def users_rate(plateaus: Sequence[Plateau]) -> float | None:
-    """Throughput per user on the line of ideal scaling; None without a plateau that passed. [1/s]
+    """Return the throughput per user on the line of ideal scaling; None without a plateau that passed. [1/s]
 
     Notes
     -----
@@ -54,7 +54,7 @@ def users_rate(plateaus: Sequence[Plateau]) -> float | None:
 
 
 def limit_users(plateaus: Sequence[Plateau]) -> float | None:
-    """Users at which the line of ideal scaling reaches the highest throughput; None if no plateau passed.
+    """Return the users at which the line of ideal scaling reaches the highest throughput; None if no plateau passed.
 
     Notes
     -----
@@ -80,7 +80,7 @@ def _slope(line: Sequence[Plateau]) -> float:
 
 
 def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
-    """Plateaus on the line of ideal scaling, by their level."""
+    """Return the plateaus on the line of ideal scaling, by their level."""
     line: list[Plateau] = []
     for plateau in _by_level(plateaus):
         rate = plateau.throughput.value
@@ -95,5 +95,5 @@ def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
 
 
 def _failed(plateau: Plateau) -> bool:
-    """Whether a plateau failed; a pilot run does not need a plateau that settled."""
+    """Return True if a plateau failed; a pilot run does not need a plateau that settled."""
     return plateau.failure is not None and plateau.failure["kind"] in _FAILURES

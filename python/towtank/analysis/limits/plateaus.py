@@ -1,4 +1,4 @@
-"""One plateau of a search for the limit: what was seen while its load was held, and whether the system carried it."""
+"""Judges one plateau of a search for the limit: the values at a constant load, and whether the system carried it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from towtank.analysis import load as loads
 from towtank.analysis import objective_scopes
-from towtank.analysis.checks.generator import GENERATOR_BUSY
-from towtank.analysis.doubts import percent, seconds
+from towtank.analysis.checks.generator import GENERATOR_BUSY, STALL_INVALID
+from towtank.analysis.doubts import percent, seconds, signed_percent
+from towtank.analysis.limits import silence
 from towtank.analysis.limits.search import Failure, Outcome
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.objective_scopes import COMPARISONS
@@ -21,25 +22,25 @@ from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
 
-# Three standard deviations of a Poisson count: what is missing is no chance of when arrivals came.
+# Three standard deviations of a Poisson count: chance in the arrivals does not explain a larger shortfall.
 _CHANCE = 3.0
 # One-sided 95 % of a normal distribution.
 _CERTAIN = 1.645
-# Throughput that certainly grows by less than half of what it should has left the line of ideal growth; where the
-# error is larger than that, nothing is said.
+# Throughput that certainly grows by less than half of ideal growth has left the line; if the error is larger than
+# that, the test decides nothing.
 _HALF = 0.5
 
 
 @dataclass(frozen=True)
 class Rules:
-    """When a plateau has failed.
+    """Criteria by which a plateau fails.
 
     Attributes
     ----------
     objectives : list of dict
-        Those that hold at every load, as the manifest of the study has them; empty where none counts.
+        Those that apply at every load, as the manifest of the study has them; empty if none counts.
     errors, achieved, grows : float or None
-        Shares of `stop_when`; None where the search does not stop on it.
+        Shares of `stop_when`; None if the search does not stop on them.
     is_open : bool
     """
 
@@ -51,9 +52,11 @@ class Rules:
 
     @classmethod
     def of(cls, search: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> Rules:
-        """From `search` of the manifest of a run, and the objectives of its study."""
+        """Make the rules from `search` of the manifest of a run, and the objectives of its study."""
         stops = search["stop_when"]
-        usable = [one for one in objectives if _is_searched(one)] if "objective_missed" in stops else []
+        usable = (
+            [objective for objective in objectives if _is_searched(objective)] if "objective_missed" in stops else []
+        )
         return cls(
             usable, stops.get("errors"), stops.get("achieved"), stops.get("throughput_grows"), search["of"] == "rate"
         )
@@ -66,7 +69,7 @@ def _is_searched(objective: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Plateau:
-    """What one plateau showed.
+    """Measured values and outcome of one plateau.
 
     Attributes
     ----------
@@ -77,21 +80,22 @@ class Plateau:
     stage : str
         Name of its steady stage.
     window : Window
-        What of it counts.
+        The part that counts.
     failure : dict or None
-        `kind`, `text`, `seen`, `limit`; None where it passed.
+        `kind`, `text`, `seen`, `limit`; None if it passed.
     margin : float or None
-        log(seen / limit) of the objective that is closest to be missed, or the furthest beyond.
+        log(seen / limit) of the objective that is closest to its limit, or furthest beyond it; infinite if requests
+        were under way for longer than its limit and none of them ended.
     binding : dict or None
-        That objective: `text`, `seen`, `limit`.
+        That objective: `text`, `seen` (None with an infinite margin), `limit`.
     settled : bool or None
-        Whether the stage before ended on evidence; None where it had a set length.
+        Whether the stage before ended on evidence; None if it had a set length.
     waiting : float
         Arrivals that wait for a user at its end. [1]
     in_flight : float
         Mean number of requests under way. [1]
     throughput_error : float or None
-        Standard error of the throughput, raised by what is not known of its autocorrelation, also if the plateau is too
+        Standard error of the throughput, raised to allow for its unknown autocorrelation, also if the plateau is too
         short for an interval; None below eight seconds. [1/s]
     """
 
@@ -112,17 +116,17 @@ class Plateau:
 
     @property
     def passed(self) -> bool:
-        """Whether the system carried the load."""
+        """True if the system carried the load."""
         return self.failure is None
 
     @property
     def outcome(self) -> Outcome:
-        """For the search."""
+        """Outcome of the plateau, for the search."""
         kind = None if self.failure is None else Failure(self.failure["kind"])
         return Outcome(self.level, kind, self.margin)
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a run summary."""
+        """Return the entry of the plateau in a run summary."""
         return {
             "level": int(self.level) if self.level.is_integer() else self.level,
             "stage": self.stage,
@@ -152,25 +156,25 @@ def judge(
     Parameters
     ----------
     measurement : Measurement
-        It may hold this plateau only.
+        It may hold only this plateau.
     stage : int
         Number of its steady stage.
     rules : Rules
     before : sequence of Plateau
-        Those that were before it.
+        The plateaus before it.
     settled : bool, optional
         Whether the stage before ended on evidence.
 
     Returns
     -------
     Plateau or None
-        None where nothing of it was recorded.
+        None if nothing of it was recorded.
 
     Notes
     -----
-    Of several failures the first of these counts: the generator was at its own limit, errors, an objective, achieved
-    below offered, not settled, throughput that no longer grows. The first says that nothing else can be believed, and
-    what fails makes response times mean little.
+    Of several failures the first of these counts: the generator was at its own limit or stood still, errors, an
+    objective, a server that answers nothing, achieved below offered, not settled, throughput that no longer grows. At
+    the first, nothing else can be believed, and failed requests make response times mean little.
     """
     window = by_stage.of_stage(measurement, stage)
     if window is None:
@@ -180,7 +184,7 @@ def judge(
     level = float(about["rate"] if rules.is_open else about["users"])
     every = measurement.transactions
     margins = list(_margins(rules, measurement, chosen))
-    binding = max(margins, key=lambda one: one[0], default=None)
+    binding = max(margins, key=lambda pair: pair[0], default=None)
     waiting = measurement.waiting[np.flatnonzero(chosen)[-1]]
     draft = Plateau(
         number=len(before),
@@ -188,7 +192,13 @@ def judge(
         stage=str(about["name"]),
         window=window,
         throughput=loads.throughput(every.ok, measurement, chosen),
-        response=loads.distribution(every.response, every.response_sum_s, chosen, bin_s=measurement.bin_s),
+        response=loads.distribution(
+            every.response,
+            every.response_sum_s,
+            chosen,
+            bin_s=measurement.bin_s,
+            alike=loads.response_by_users(measurement, chosen),
+        ),
         errors_share=loads.errors(every, chosen)["share"],
         waiting=float(waiting),
         in_flight=float(measurement.in_flight[chosen].mean()),
@@ -203,19 +213,21 @@ def judge(
 
 
 def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Of each objective how far it is from its limit, by the logarithm, and what was seen."""
-    for one in rules.objectives:
-        seen, limit = _seen(one, measurement, chosen), one.get("value")
-        if seen is None or not isinstance(limit, int | float):
+    """Yield for each objective the logarithm of its distance from the limit, and the value seen."""
+    for objective in rules.objectives:
+        seen, limit = _seen(objective, measurement, chosen), objective.get("value")
+        if not isinstance(limit, int | float):
             continue
-        upward = one.get("comparison") in (">", ">=")
-        told = {"text": one.get("text", ""), "metric": one.get("metric", ""), "seen": seen, "limit": limit}
-        if seen > 0 and limit > 0:
-            yield (math.log(limit / seen) if upward else math.log(seen / limit)), told
+        upward = objective.get("comparison") in (">", ">=")
+        entry = {"text": objective.get("text", ""), "metric": objective.get("metric", ""), "seen": seen, "limit": limit}
+        if silence.is_missed(objective, measurement, chosen):
+            yield math.inf, {**entry, "seen": None}
+        elif seen is not None and seen > 0 and limit > 0:
+            yield (math.log(limit / seen) if upward else math.log(seen / limit)), entry
 
 
 def _seen(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> float | None:
-    """What an objective is about; of one that must hold in every window the worst window."""
+    """Return the value of an objective; if it applies to every window, that of the worst window."""
     metric = str(objective.get("metric"))
     column = objective_scopes.column_of(measurement, objective.get("transaction"))
     every = objective.get("every_s")
@@ -238,32 +250,50 @@ def _failures(
         text = f"{percent(plateau.errors_share)} of transactions failed, limit {percent(rules.errors)}"
         yield failure(Failure.ERRORS, text, plateau.errors_share, rules.errors)
     yield from _objectives(rules, measurement, chosen)
+    yield from _silent(rules, measurement, chosen)
     yield from _achieved(plateau, rules)
     yield from _not_settled(plateau)
     yield from _flat(plateau, rules, before)
 
 
 def failure(kind: Failure, text: str, seen: float | None = None, limit: float | None = None) -> dict[str, Any]:
-    """A failure as it stands in a summary."""
+    """Return the entry of a failure in a summary."""
     return {"kind": str(kind), "text": text, "seen": seen, "limit": limit}
 
 
 def _generator(measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
-    threads = max(1, measurement.recording.workers)
-    busy = float(measurement.cpu_s[chosen].sum()) / measurement.length_of(chosen) / threads
+    threads, length = max(1, measurement.recording.workers), measurement.length_of(chosen)
+    busy = float(measurement.cpu_s[chosen].sum()) / length / threads
     if busy > GENERATOR_BUSY:
         text = f"the generator's threads were busy for {percent(busy)}, limit {percent(GENERATOR_BUSY)}"
         yield failure(Failure.GENERATOR_SATURATED, text, busy, GENERATOR_BUSY)
+    stalled = float(measurement.stalled_s[chosen].sum()) / length
+    if stalled > STALL_INVALID:
+        text = f"the generator stood still for {percent(stalled)} of the time, limit {percent(STALL_INVALID)}"
+        yield failure(Failure.GENERATOR_SATURATED, text, stalled, STALL_INVALID)
 
 
 def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
-    for one in rules.objectives:
-        seen, limit = _seen(one, measurement, chosen), one.get("value")
-        compare = COMPARISONS.get(str(one.get("comparison")))
+    for objective in rules.objectives:
+        seen, limit = _seen(objective, measurement, chosen), objective.get("value")
+        compare = COMPARISONS.get(str(objective.get("comparison")))
+        if silence.is_missed(objective, measurement, chosen):
+            text = f"{objective.get('text', '')}: some requests were under way for longer, and none ended"
+            yield failure(Failure.OBJECTIVE_MISSED, text, None, float(objective["value"]))
         if seen is None or compare is None or not isinstance(limit, int | float) or compare(seen, limit):
             continue
-        text = f"{one.get('text', '')}: seen {_shown(str(one.get('metric')), seen)}"
+        text = f"{objective.get('text', '')}: seen {_shown(str(objective.get('metric')), seen)}"
         yield failure(Failure.OBJECTIVE_MISSED, text, seen, float(limit))
+
+
+def _silent(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
+    """Yield a failure if nothing was answered, whatever the search stops on: such a server carries no load."""
+    waited = silence.waited_for(rules.objectives, measurement, chosen)
+    if waited is not None:
+        text = (
+            f"no request ended in {seconds(measurement.length_of(chosen))}, though some were under way for more than "
+        )
+        yield failure(Failure.ACHIEVED_BELOW_OFFERED, f"{text}{seconds(waited)}", 0.0, rules.achieved)
 
 
 def _shown(metric: str, value: float) -> str:
@@ -284,23 +314,25 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
 
 
 def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
-    """Not steady where evidence was asked for and not found, or far from steady after a set time."""
+    """Yield a failure if a plateau is not steady although evidence was required, or is far from steady."""
     for change in plateau.window.changes:
         if plateau.settled is False or change.is_gross:
-            text = f"{change.text} still changes by {100 * change.share:+.3g} % over the steady stage"
+            text = f"{change.text} still changes by {signed_percent(change.share)} over the steady stage"
             yield failure(Failure.NOT_SETTLED, text, abs(change.share), change.tolerance)
 
 
 def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
-    """Throughput that grows by less than the share asked for of what the load grew by, beyond chance."""
-    lower = [one for one in before if one.passed and one.level < plateau.level and one.throughput.value]
+    """Yield a failure if throughput grows, beyond chance, by less than the required share of the growth of the load."""
+    lower = [
+        earlier for earlier in before if earlier.passed and earlier.level < plateau.level and earlier.throughput.value
+    ]
     if rules.grows is None or not lower or plateau.throughput.value is None:
         return
-    other = max(lower, key=lambda one: (one.level, one.number))
+    other = max(lower, key=lambda candidate: (candidate.level, candidate.number))
     first, second = other.throughput.value or 0.0, plateau.throughput.value
     ideal = first * (plateau.level / other.level - 1)
     gain = (second - first) / ideal
-    error = math.hypot(*(_error(one) for one in (other, plateau))) / ideal
+    error = math.hypot(*(_error(side) for side in (other, plateau))) / ideal
     if gain < rules.grows and gain + _CERTAIN * error < _HALF:
         text = f"throughput goes from {first:.4g} /s at {other.level:g} to {second:.4g} /s at {plateau.level:g}: "
         text += f"{percent(gain)} of ideal growth, limit {percent(rules.grows)}"
@@ -308,11 +340,11 @@ def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator
 
 
 def _throughput_error(counts: Floats, lengths: Floats) -> float | None:
-    """Standard error that intervals of throughput rest on; None of too few intervals of the record. [1/s]"""
+    """Return the standard error behind intervals of throughput; None for too few intervals of the record. [1/s]"""
     error = error_of(counts, lengths)
     return None if error is None or len(counts) < ERROR_AT_LEAST else error.standard_error
 
 
 def _error(plateau: Plateau) -> float:
-    """Standard error of a throughput; without one nothing can be certain."""
+    """Return the standard error of a throughput; infinite if unknown, so that nothing is certain."""
     return math.inf if plateau.throughput_error is None else plateau.throughput_error

@@ -1,12 +1,12 @@
-"""The search for the highest load that a system carries: which level comes next, and when it ends.
+"""Searches for the highest load that a system carries: decides which level comes next, and when the search ends.
 
-A pure function of what was found so far, so that a search can be tested without any load, and read back from what was
-recorded. It raises the load by the steps asked for until a level fails, goes back between the highest level that passed
-and the lowest that failed, halves the gap until that bracket is as narrow as asked, and repeats both ends of it in
+The decision is a pure function of the plateaus so far, so that a search can be tested without any load, and repeated on
+recorded data. The search raises the load by the planned steps until a level fails. Then it halves the gap between the
+highest level that passed and the lowest that failed, until that bracket is narrow enough, and repeats both ends in
 turn, so that a drift of the system would show. A level counts by the majority of its plateaus; a draw is measured once
-more. If repeats turn a level round, the bracket moves, and the search goes on. If a level above the bracket passes, it
-and the failed end are repeated; if they still contradict each other, and no test decides between them, there is no
-limit, only a lower bound.
+more. If repeats reverse the result of a level, the bracket moves, and the search goes on. If a level above the bracket
+passes, it and the failed end are repeated; if they still contradict each other, and no test decides between them, the
+search has no limit, only a lower bound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from towtank.analysis.limits.estimate import tested_ends
 
 
 class Failure(StrEnum):
-    """Every way in which a plateau can fail."""
+    """Reasons why a plateau can fail."""
 
     OBJECTIVE_MISSED = "objective_missed"
     ERRORS = "errors"
@@ -35,7 +35,7 @@ class Failure(StrEnum):
 
 
 class Ended(StrEnum):
-    """Every way in which a search can end."""
+    """Reasons why a search can end."""
 
     REFINED = "refined"
     BRACKETED = "bracketed"
@@ -48,30 +48,29 @@ class Ended(StrEnum):
 
 
 LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED, Ended.CONTRADICTORY)
-"""Ends after which the limit of the system is only known to lie above what passed."""
-# More plateaus than these are a search that does not come to an end, because the system is not the same from one
-# plateau to the next.
+"""Ends after which the system's limit is known only to lie above the levels that passed."""
+# A search with more plateaus than this does not converge, because the system changes from one plateau to the next.
 PLATEAUS_AT_MOST = 200
-# Steps outwards, each as wide as the bracket asked for: where so many do not tell, the noise is too large for it.
+# Steps outwards, each as wide as the requested bracket: if this many do not decide, the noise is too large for it.
 FURTHER_AT_MOST = 4
 
 
 @dataclass(frozen=True)
 class Step:
-    """How the load is raised: by an amount or by a factor, up to a level (None: to the end)."""
+    """One way to raise the load: by an amount or by a factor, up to a level (None: to the end)."""
 
     by: float | None = None
     times: float | None = None
     up_to: float | None = None
 
     def after(self, level: float) -> float:
-        """The next level."""
+        """Return the next level."""
         return level + self.by if self.by is not None else level * (self.times or 2.0)
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """What is searched for.
+    """Plan of a search.
 
     Attributes
     ----------
@@ -81,7 +80,7 @@ class SearchPlan:
     whole : bool
         Whether levels are whole numbers, as users are.
     refine_to : float or None
-        Width of the bracket asked for, relative to its lower end; None for no refinement. In (0, 1)
+        Requested width of the bracket, relative to its lower end; None for no refinement. In (0, 1)
     repeats : int
         Plateaus at each end of the bracket. [1]
     """
@@ -95,17 +94,17 @@ class SearchPlan:
 
     @property
     def refine_to_or_zero(self) -> float:
-        """`refine_to`, 0 where nothing is refined."""
+        """`refine_to`; 0 without refinement."""
         return self.refine_to or 0.0
 
 
 def plan_of(document: dict[str, Any]) -> SearchPlan:
-    """The search that the manifest of a run tells of."""
+    """Read the plan of a search from the manifest of a run."""
     refine = document.get("refine")
     return SearchPlan(
         start=float(document["start"]),
         at_most=float(document["at_most"]),
-        steps=tuple(Step(one.get("by"), one.get("times"), one.get("up_to")) for one in document["steps"]),
+        steps=tuple(Step(step.get("by"), step.get("times"), step.get("up_to")) for step in document["steps"]),
         whole=document["of"] == "users",
         refine_to=refine["to"] if refine else None,
         repeats=refine["repeats"] if refine else 1,
@@ -114,7 +113,7 @@ def plan_of(document: dict[str, Any]) -> SearchPlan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one plateau showed.
+    """Outcome of one plateau.
 
     Attributes
     ----------
@@ -122,7 +121,8 @@ class Outcome:
         [1, 1/s]
     failure : Failure or None
     margin : float or None
-        log(seen / limit) of the objective that is closest to be missed, above 0 where it was; None without any.
+        log(seen / limit) of the objective that is closest to its limit, above 0 if it was missed; infinite if
+        nothing was answered within the limit; None without any.
     """
 
     level: float
@@ -131,18 +131,18 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether it did not fail."""
+        """True if the plateau did not fail."""
         return self.failure is None
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What comes next: a level, or an end.
+    """The next step of a search: a level, or an end.
 
     Attributes
     ----------
     level : float or None
-        The next level; None where the search has ended.
+        The next level; None if the search has ended.
     ended : Ended or None
     low, high : float or None
         Highest level that passes and lowest that fails, as far as known.
@@ -158,7 +158,7 @@ class Decision:
 
 
 def ladder(plan: SearchPlan) -> Iterator[float]:
-    """Levels by which the load is raised; the highest one allowed is the last."""
+    """Yield the levels by which the load is raised; the highest one allowed is the last."""
     level, number = float(plan.start), 0
     while level < plan.at_most * (1 - 1e-12):
         yield level
@@ -177,21 +177,21 @@ def _rounded(plan: SearchPlan, level: float) -> float:
 
 
 def passes(outcomes: Sequence[Outcome], level: float) -> bool | None:
-    """Whether a level counts as passed: by majority, a draw is not passed; None where it was not measured."""
-    found = [one.passed for one in outcomes if one.level == level]
+    """Return True if a level passed by majority; False for a draw; None if it was not measured."""
+    found = [outcome.passed for outcome in outcomes if outcome.level == level]
     return sum(found) > len(found) / 2 if found else None
 
 
 def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
-    """Highest level that passes below the lowest that fails, and that one."""
-    levels = sorted({one.level for one in outcomes})
+    """Return the highest level that passes below the lowest that fails, and the latter."""
+    levels = sorted({outcome.level for outcome in outcomes})
     high = next((level for level in levels if not passes(outcomes, level)), None)
     low = max((level for level in levels if high is None or level < high), default=None)
     return low, high
 
 
 def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
-    """Say what comes after these plateaus, in the order they were made."""
+    """Decide the next step after these plateaus, in the order in which they were made."""
     low, high = bracket(outcomes)
     stop = _stop(outcomes, low, high)
     if stop is not None:
@@ -205,18 +205,18 @@ def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
 
 
 def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
-    """An end that does not depend on where the search is."""
+    """Return an end that does not depend on the state of the search; None otherwise."""
     last = outcomes[-1].failure if outcomes else None
     if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
-        # What was above is no level of the system; below it nothing has failed yet, or the bracket stands.
+        # Levels above are no levels of the system; below, nothing has failed yet, or the bracket stands.
         return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
     if len(outcomes) >= PLATEAUS_AT_MOST:
-        return Decision(None, Ended.BRACKETED, low, high, f"{PLATEAUS_AT_MOST} plateaus are the most there may be")
+        return Decision(None, Ended.BRACKETED, low, high, f"a search has at most {PLATEAUS_AT_MOST} plateaus")
     return None
 
 
 def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision:
-    """After a level has failed: halve, repeat, or end."""
+    """Decide the next step after a level has failed: halve, repeat, or end."""
     if plan.refine_to is None:
         ended = Ended.FAILED_AT_START if low is None else Ended.BRACKETED
         return Decision(None, ended, low, high)
@@ -229,7 +229,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(middle, None, low, high, "halved")
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
-        # In turn, the end that was not measured last: what drifts falls on both alike.
+        # In turn, beginning with the end that was not measured last: a drift affects both alike.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
         return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
@@ -242,7 +242,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
 
 
 def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
-    """Levels that pass although a lower level fails."""
+    """Return the levels that pass although a lower level fails."""
     levels = {outcome.level for outcome in outcomes}
     return sorted(level for level in levels if level > high and passes(outcomes, level))
 
@@ -262,7 +262,7 @@ def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None,
 
 
 def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
-    """Decide how a search ends that has repeated both ends of its bracket."""
+    """Decide how a search ends after it has repeated both ends of its bracket."""
     above = _passing_above(outcomes, high)
     _, tested = tested_ends([outcome.level for outcome in outcomes], [outcome.margin for outcome in outcomes])
     if not above or tested is not None:
@@ -276,14 +276,14 @@ def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
 
 
 def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: float) -> float | None:
-    """A level beyond the bracket, where no level on that side is told from the limit by its margin yet."""
+    """Return the next level outside the bracket, as long as no level there differs significantly from the limit."""
     wanted = Failure.OBJECTIVE_MISSED
-    if plan.repeats < 2 or not any(one.failure is wanted for one in _at(outcomes, high)):
+    if plan.repeats < 2 or not any(outcome.failure is wanted for outcome in _at(outcomes, high)):
         return None
-    if any(one.margin is None for one in (*_at(outcomes, low), *_at(outcomes, high))):
+    if any(outcome.margin is None for outcome in (*_at(outcomes, low), *_at(outcomes, high))):
         return None
-    levels = [one.level for one in outcomes]
-    below, above = tested_ends(levels, [one.margin for one in outcomes])
+    levels = [outcome.level for outcome in outcomes]
+    below, above = tested_ends(levels, [outcome.margin for outcome in outcomes])
     if above is None and max(levels) < min(plan.at_most, high * (1 + plan.refine_to_or_zero) ** FURTHER_AT_MOST):
         return min(plan.at_most, _outside(plan, max(levels), 1 + plan.refine_to_or_zero))
     if below is None and min(levels) > low / (1 + plan.refine_to_or_zero) ** FURTHER_AT_MOST:
@@ -293,24 +293,23 @@ def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: fl
 
 
 def _outside(plan: SearchPlan, level: float, factor: float) -> float:
-    """The next level out, another one also where levels are whole."""
+    """Return the next level outwards; a different one also if levels are whole numbers."""
     found = _rounded(plan, level * factor)
     return found if found != level else level + (1 if factor > 1 else -1)
 
 
 def _at(outcomes: Sequence[Outcome], level: float) -> list[Outcome]:
-    return [one for one in outcomes if one.level == level]
+    return [outcome for outcome in outcomes if outcome.level == level]
 
 
 def _is_flat(outcomes: Sequence[Outcome], level: float) -> bool:
-    """Whether a level failed because throughput no longer grows: between the ends there is no other answer, only less
-    of a difference to see it by."""
-    failures = [one.failure for one in _at(outcomes, level) if one.failure is not None]
-    return bool(failures) and all(one is Failure.THROUGHPUT_PLATEAU for one in failures)
+    """Return True if a level failed because throughput no longer grows: levels in between would show even less."""
+    failures = [outcome.failure for outcome in _at(outcomes, level) if outcome.failure is not None]
+    return bool(failures) and all(failure is Failure.THROUGHPUT_PLATEAU for failure in failures)
 
 
 def _middle(plan: SearchPlan, low: float, high: float) -> float | None:
-    """The level half way; None where the bracket is narrow enough, or nothing lies between."""
+    """Return the level half way; None if the bracket is narrow enough, or no level lies between."""
     if plan.refine_to is None or high - low <= plan.refine_to * low * (1 + 1e-9):
         return None
     middle = _rounded(plan, (low + high) / 2)

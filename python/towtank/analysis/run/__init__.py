@@ -1,7 +1,7 @@
-"""From the folder of one run to its summary.
+"""Summarizes one run from its folder.
 
-`reading` reads the folder, `data` is what was read and the window in it, `summary` makes the sections, `evidence`
-brings together what the verdict rests on.
+`reading` reads the folder, `data` holds its content and the window in it, `summary` makes the sections, `evidence`
+collects the evidence for the verdict.
 """
 
 from towtank.analysis.run.data import RunData

@@ -1,4 +1,4 @@
-"""What is on disk of one run, as the analysis works on it: streams, stages, and the window in them."""
+"""The content of one run folder, as the analysis uses it: streams, stages, and the window in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.analysis import recovery
 from towtank.analysis.audit.asked import moves
 from towtank.analysis.limits.found import Found, search_of, stage_of
 from towtank.analysis.measurement import Mask, Measurement
-from towtank.analysis.recovery import Happened
+from towtank.analysis.recovery import StudyEvent
 from towtank.analysis.system.tiers import Observed
 from towtank.analysis.windows import window as windows
 from towtank.analysis.windows.by_stage import asked_stage
@@ -23,18 +23,18 @@ from towtank.results.segments import Recording
 
 @dataclass
 class RunData:
-    """Everything that is on disk of a run, read once.
+    """Content of the folder of a run, read once.
 
     Attributes
     ----------
     manifest : dict
-        `run.json`; empty where it cannot be read.
+        `run.json`; empty if it cannot be read.
     engine : dict or None
         `engine.json`.
     plan : dict or None
         `plan.json`.
     stored : dict or None
-        `stored.json`, or what is known without it.
+        `stored.json`, or what the engine's notes show without it.
     logs : dict or None
         New lines of trouble in the services' logs under load, by tier.
     """
@@ -52,7 +52,7 @@ class RunData:
 
     @cached_property
     def found(self) -> Found | None:
-        """What the run's search for the limit found; None where it did not search, or recorded no stage."""
+        """Outcome of the run's search for the limit; None if it did not search, or recorded no stage."""
         search = self.manifest.get("search")
         if not isinstance(search, dict) or not self.measurement.bins:
             return None
@@ -60,25 +60,25 @@ class RunData:
 
     @cached_property
     def stage(self) -> int | None:
-        """Number of the stage that is analysed; None where it is all the steady stages in a row."""
+        """Number of the stage that is analysed; None if all steady stages in a row are."""
         best = self.found.best if self.found is not None else None
         return None if best is None else stage_of(self.measurement, best)
 
     @cached_property
-    def happened(self) -> list[Happened]:
-        """Events that the study made happen."""
-        return recovery.happened(self.events, self.observed.origin_ns)
+    def study_events(self) -> list[StudyEvent]:
+        """Events of the study, as they happened."""
+        return recovery.study_events(self.events, self.observed.origin_ns)
 
     @cached_property
     def steady_stage(self) -> Window | None:
-        """The steady stage as asked, events or not; None where nothing of it was recorded."""
+        """The steady stage as asked, whatever events happened; None if nothing of it was recorded."""
         return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
 
     @cached_property
     def window(self) -> Window | None:
-        """The window that is analysed: up to the first event; None where nothing steady was recorded."""
+        """The window that is analysed, up to the first event; None if nothing steady was recorded."""
         window = self.steady_stage
-        first = None if window is None else recovery.first_inside(self.happened, window)
+        first = None if window is None else recovery.first_inside(self.study_events, window)
         if window is None or first is None or first.begin_s is None:
             return None if window is None else self._judged(window)
         shortened = windows.shortened(self.measurement, window, first.begin_s)
@@ -89,7 +89,7 @@ class RunData:
         return judged
 
     def asked_load(self, key: str) -> Any:
-        """Load of the analysed stretch, `users` or `rate`; the load of the manifest if it moves over the window."""
+        """Return the load of the analysed stretch, `users` or `rate`; that of the manifest if it changes."""
         asked, window = self.manifest.get(key), self.steady_stage
         if asked is None or window is None or window.stretch is None or self._moves_over(window):
             return asked
@@ -97,7 +97,7 @@ class RunData:
         return asked if held is None or held == asked else held
 
     def _judged(self, window: Window) -> Window:
-        """A window tested for a steady state, where the load was to hold still over it."""
+        """Test a window for a steady state, unless its load was planned to change."""
         if self._moves_over(window):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
@@ -108,11 +108,11 @@ class RunData:
 
     @property
     def is_moving(self) -> bool:
-        """Whether the planned load changes over the window."""
+        """True if the planned load changes over the window."""
         return self.window is not None and self._moves_over(self.window)
 
     def _stages_of(self, window: Window) -> set[int]:
-        """Numbers of the stages in a window as asked."""
+        """Return the numbers of the stages in a window as asked."""
         inside = self.measurement.inside(window.asked_start_s, window.asked_end_s)
         return {int(number) for number in self.measurement.stage[inside]}
 
@@ -146,10 +146,10 @@ class RunData:
         streams = [
             self.recording.damage,
             self.observed.probe.damage,
-            *(one.probe.damage for one in self.observed.remote.values()),
-            *(one.damage for one in self.observed.services.values()),
+            *(machine.probe.damage for machine in self.observed.remote.values()),
+            *(service.damage for service in self.observed.services.values()),
         ]
         return {
-            "torn_tail": any(one.torn_tail for one in streams),
-            "bad_lines": sum(one.bad_lines for one in streams),
+            "torn_tail": any(stream.torn_tail for stream in streams),
+            "bad_lines": sum(stream.bad_lines for stream in streams),
         }

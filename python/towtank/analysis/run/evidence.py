@@ -1,4 +1,4 @@
-"""The evidence for the verdict on a run, brought together from what was read and what its summary says so far."""
+"""Collects the evidence for the verdict on a run, from its data and its summary so far."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.generator import cores_of
 from towtank.analysis.run.data import RunData
 from towtank.analysis.statistics.estimates import estimate_of
+from towtank.analysis.user_groups import paces_are_fixed
 from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
 
@@ -20,13 +21,13 @@ _LAG_GROWTH = 0.5
 
 
 def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> Evidence:
-    """What the checks look at.
+    """Collect the evidence that the checks read.
 
     Parameters
     ----------
     data : RunData
     summary : dict
-        The run summary as far as it is made: all but the verdict.
+        The run summary without its verdict.
     limits : dict
         Limits of the study in SI units.
     """
@@ -43,7 +44,7 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
         bad_histograms=every.response.bad + measurement.requests.exchange.bad,
         workers=data.recording.workers,
         workers_found=len(data.recording.workers_found),
-        effective_samples=load.effective_samples(every, data.chosen),
+        effective_samples=load.effective_samples(measurement, data.chosen),
         timed=int(every.response.counts[data.chosen].sum()),
         relative_half_width=_relative_half_width(summary),
         limits=limits,
@@ -55,28 +56,30 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
         generator_cores=cores_of(data.engine, data.recording.workers),
         settle=_settle(data),
         lag_grows=_lag_grows(data),
-        happened=data.happened,
+        study_events=data.study_events,
         completed=int(every.ok[data.chosen].sum()),
         keeps_connections=_connections_mode(data) != "new_each_time",
         gaps_recorded=summary["generator"]["longest_gap_s"] is not None,
+        arrivals_waited=bool(measurement.waiting[data.chosen].any()),
+        paces_are_fixed=paces_are_fixed(data.plan),
         probe_expected=_probe_expected(data),
     )
 
 
 def _connections_mode(data: RunData) -> str | None:
-    """Mode of the plan's connections: `per_user`, `new_each_time` or `pool`; None without a plan."""
+    """Return the mode of the plan's connections: `per_user`, `new_each_time` or `pool`; None without a plan."""
     connections = (data.plan or {}).get("connections")
     return connections.get("mode") if isinstance(connections, dict) else None
 
 
 def _probe_expected(data: RunData) -> bool:
-    """Whether a probe was started: the run has tiers, a header or samples of the probe, or an event of its start."""
+    """Return True if a probe was started: the run has tiers, records of the probe, or an event of its start."""
     started = any(event.get("k") == "observation_started" for event in data.events)
     return bool(data.observed.tiers or data.observed.probe.header or data.observed.probe.samples or started)
 
 
 def _settle(data: RunData) -> dict[str, Any] | None:
-    """How the settle stage before the window ended, where that was to be on evidence and there was none."""
+    """Return the event of the settle stage before the window, if it ended without the required evidence."""
     if data.window is None:
         return None
     start = data.window.asked_start_s
@@ -93,13 +96,13 @@ def _relative_half_width(summary: dict[str, Any]) -> float | None:
 
 
 def _planned_end(data: RunData) -> float:
-    """Until when services must be alive: the end of the last steady stage. [s]"""
+    """Return until when services must be alive: the end of the last steady stage. [s]"""
     ends = [stage["end_s"] for stage in data.measurement.stages if stage.get("phase") == STEADY_PHASE]
     return float(max(ends, default=0.0))
 
 
 def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
-    """Events of the time of the load; a service may end once the load is over."""
+    """Yield the events during the load; a service may end once the load is over."""
     origin = data.observed.origin_ns
     end = origin + round(1e9 * _planned_end(data))
     for event in data.events:
@@ -109,7 +112,7 @@ def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def _lag_grows(data: RunData) -> bool:
-    """Whether the median start lag rises over the window by more than noise and by half of itself."""
+    """Return True if the median start lag rises over the window by more than noise and by half of itself."""
     medians = data.measurement.lag.quantile_by_bin(0.5)
     pairs = [
         (at, value)

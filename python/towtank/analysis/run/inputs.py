@@ -47,12 +47,12 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
 
 
 def _lengths(run: RunFolder) -> str:
-    """Lengths of the logs, which may be too long to be hashed."""
+    """Render the lengths of the logs, which may be too long to be hashed."""
     return "".join(f"\n{path.name} {path.stat().st_size}" for path in sorted(run.logs.glob("*.log")))
 
 
 def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
-    """Whether a summary belongs to the present content of its run folder.
+    """Return True if a summary belongs to the present content of its run folder.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
 
 
 def _digest(paths: Iterable[Path], text: str = "") -> str | None:
-    """Digest of files by name, size and content; None if all files are empty or missing."""
+    """Return a digest of files by name, size and content; None if all files are empty or missing."""
     found = hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES)
     empty = True
     for path in paths:

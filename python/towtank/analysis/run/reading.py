@@ -1,4 +1,4 @@
-"""Reads the folder of one run, and what the study it lies in says of it; what is missing or damaged is left out."""
+"""Reads the folder of one run, and the limits and objectives of its study; missing or damaged parts are left out."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from towtank.results.folder import STUDY_MANIFEST, RunFolder
 
 
 def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunData:
-    """Read all of a run folder; what is missing or damaged is left out and told.
+    """Read everything in a run folder; missing or damaged parts are left out and recorded as damage.
 
     Parameters
     ----------
     run : RunFolder
     objectives : sequence of dict
-        Of the study; a search for the limit is judged by them.
+        Of the study; they judge a search for the limit.
     """
     try:
         manifest = run.manifest
@@ -53,7 +53,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
 
 
 def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[str, Observed]:
-    """What probes on other machines saw, on the clock of the run; a stream without a clock cannot be lined up."""
+    """Return the records of probes on other machines, on the clock of the run; streams without a clock are left out."""
     streams = observe.read_remote_probes(run.observe)
     return {
         name: Observed(stream, {}, {}, origin_ns + offset)
@@ -63,20 +63,23 @@ def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[st
 
 
 def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
-    """How far the clock of another machine was ahead, from the exchange that tells it best. [ns]"""
+    """Return how far the clock of another machine was ahead, from the exchange with the least uncertainty. [ns]"""
     clocks = manifest.get("clocks")
     measured = clocks.get(host) if isinstance(clocks, dict) else None
     usable = [
-        (one["uncertainty_ns"], one["offset_ns"])
-        for one in (measured if isinstance(measured, list) else [])
-        if isinstance(one, dict) and all(isinstance(one.get(key), int) for key in ("uncertainty_ns", "offset_ns"))
+        (exchange["uncertainty_ns"], exchange["offset_ns"])
+        for exchange in (measured if isinstance(measured, list) else [])
+        if isinstance(exchange, dict)
+        and all(isinstance(exchange.get(key), int) for key in ("uncertainty_ns", "offset_ns"))
     ]
     return min(usable)[1] if usable else None
 
 
 def _declared_hosts(manifest: dict[str, Any]) -> dict[str, Any]:
     declared = manifest.get("hosts")
-    return {name: one for name, one in declared.items() if isinstance(one, dict)} if isinstance(declared, dict) else {}
+    return (
+        {name: host for name, host in declared.items() if isinstance(host, dict)} if isinstance(declared, dict) else {}
+    )
 
 
 def _plan(run: RunFolder) -> dict[str, Any] | None:
@@ -88,15 +91,15 @@ def _plan(run: RunFolder) -> dict[str, Any] | None:
 
 
 def study_limits(run: RunFolder) -> dict[str, Any]:
-    """`limits` of the study that a run folder lies in; empty where there is none."""
+    """Read `limits` of the study that a run folder lies in; empty without a study."""
     limits = _of_study(run, "limits")
     return limits if isinstance(limits, dict) else {}
 
 
 def study_objectives(run: RunFolder) -> list[dict[str, Any]]:
-    """`objectives` of the study that a run folder lies in; empty where there is none."""
+    """Read `objectives` of the study that a run folder lies in; empty without a study."""
     found = _of_study(run, "objectives")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [objective for objective in found if isinstance(objective, dict)] if isinstance(found, list) else []
 
 
 def _of_study(run: RunFolder, key: str) -> Any:

@@ -1,4 +1,4 @@
-"""From what was read of one run to its summary, on whatever the run left behind."""
+"""Makes the summary of one run from whatever the run left behind."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from towtank.analysis.system.spread import spread
 from towtank.analysis.system.storage import storage
 from towtank.analysis.system.tiers import Observed
 from towtank.analysis.unfinished import unfinished
+from towtank.analysis.user_groups import user_groups
 from towtank.containment import attempt
 from towtank.results.folder import RunFolder, keep_json, offer_json
 
@@ -46,9 +47,9 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     run : RunFolder
         In any state: whole, cut off at any byte, without any record.
     limits : dict, optional
-        Limits of the study in SI units; by default those of the study the folder lies in, where there is one.
+        Limits of the study in SI units; by default those of the study that the folder lies in, if any.
     tables : bool, default True
-        Whether the streams are written as Parquet as well, where they are not yet.
+        Whether to write the streams as Parquet as well, if they are not yet.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def kept_summary(run: RunFolder) -> dict[str, Any]:
 def describe(
     data: RunData, name: str, limits: dict[str, Any], objectives: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Run summary of what was read."""
+    """Make the run summary from the content of a run folder."""
     summary = {**_identity(data, name), **_load(data), **_system(data)}
     summary["laws"] = _laws(data)
     summary["accounting"] = _accounting(data)
@@ -103,7 +104,7 @@ def describe(
     summary["stored"] = stored(data.stored)
     summary["logs"] = data.logs
     errors_limit = float(limits.get("errors", ERRORS_SHARE))
-    summary["events"] = recovery.describe(data.happened, data.measurement, data.steady_stage, errors_limit)
+    summary["events"] = recovery.describe(data.study_events, data.measurement, data.steady_stage, errors_limit)
     summary["timeline"] = {
         **load.timeline(data.measurement),
         **tiers.timeline(data.observed, data.measurement),
@@ -114,7 +115,7 @@ def describe(
     summary["damage"] = data.damage
     evidence = gather_evidence(data, summary, limits)
     doubts = verdict.doubts(evidence)
-    summary["generator"]["saturated"] = any(one.kind is Kind.GENERATOR_SATURATED for one in doubts)
+    summary["generator"]["saturated"] = any(doubt.kind is Kind.GENERATOR_SATURATED for doubt in doubts)
     summary["verdict"] = {
         "level": level_of(doubts),
         "reasons": [doubt.document() for doubt in doubts],
@@ -137,7 +138,11 @@ def _identity(data: RunData, name: str) -> dict[str, Any]:
         "status": manifest.get("status"),
         "verdict": {},
         "window": data.window.document() if data.window else None,
-        "users": {"asked": data.asked_load("users"), "mean": mean},
+        "users": {
+            "asked": data.asked_load("users"),
+            "mean": mean,
+            "groups": user_groups(data.plan, measurement, data.chosen),
+        },
         "rate": data.asked_load("rate"),
     }
 
@@ -148,7 +153,13 @@ def _load(data: RunData) -> dict[str, Any]:
     return {
         "throughput_per_s": load.throughput(every.ok, measurement, chosen).document(),
         "request_throughput_per_s": load.throughput(requests.ok, measurement, chosen).document(),
-        "response_time_s": load.distribution(every.response, every.response_sum_s, chosen, bin_s=measurement.bin_s),
+        "response_time_s": load.distribution(
+            every.response,
+            every.response_sum_s,
+            chosen,
+            bin_s=measurement.bin_s,
+            alike=load.response_by_users(measurement, chosen),
+        ),
         "exchange_time_s": load.distribution(
             requests.exchange, requests.exchange_sum_s, chosen, bin_s=measurement.bin_s
         ),
@@ -185,7 +196,7 @@ def _system(data: RunData) -> dict[str, Any]:
 
 
 def _sending_cpus(events: list[dict[str, Any]]) -> float | None:
-    """CPUs that sending results took while the run went on; None where nothing was sent."""
+    """Return the CPUs that sending results took while the run went on; None if nothing was sent."""
     for event in events:
         cpu, length = event.get("cpu_s"), event.get("seconds")
         if event.get("k") == "sent" and isinstance(cpu, int | float) and isinstance(length, int | float) and length > 0:
@@ -206,20 +217,23 @@ def _phases(data: RunData) -> dict[str, Any]:
             "end_s": float(measurement.ends[mask].max()),
             "throughput_per_s": float(measurement.transactions.ok[mask].sum()) / length,
             "response_mean_s": (float(measurement.transactions.response_sum_s[mask].sum()) / timed if timed else None),
-            "tiers": {tier: _phase_tier(observed, tier, measurement, mask) for tier in observed.tiers},
+            "tiers": {tier: _phase_tier(observed, tier, measurement, name, mask) for tier in observed.tiers},
         }
     return found
 
 
-def _phase_tier(observed: Observed, name: str, measurement: Measurement, mask: Mask) -> dict[str, Any]:
-    lengths, bin_s = measurement.lengths, measurement.bin_s
-    parts = {}
-    for part in observed.parts(name):
-        seconds = observed.part_cpu_s(name, part, measurement)
-        if seconds is not None:
-            parts[part.name] = tiers.ratio(seconds, lengths, mask, bin_s=bin_s).value
-    used = tiers.ratio(observed.cpu_s(name, measurement), lengths, mask, bin_s=bin_s).value
-    return {"cpus_used": used, "parts": parts}
+def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: str, mask: Mask) -> dict[str, Any]:
+    """Return the CPUs that a tier and its parts used in a phase: as numbers, and as estimates with intervals."""
+    seconds = {part.name: observed.part_cpu_s(tier, part, measurement) for part in observed.parts(tier)}
+    used = tiers.in_phase(observed.cpu_s(tier, measurement), measurement, phase, mask)
+    parts = {
+        name: tiers.in_phase(cpu_s, measurement, phase, mask) for name, cpu_s in seconds.items() if cpu_s is not None
+    }
+    return {
+        "cpus_used": used.value,
+        "parts": {name: part.value for name, part in parts.items()},
+        "estimates": {"cpus_used": used.document(), "parts": {name: part.document() for name, part in parts.items()}},
+    }
 
 
 def _laws(data: RunData) -> dict[str, Any]:
@@ -232,7 +246,7 @@ def _laws(data: RunData) -> dict[str, Any]:
     ]
     return {
         "little": laws.little(measurement, chosen) if closed else None,
-        "utilization": [one for one in checked if one is not None],
+        "utilization": [law for law in checked if law is not None],
     }
 
 
@@ -241,12 +255,12 @@ def _accounting(data: RunData) -> dict[str, Any]:
     identity = engine.get("identity") or {}
     totals = engine.get("totals")
     found = laws.accounting(totals if isinstance(totals, dict) else _totals_of_segments(data))
-    told = all(identity.get(name, True) for name in ("offered_holds", "started_holds"))
-    return {**found, "holds": found["holds"] and told, "recorded": _recorded(data, totals)}
+    identity_holds = all(identity.get(name, True) for name in ("offered_holds", "started_holds"))
+    return {**found, "holds": found["holds"] and identity_holds, "recorded": _recorded(data, totals)}
 
 
 def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
-    """Requests that ended by the intervals, and by the engine's own count; None if either is incomplete."""
+    """Return the requests that ended, by the intervals and by the engine's count; None if either is incomplete."""
     recording = data.recording
     broken = recording.damage.bad_lines or recording.damage.torn_tail or not recording.finished
     if broken or not isinstance(totals, dict) or not data.measurement.bins:
@@ -261,8 +275,8 @@ def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
 def _totals_of_segments(data: RunData) -> dict[str, Any]:
     requests = data.measurement.requests
     last: dict[int, int] = {}
-    for one in data.recording.intervals:
-        last[one.worker] = one.in_flight
+    for interval in data.recording.intervals:
+        last[interval.worker] = interval.in_flight
     return {
         "offered": requests.offered.sum(),
         "started": requests.started.sum(),

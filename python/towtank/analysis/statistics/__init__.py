@@ -1,4 +1,4 @@
-"""Statistics that know nothing of loads: intervals, histograms, goodness of fit, changes of level, effects of factors.
+"""Statistics independent of loads: intervals, histograms, goodness of fit, changes of level, effects of factors.
 
 All of them return an `Estimate` of `estimates`. The functions that make intervals are exported here.
 """
@@ -12,6 +12,7 @@ from towtank.analysis.statistics.batches import (
     looks_independent,
     ratio_of_sums,
 )
+from towtank.analysis.statistics.differences import mean_along_trend, ratio_along_trend
 from towtank.analysis.statistics.intervals import (
     difference_interval,
     ratio_interval,
@@ -19,7 +20,12 @@ from towtank.analysis.statistics.intervals import (
     t_interval,
     welch_difference,
 )
-from towtank.analysis.statistics.ranks import design_effect, effective_ranks, order_statistic_ranks
+from towtank.analysis.statistics.ranks import (
+    design_effect,
+    effective_ranks,
+    likely_design_effect,
+    order_statistic_ranks,
+)
 
 __all__ = [
     "ERROR_AT_LEAST",
@@ -30,8 +36,11 @@ __all__ = [
     "effective_ranks",
     "error_of",
     "lag_one",
+    "likely_design_effect",
     "looks_independent",
+    "mean_along_trend",
     "order_statistic_ranks",
+    "ratio_along_trend",
     "ratio_interval",
     "ratio_of_sums",
     "standard_error_of",

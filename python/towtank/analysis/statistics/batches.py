@@ -1,22 +1,21 @@
-"""Interval of a ratio of sums over one run, whose seconds resemble each other.
+"""Interval of a ratio of sums over one run, whose seconds are correlated.
 
-Successive seconds of a run resemble each other, so the number of requests says little about the error of their mean.
-How much they resemble each other is known no better than the run is long: an interval allows for that, and if the run
-is too short to estimate it, there is none.
+Successive seconds of a run are correlated, so the number of requests says little about the error of their mean. The
+precision of the correlation depends on the length of the run: intervals allow for that, and a run that is too short to
+estimate it has no interval.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.distributions import normal_quantile, t_quantile
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,30 +25,30 @@ ERROR_AT_LEAST = 8
 """Shortest series whose standard error is estimated at all. [1]"""
 WORTH_AT_LEAST = 6.0
 """Independent observations that a series must be worth, by the cautious correlation below. [1]"""
-# Observations are brought together while this many are left, so that memory beneath noise is seen, too.
+# Observations are added up while this many are left, so that correlation beneath noise shows, too.
 _LEFT_AT_LEAST = 30
 # Standard errors by which the correlation is raised. Certified with the rates of `test_certified_coverage.py`: with
-# less the intervals of series that look independent by chance hold too seldom, with more those of independent series
-# are wider than needed.
+# less, the intervals of series that look independent by chance hold too seldom; with more, those of independent series
+# are wider than necessary.
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
-# A series with more memory than this has no steady state, so that no longer run is asked for. [1]
+# A series with a larger correlation than this has no steady state, so that no longer run is advised. [1]
 _CORRELATION_AT_MOST = 0.98
-# The length that is asked for is enough where the correlation comes out somewhat larger, too.
+# The advised length suffices even if the correlation of the longer run is somewhat larger.
 _SPARE = 1.5
 _ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
 
 
 def lag_one(values: Floats) -> float:
-    """Lag-1 autocorrelation coefficient, in [-1, 1]; 0 of a constant series."""
+    """Return the lag-1 autocorrelation coefficient, in [-1, 1]; 0 for a constant series."""
     deviations = values - values.mean()
     power = float(deviations @ deviations)
     return float(deviations[1:] @ deviations[:-1]) / power if power > 0 else 0.0
 
 
 def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool:
-    """Whether the von Neumann ratio finds no positive correlation of neighbours.
+    """Return True if the von Neumann ratio finds no positive correlation of neighbours.
 
     Notes
     -----
@@ -68,7 +67,7 @@ def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool
         return True
     ratio = float(np.sum(np.diff(values) ** 2)) / power
     spread = math.sqrt(4 * (count - 2) / (count * count - 1))
-    return (ratio - 2) / spread > float(stats.norm.ppf(level))
+    return (ratio - 2) / spread > normal_quantile(level)
 
 
 @dataclass(frozen=True)
@@ -78,13 +77,13 @@ class RatioError:
     Attributes
     ----------
     standard_error : float
-        Of the ratio, raised by what is not known about the memory of the series; intervals rest on it.
+        Of the ratio, raised to allow for the uncertain correlation of the series; intervals rest on it.
     best_error : float
-        The same without being raised.
+        The same without this allowance.
     worth : int
         Independent observations that the series is worth, >= 2. [1]
     needs : int or None
-        Observations that an interval would need; None where there are enough. [1]
+        Observations that an interval would need; None if the series has enough. [1]
     """
 
     standard_error: float
@@ -98,17 +97,18 @@ class RatioError:
         return self.worth - 1
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Half of the interval of the ratio by Student's t."""
-        return _t(0.5 + confidence / 2, self.freedom) * self.standard_error
+        """Return half of the interval of the ratio by Student's t."""
+        return t_quantile(0.5 + confidence / 2, self.freedom) * self.standard_error
 
 
-@lru_cache(maxsize=4096)
-def _t(probability: float, freedom: int) -> float:
-    return float(stats.t.ppf(probability, freedom))
+def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = None) -> RatioError | None:
+    """Return the standard error of sum(numerators) / sum(denominators); None without data.
 
-
-def error_of(numerators: Floats, denominators: Floats) -> RatioError | None:
-    """Standard error of sum(numerators) / sum(denominators); None of nothing.
+    Parameters
+    ----------
+    numerators, denominators : ndarray of shape (n_observations,)
+    alike : ndarray of shape (n_observations,), optional
+        Other numerators, whose sums differ from those of `numerators` by the ends of the series only.
 
     Notes
     -----
@@ -118,10 +118,16 @@ def error_of(numerators: Floats, denominators: Floats) -> RatioError | None:
     as many independent observations as the series is worth, n (1 - r) / (1 + r). The residuals numerator - ratio *
     denominator stand for the series (linear approximation of a ratio of two means).
 
-    Memory may hide beneath noise of single observations. So sums of 2, 4, 8, ... neighbours are looked at in the same
-    way while thirty are left, and the widest interval counts.
+    Correlation may hide beneath noise of single observations. So sums of 2, 4, 8, ... neighbours are treated in the
+    same way while thirty are left, and the widest interval counts.
 
-    `needs` is set where any of them is worth fewer than `WORTH_AT_LEAST` independent observations with r raised by a
+    Sums that differ by the ends of the series only have the same error in the long run, and the correlation of one
+    series may be known better than that of the other. So where `numerators` alone have no interval, or one with a
+    single degree of freedom, the error is that of `alike`, no smaller than the best estimate from `numerators`.
+    Elsewhere `numerators` alone count: slow changes, as of the speed of a server, may hide in the noise of `alike`.
+    `tests/certified/test_certified_response_law.py` shows how often such intervals hold.
+
+    `needs` is set if any of them is worth fewer than `WORTH_AT_LEAST` independent observations with r raised by a
     whole standard error, or is shorter than `OBSERVATIONS_AT_LEAST`. `tests/certified/test_certified_coverage.py` shows
     how often intervals hold.
 
@@ -132,6 +138,22 @@ def error_of(numerators: Floats, denominators: Floats) -> RatioError | None:
     """
     if len(numerators) < 2 or denominators.sum() <= 0:
         return None
+    direct = _error_of_one(numerators, denominators)
+    if alike is None or (direct.needs is None and direct.freedom > 1):
+        return direct
+    return _by(alike, denominators, direct)
+
+
+def _by(alike: Floats, denominators: Floats, direct: RatioError) -> RatioError:
+    """Return the error by other numerators, if it is known better than the direct one."""
+    other = _error_of_one(alike, denominators)
+    best = math.sqrt((direct.best_error**2 + min(direct.best_error, other.best_error) ** 2) / 2)
+    cautious = replace(other, standard_error=max(other.standard_error, direct.best_error), best_error=best)
+    is_better = other.needs is None and (direct.needs is not None or cautious.half_width() < direct.half_width())
+    return cautious if is_better else direct
+
+
+def _error_of_one(numerators: Floats, denominators: Floats) -> RatioError:
     ratio = float(numerators.sum() / denominators.sum())
     found: list[RatioError] = []
     size = 1
@@ -147,16 +169,16 @@ def error_of(numerators: Floats, denominators: Floats) -> RatioError | None:
 
 
 def _error(residuals: Floats, size: int) -> RatioError:
-    """Error of the mean of one series, each of whose observations stands for `size` of the series asked about."""
+    """Return the error of the mean of a series, each of whose observations adds up `size` of the original series."""
     count = len(residuals)
     plain = lag_one(residuals)
     correlation = plain + (1 + 3 * plain) / count
     error = math.sqrt(max(1 - correlation**2, 0.05) / count)
-    # Sums of neighbours are looked at besides the series itself, whose shortness is allowed for already.
+    # Sums of neighbours come in addition to the series itself, whose shortness is allowed for already.
     least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
     raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
     worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
-    # The deviations are those from a mean of the same series, which takes a part of their variance away.
+    # The deviations are from the mean of the same series, which removes a part of their variance.
     errors = [math.sqrt(float(residuals @ residuals) / (count - 1) / max(0.2, 1 - 1 / n) / n) for n in (worth, best)]
     cautious = correlation + min(_MOST_RAISED, max(1.0, _SHORT / count)) * error
     enough = count >= OBSERVATIONS_AT_LEAST and _worth(count, cautious) >= WORTH_AT_LEAST
@@ -173,7 +195,7 @@ def _worth(count: int, correlation: float) -> float:
 
 
 def _summed(values: Floats, size: int) -> Floats:
-    """Sums of neighbours; what is left over at the start, nearest to the transient, goes into the first."""
+    """Return sums of neighbours; the rest at the start, nearest to the transient, goes into the first sum."""
     count = len(values) // size
     extra = len(values) - count * size
     sums = values[extra:].reshape(count, size).sum(axis=1)
@@ -182,9 +204,14 @@ def _summed(values: Floats, size: int) -> Floats:
 
 
 def ratio_of_sums(
-    numerators: Floats, denominators: Floats, confidence: float = CONFIDENCE, *, bin_s: float = 1.0
+    numerators: Floats,
+    denominators: Floats,
+    confidence: float = CONFIDENCE,
+    *,
+    bin_s: float = 1.0,
+    alike: Floats | None = None,
 ) -> tuple[Estimate, float | None]:
-    """Ratio of two sums over one run, with its interval.
+    """Return the ratio of two sums over one run, with its interval.
 
     Parameters
     ----------
@@ -193,24 +220,27 @@ def ratio_of_sums(
         time and completions.
     bin_s : float, default 1
         Length of an interval of the record. [s]
+    alike : ndarray of shape (n_intervals,), optional
+        Other numerators for the error, see `error_of`.
 
     Returns
     -------
     estimate : Estimate
-        Without a confidence interval if the series is too short; `needs_s` is then the length that one would need.
+        Without a confidence interval if the series is too short; `needs_s` is then the length that an interval needs.
     standard_error : float or None
-        Best estimate; None of fewer than `ERROR_AT_LEAST` intervals.
+        Best estimate; None with fewer than `ERROR_AT_LEAST` intervals.
 
     Notes
     -----
     The interval of a quantity that is never negative is symmetric in its logarithm: means of response times are skewed,
-    and an interval that is symmetric in the value is too short above.
+    and an interval that is symmetric in the value is too short above. One that would reach from a hundredth of the
+    value to a hundred times the value is not given.
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:
         return estimates.NOTHING, None
     value = float(numerators.sum()) / total
-    error = error_of(numerators, denominators)
+    error = error_of(numerators, denominators, alike)
     best = None if error is None or len(numerators) < ERROR_AT_LEAST else error.best_error
     if error is None or error.needs is not None:
         needs = (None if error is None else error.needs) or OBSERVATIONS_AT_LEAST
@@ -220,5 +250,9 @@ def ratio_of_sums(
         return Estimate(value, value, value, estimates.BATCH_MEANS, error.worth, confidence), best
     low, high = value - half, value + half
     if numerators.min() >= 0 and value > 0:
-        low, high = value * math.exp(-half / value), value * math.exp(min(half / value, 50.0))
+        if half / value > estimates.WIDEST:
+            longer = len(numerators) * max(_SPARE, WORTH_AT_LEAST / error.worth)
+            needs_s = estimates.needed_s(longer, bin_s)
+            return Estimate(value, n=error.worth, confidence=confidence, needs_s=needs_s), best
+        low, high = value * math.exp(-half / value), value * math.exp(half / value)
     return Estimate(value, low, high, estimates.BATCH_MEANS, error.worth, confidence), best

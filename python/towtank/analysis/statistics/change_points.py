@@ -1,7 +1,7 @@
-"""Where a series changes its level, and stays changed: E-divisive, in windows, with a t-test.
+"""Finds lasting changes of the level of a series: E-divisive, in windows, with a t-test.
 
-A trend is not told from a staircase: a series that drifts comes out as many steps. Who acts on a change looks at
-`steady.trend` too.
+The method does not distinguish a trend from a staircase: a series that drifts has many steps. Before acting on a
+change, look at `steady.trend`, too.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from towtank.analysis.statistics.batches import lag_one
+from towtank.distributions import t_tail
 
 Floats = npt.NDArray[np.float64]
 
 WINDOW = 50
-"""Observations in a window, as long as one change hides another no longer. [1]"""
+"""Observations in a window: one change can hide another for at most this long. [1]"""
 PARTS = 60
-"""Most observations in which `lasting_steps` looks. [1]"""
-# What lasts for less is a moment, not a level; neither are so few observations enough to know their spread.
+"""Largest number of observations in which `lasting_steps` searches. [1]"""
+# A shorter stretch is a moment, not a level; so few observations do not show their spread, either.
 _LASTING = 5
-# What goes and comes back is tested as one change at first, against a mean of both levels.
+# An excursion is at first tested as one change, against a mean of both levels, so that candidates need less evidence.
 _CANDIDATES = 0.05
-# The first pass asks for less, so that a change that another one hides is still there when that one is found.
+# The first pass is less strict, so that a change that another one hides is still a candidate when that one is found.
 _WEAK = ((0.05, 10.0), (0.5, 2.0))
 
 
@@ -42,7 +42,7 @@ class ChangePoint:
     before, after : float
         Means of the stretches on both sides, each as far as the next change.
     p_value : float
-        Of a difference as large without any change, were observations independent, in [0, 1].
+        Probability of a difference this large without any change, if observations were independent, in [0, 1].
     """
 
     index: int
@@ -74,9 +74,9 @@ def change_points(
     values : sequence of float, of shape (n_observations,)
         In order of time.
     max_p_value : float, default 0.001
-        A change counts where its p-value is less, in (0, 1).
+        A change counts if its p-value is less, in (0, 1).
     min_magnitude : float, default 0
-        A change counts where its `magnitude` is more.
+        A change counts if its `magnitude` is more.
     window : int, default 50
         Observations in a window, at least 2; windows overlap by half. [1]
 
@@ -90,13 +90,13 @@ def change_points(
     In each window the pair of stretches [s, t), [t, k) is sought that maximises Q(t, k) = n m / (n + m) E, with the
     energy distance E = 2 mean |X - Y| - mean |X - X'| - mean |Y - Y'| of [1]_. That t is a change if a two-sided
     t-test of the whole stretches before and after it is significant; both are then searched again. As in [2]_ the test
-    stands in for permutations, candidates of a first pass at a level ten times as large (twice from 0.05 on) are
-    tested again without the windows, and the weakest one is taken out until all that are left count. The spread in the
-    test divides by n, not n - 1, as in [2]_: with few observations p-values come out a little too small.
+    replaces permutations, candidates of a first pass at a level ten times as large (twice from 0.05 on) are tested
+    again without the windows, and the weakest one is removed until all that are left count. The spread in the test
+    divides by n, not n - 1, as in [2]_: with few observations p-values are a little too small.
 
-    The found changes are not monotone in `max_p_value`, as the first pass sees other neighbours. The p-value told is
-    that between the neighbours that are left in the end; it may be above `max_p_value` where a neighbour was taken out
-    later. The test takes observations for independent; `lasting_steps` does not.
+    The found changes are not monotone in `max_p_value`, as the first pass sees other neighbours. The returned p-value
+    is that between the neighbours that are left in the end; it may be above `max_p_value` if a neighbour was removed
+    later. The test assumes independent observations; `lasting_steps` does not.
 
     References
     ----------
@@ -108,7 +108,7 @@ def change_points(
 
     Examples
     --------
-    >>> [one.index for one in change_points([1.02, 0.95, 0.99, 1.0, 1.12, 0.9, 0.5, 0.51, 0.48, 0.48, 0.55])]
+    >>> [change.index for change in change_points([1.02, 0.95, 0.99, 1.0, 1.12, 0.9, 0.5, 0.51, 0.48, 0.48, 0.55])]
     [6]
     """
     series = np.asarray(values, dtype=float)
@@ -118,7 +118,7 @@ def change_points(
 
 
 def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, float]]:
-    """Changes of level of a series of observations that may depend on those before.
+    """Find the changes of level of a series of correlated observations.
 
     Parameters
     ----------
@@ -133,11 +133,11 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
 
     Notes
     -----
-    A long series is brought to means of `PARTS` parts at most, so that what is found lasts for more than a moment, and
-    the number of places that are looked at does not grow with the series. Candidates are those of the first pass of
-    `change_points` at a level that lets an excursion through whose ends hide each other. Each is tested again, with the
-    observations on both sides divided by (1 + r) / (1 - r), r the lag-1 autocorrelation of what is left when all levels
-    are taken out. The weakest is taken out until all count and none lasts for a moment only.
+    A long series is reduced to means of at most `PARTS` parts, so that a step lasts for more than a moment, and the
+    number of candidates does not grow with the series. Candidates are those of the first pass of `change_points`, at a
+    level that admits an excursion whose ends hide each other. Each is tested again, with the number of observations on
+    both sides divided by (1 + r) / (1 - r), r the lag-1 autocorrelation of the residuals after all levels. The weakest
+    is removed until all count and none lasts for a moment only.
     """
     size = max(1, math.ceil(len(values) / PARTS))
     count = len(values) // size
@@ -147,19 +147,19 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
         edges = [0, *found, count]
         short = [place for place, (start, end) in enumerate(pairwise(edges)) if end - start < _LASTING]
         tested = _tested(means, found, _worth(means, found))
-        weakest = max(tested, key=lambda one: one.p_value)
+        weakest = max(tested, key=lambda change: change.p_value)
         if short:
-            # A moment is taken out at its weaker side; the first and the last stretch have one side only.
-            sides = [one for one in tested if one.index in (edges[short[0]], edges[short[0] + 1])]
-            weakest = max(sides, key=lambda one: one.p_value)
+            # A moment is removed at its weaker side; the first and the last stretch have one side only.
+            sides = [change for change in tested if change.index in (edges[short[0]], edges[short[0] + 1])]
+            weakest = max(sides, key=lambda change: change.p_value)
         elif weakest.p_value < max_p_value:
-            return [(one.index * size, one.before, one.after) for one in tested]
+            return [(change.index * size, change.before, change.after) for change in tested]
         found.remove(weakest.index)
     return []
 
 
 def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
-    """Candidates of all windows."""
+    """Return the candidates of all windows."""
     found: set[int] = set()
     start = 0
     while start < len(series):
@@ -170,7 +170,7 @@ def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
 
 
 def _divided(values: Floats, max_p_value: float) -> list[int]:
-    """Changes within one window: the best candidate of all stretches, again and again, while it is significant."""
+    """Return the changes within one window: the best candidate of all stretches, again while it is significant."""
     found: list[int] = []
     while True:
         edges = [0, *found, len(values)]
@@ -189,7 +189,7 @@ def _divided(values: Floats, max_p_value: float) -> list[int]:
 
 
 def _candidate(values: Floats) -> tuple[int, float]:
-    """The t, and Q there, of the pair of stretches that differ most."""
+    """Return t, and Q there, of the pair of stretches that differ most."""
     count = len(values)
     distances = np.abs(values[:, None] - values[None, :])
     sums = np.zeros((count + 1, count + 1))
@@ -211,21 +211,21 @@ def _candidate(values: Floats) -> tuple[int, float]:
 
 
 def _merged(series: Floats, found: list[int], max_p_value: float, min_magnitude: float) -> list[ChangePoint]:
-    """What is left when the weakest candidates are taken out, one by one.
+    """Remove the weakest candidates, one by one, and return the changes that are left.
 
-    As published, only the two changes after the one taken out are tested again, and the one before it keeps its
-    p-value of a shorter stretch. Testing all again finds the same but for a few changes near the level.
+    As published, only the two changes after the removed one are tested again, and the one before it keeps its p-value
+    of a shorter stretch. Testing all again finds the same except for a few changes near the level.
     """
     tested = _tested(series, found)
     while tested:
-        weakest = max(tested, key=lambda one: one.p_value)
+        weakest = max(tested, key=lambda change: change.p_value)
         if weakest.p_value < max_p_value:
-            weakest = min(tested, key=lambda one: one.magnitude)
+            weakest = min(tested, key=lambda change: change.magnitude)
             if weakest.magnitude > min_magnitude:
-                return _tested(series, [one.index for one in tested])
+                return _tested(series, [change.index for change in tested])
         place = tested.index(weakest)
         del tested[place]
-        again = _tested(series, [one.index for one in tested])
+        again = _tested(series, [change.index for change in tested])
         tested[place : place + 2] = again[place : place + 2]
     return []
 
@@ -238,14 +238,14 @@ def _tested(series: Floats, found: list[int], worth: float = 1.0) -> list[Change
 
 
 def _sides(series: Floats, found: list[int]) -> Iterator[tuple[int, Floats, Floats]]:
-    """Each change with the stretches before and after it."""
+    """Yield each change with the stretches before and after it."""
     edges = [0, *found, len(series)]
     for (start, index), (_, end) in pairwise(pairwise(edges)):
         yield index, series[start:index], series[index:end]
 
 
 def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
-    """Of a two-sided t-test with one variance, each observation being worth so much of an independent one."""
+    """Return the p-value of a two-sided t-test with one variance; an observation is worth `worth` independent ones."""
     counts = len(left) * worth, len(right) * worth
     freedom = counts[0] + counts[1] - 2
     if freedom <= 0:
@@ -257,18 +257,18 @@ def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
     if pooled <= 0:
         return 0.0 if difference else 1.0
     error = math.sqrt(pooled * (1 / counts[0] + 1 / counts[1]))
-    return float(2 * stats.t.sf(abs(difference) / error, freedom))
+    return float(2 * t_tail(abs(difference) / error, freedom))
 
 
 def _worth(series: Floats, found: list[int]) -> float:
-    """What one observation is worth of an independent one, in (0, 1].
+    """Return the number of independent observations that one observation is worth, in (0, 1].
 
-    Levels that were fitted take some of the autocorrelation with them. The variances of differences over one and two
-    observations, v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2) of a first-order autoregressive series, hardly feel
-    levels and give r = v_2 / v_1 - 1; the larger of both correlations is taken.
+    Fitting levels removes some of the autocorrelation. The variances of differences over one and two observations,
+    v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2) of a first-order autoregressive series, hardly depend on levels and
+    give r = v_2 / v_1 - 1; the larger of both correlations is used.
     """
     left = np.concatenate([part - part.mean() for part in np.split(series, found)])
-    one, two = float(np.mean(np.diff(left) ** 2)), float(np.mean((left[2:] - left[:-2]) ** 2))
-    correlation = max(lag_one(left), two / one - 1 if one > 0 else 0.0)
+    lag_1, lag_2 = float(np.mean(np.diff(left) ** 2)), float(np.mean((left[2:] - left[:-2]) ** 2))
+    correlation = max(lag_one(left), lag_2 / lag_1 - 1 if lag_1 > 0 else 0.0)
     correlation = min(0.9, max(0.0, correlation))
     return (1 - correlation) / (1 + correlation)

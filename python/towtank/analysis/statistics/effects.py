@@ -1,4 +1,4 @@
-"""What factors of two levels do, alone and together: effects, their intervals, and the variation each one explains."""
+"""Effects of factors of two levels, alone and together, with their intervals and shares of the variation."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.distributions import t_quantile
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One factor, or several together.
+    """The effect of one factor, or of several together.
 
     Attributes
     ----------
@@ -27,9 +27,9 @@ class Effect:
     coefficient : Estimate
         q of the model y = q_0 + sum of q x, with x = -1 or 1: half of the change from the first level to the second.
     squares : float
-        Sum of squares of it.
+        Its sum of squares.
     share : float or None
-        Of the total variation, in [0, 1]; None where nothing varied.
+        Of the total variation, in [0, 1]; None if nothing varied.
     """
 
     factors: tuple[int, ...]
@@ -40,7 +40,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Effects:
-    """A two-level factorial, taken apart.
+    """The effects of a two-level factorial.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Effects:
     error_squares : float
         Sum of squares between repetitions of the same configuration.
     error_share : float or None
-        Of the total variation, in [0, 1]; None where nothing varied or nothing was repeated.
+        Of the total variation, in [0, 1]; None if nothing varied or nothing was repeated.
     freedom : int
-        Degrees of freedom of the error; 0 without repetitions, and then there are no intervals. [1]
+        Degrees of freedom of the error; 0 without repetitions, in which case no intervals exist. [1]
     """
 
     mean: Estimate
@@ -65,16 +65,16 @@ class Effects:
     @property
     def total_squares(self) -> float:
         """SST: all variation about the mean."""
-        return sum(one.squares for one in self.effects) + self.error_squares
+        return sum(effect.squares for effect in self.effects) + self.error_squares
 
 
 def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Effects:
-    """Effects of k factors of two levels from a full factorial, with or without repetitions.
+    """Compute the effects of k factors of two levels from a full factorial, with or without repetitions.
 
     Parameters
     ----------
     responses : sequence of sequence of float
-        For each of 2^k configurations its repetitions, one at least. In standard order: the first factor changes
+        For each of 2^k configurations its repetitions, at least one. In standard order: the first factor changes
         fastest, the first level before the second.
     confidence : float, default 0.95
         Of the intervals, in (0, 1).
@@ -92,12 +92,12 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
     -----
     With the mean y_i of each configuration and its sign x_ij of effect j, the sign table gives q_j = sum_i x_ij y_i /
     2^k. Of r repetitions each, SS_j = 2^k r q_j^2, SSE = sum (y_ir - y_i)^2, and the shares are SS / SST. The standard
-    error of each q is s_e / sqrt(2^k r) with s_e^2 = SSE / (2^k (r - 1)); intervals are Student's t [1]_. Where runs
+    error of each q is s_e / sqrt(2^k r) with s_e^2 = SSE / (2^k (r - 1)); intervals are Student's t [1]_. If runs
     are missing, r is the harmonic mean of the numbers of repetitions (the analysis of unweighted means [2]_): intervals
     stay exact, shares are then approximate.
 
-    Assumes effects that add up, and errors that are independent, normal and of one variance. Where the response spans
-    a factor of ten or more, effects rather multiply, and the logarithm is what should be given here.
+    Assumes effects that add up, and errors that are independent, normal and of one variance. If the response spans a
+    factor of ten or more, effects rather multiply, and the logarithm should be given here.
 
     References
     ----------
@@ -109,40 +109,40 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
     Memory of 4 or 16 MB, cache of 1 or 2 KB (example 17.1 of [1]_):
 
     >>> found = two_level_effects([[15], [45], [25], [75]])
-    >>> found.mean.value, [(one.factors, one.coefficient.value) for one in found.effects]
+    >>> found.mean.value, [(effect.factors, effect.coefficient.value) for effect in found.effects]
     (40.0, [((0,), 20.0), ((1,), 10.0), ((0, 1), 5.0)])
     """
     count = len(responses)
-    if count < 2 or count & (count - 1) or not all(len(one) for one in responses):
+    if count < 2 or count & (count - 1) or not all(len(cell) for cell in responses):
         raise ValueError("a factorial of two levels needs 2, 4, 8, ... configurations, each with a repetition at least")
-    means = np.array([np.mean(one) for one in responses])
-    repetitions = count / sum(1 / len(one) for one in responses)
-    freedom = sum(len(one) - 1 for one in responses)
+    means = np.array([np.mean(cell) for cell in responses])
+    repetitions = count / sum(1 / len(cell) for cell in responses)
+    freedom = sum(len(cell) - 1 for cell in responses)
     error = float(
-        sum(np.sum((np.asarray(one, dtype=float) - mean) ** 2) for one, mean in zip(responses, means, strict=True))
+        sum(np.sum((np.asarray(cell, dtype=float) - mean) ** 2) for cell, mean in zip(responses, means, strict=True))
     )
     half = math.nan
     if freedom:
         spread = math.sqrt(error / freedom / (count * repetitions))
-        half = float(stats.t.ppf(0.5 + confidence / 2, freedom)) * spread
-    number_of = sum(len(one) for one in responses)
+        half = t_quantile(0.5 + confidence / 2, freedom) * spread
+    number_of = sum(len(cell) for cell in responses)
     coefficients = [
         _interval(float(signs @ means) / count, half, number_of, confidence) for signs in _sign_table(count)
     ]
-    squares = [count * repetitions * (one.value or 0.0) ** 2 for one in coefficients]
+    squares = [count * repetitions * (coefficient.value or 0.0) ** 2 for coefficient in coefficients]
     total = sum(squares[1:]) + error
     found = [
         Effect(_factors(place), coefficients[place], squares[place], squares[place] / total if total > 0 else None)
         for place in range(1, count)
     ]
-    found.sort(key=lambda one: (len(one.factors), one.factors))
+    found.sort(key=lambda effect: (len(effect.factors), effect.factors))
     return Effects(coefficients[0], tuple(found), error, error / total if total > 0 and freedom else None, freedom)
 
 
 def _sign_table(count: int) -> Floats:
-    """Signs of the mean and all effects by configuration; the bits of a row's number are the factors of its effect."""
+    """Return the signs of the mean and all effects by configuration; the bits of a row's number are its factors."""
     numbers = np.arange(count)
-    # The sign is that of the factors at their first level, which is an even or an odd number of them.
+    # The sign depends on whether an even or an odd number of the factors is at its first level.
     low = numbers[:, None] & ~numbers[None, :]
     odd = np.array([[int(value).bit_count() % 2 for value in row] for row in low])
     return np.asarray(1.0 - 2.0 * odd)

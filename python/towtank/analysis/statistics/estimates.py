@@ -1,22 +1,33 @@
-"""An estimate: a value and what is known of its error."""
+"""An estimate: a value with its confidence interval and the method that gave it."""
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scipy import stats
+from towtank.distributions import t_quantile
 
 CONFIDENCE = 0.95
-"""Confidence of every interval that is written to a summary, in (0, 1)."""
+"""Confidence of every interval in a summary, in (0, 1)."""
 
 NONE = "none"
 BATCH_MEANS = "batch means"
 ORDER_STATISTICS = "order statistics"
 RUNS = "runs"
+SECOND_DIFFERENCES = "second differences"
+"""Method of a mean along a trend, such as that of a ramp-up."""
 BINOMIAL = "binomial"
-"""Method of a share of what was counted, with its exact interval."""
+"""Method of a counted share, with its exact interval."""
+EXACT = "count"
+"""Method of a full count: its bounds differ by what could not be counted, not by chance."""
+
+WIDEST = math.log(100.0)
+"""Half width in logarithms of an interval that says nothing: from a hundredth of the value to a hundred times. [1]"""
+
+
+_LARGEST_EXPONENT = math.log(sys.float_info.max)
 
 
 @dataclass(frozen=True)
@@ -26,16 +37,19 @@ class Estimate:
     Attributes
     ----------
     value : float or None
-        None where nothing was measured.
+        None if nothing was measured.
     low, high : float or None
-        None where no interval can be given; `method` is then `none`.
+        None if no interval can be given; `method` is then `none`.
     method : str
-        `batch means`, `order statistics`, `runs`, `binomial` or `none`; an interval with an assumed difference between
-        runs adds `, assumed run to run`.
+        `batch means`, `order statistics`, `second differences`, `runs`, `binomial` or `none`; an interval with an
+        assumed difference between runs adds `, assumed run to run`.
     n : int
-        What the method counts: independent stretches that a run is worth, values or runs. [1]
+        Sample size of the method: independent stretches that a run is worth, values or runs. [1]
     needs_s : int or None
-        Length of a window that would probably have an interval; None if that is not what is missing. [s]
+        Length of a window that would probably have an interval; None if a longer window is not the remedy. [s]
+    within : float or None
+        Half width of the 95 % interval that the errors within the runs alone give to a mean over runs; None if they
+        are unknown. Summaries leave it out.
     """
 
     value: float | None
@@ -45,6 +59,7 @@ class Estimate:
     n: int = 0
     confidence: float = CONFIDENCE
     needs_s: int | None = None
+    within: float | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -63,25 +78,45 @@ class Estimate:
         return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
     def at(self, confidence: float) -> Estimate:
-        """The same at another confidence, by Student's t on both sides."""
+        """Return the same at another confidence, by Student's t on both sides.
+
+        Both sides grow by one factor: of distances, or of distances in the logarithm where these are nearer to being
+        equal, as those of ratios and of quantities that are never negative are.
+        """
         if self.low is None or self.high is None or self.value is None:
             return self
         freedom = math.inf if self.method == ORDER_STATISTICS else max(1, self.n - 1)
-        times = [float(stats.t.ppf(0.5 + level / 2, freedom)) for level in (confidence, self.confidence)]
-        low = self.value - (self.value - self.low) * times[0] / times[1]
-        high = self.value + (self.high - self.value) * times[0] / times[1]
+        times = [t_quantile(0.5 + level / 2, freedom) for level in (confidence, self.confidence)]
+        factor = times[0] / times[1]
+        if self._is_symmetric_in_logarithms(self.value, self.low, self.high):
+            low = self.value * (self.low / self.value) ** factor
+            up = factor * math.log(self.high / self.value)
+            high = self.value * math.exp(up) if up < _LARGEST_EXPONENT else math.inf
+        else:
+            low = self.value - (self.value - self.low) * factor
+            high = self.value + (self.high - self.value) * factor
         return replace(self, low=low, high=high, confidence=confidence)
 
+    @staticmethod
+    def _is_symmetric_in_logarithms(value: float, low: float, high: float) -> bool:
+        """Return whether the logarithm of the value is nearer to the middle of its interval than the value is."""
+        if not 0 < low < value < high < math.inf:
+            return False
+        down, up = value - low, high - value
+        log_down, log_up = math.log(value / low), math.log(high / value)
+        return abs(log_up - log_down) / (log_up + log_down) < abs(up - down) / (up + down)
+
     def scaled(self, factor: float) -> Estimate:
-        """The same in another unit, `factor` > 0 times as large a number."""
+        """Return the same in another unit, `factor` > 0 times as large a number."""
         if self.value is None:
             return self
         low = None if self.low is None else factor * self.low
         high = None if self.high is None else factor * self.high
-        return replace(self, value=factor * self.value, low=low, high=high)
+        within = None if self.within is None else factor * self.within
+        return replace(self, value=factor * self.value, low=low, high=high, within=within)
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a summary; numbers that are not finite are no numbers there."""
+        """Return the entry of the estimate in a summary; numbers that are not finite become None."""
         whole = all(number is None or math.isfinite(number) for number in (self.low, self.high))
         bounded = whole and self.low is not None and self.high is not None
         return {
@@ -96,13 +131,13 @@ class Estimate:
 
 
 def needed_s(bins: float, bin_s: float) -> int:
-    """Length of so many bins of a record, in whole seconds. [s]"""
+    """Return the length of `bins` bins of a record, in whole seconds. [s]"""
     # Bins of a second differ from it by the clock's reading, which must not add a second.
     return math.ceil(round(bins * bin_s, 1))
 
 
 NOTHING = Estimate(None)
-"""Nothing was measured."""
+"""Estimate without a value: nothing was measured."""
 
 
 def from_document(document: dict[str, Any] | None) -> Estimate:
@@ -121,7 +156,7 @@ def from_document(document: dict[str, Any] | None) -> Estimate:
 
 
 def estimate_of(summary: dict[str, Any], *path: str) -> Estimate:
-    """Estimate at a path of keys of a summary; `NOTHING` where it is missing."""
+    """Return the estimate at a path of keys of a summary; `NOTHING` if it is missing."""
     found: Any = summary
     for key in path:
         if not isinstance(found, dict) or key not in found:

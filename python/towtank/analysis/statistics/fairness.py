@@ -1,4 +1,4 @@
-"""How evenly several got something: the index of fairness of Jain, Chiu and Hawe [1]_, with an interval over time.
+"""The index of fairness of Jain, Chiu and Hawe [1]_, with an interval over time.
 
 References
 ----------
@@ -18,22 +18,22 @@ Floats = npt.NDArray[np.float64]
 
 
 def fairness(requests: Floats) -> float | None:
-    """Jain's index of fairness of what each member got.
+    """Return Jain's index of fairness of the members' shares.
 
     Parameters
     ----------
     requests : ndarray of shape (n_members,)
-        What each got, >= 0. [1]
+        Requests that each member got, >= 0. [1]
 
     Returns
     -------
     float or None
-        1 where all got the same, 1/n where one got everything; None where nobody got anything.
+        1 if all got the same, 1/n if one got everything; None if no member got anything.
 
     Notes
     -----
-    J = (sum_i x_i)^2 / (n sum_i x_i^2), equation 1 there. Where k of n members share evenly and the others get
-    nothing it is k/n. It is a measure of what happened, not a test of whether it could be chance.
+    J = (sum_i x_i)^2 / (n sum_i x_i^2), equation 1 there. If k of n members share evenly and the others get nothing,
+    it is k/n. It describes the outcome and does not test whether chance explains it.
 
     Examples
     --------
@@ -45,27 +45,27 @@ def fairness(requests: Floats) -> float | None:
 
 
 def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
-    """Jain's index of fairness of the rates of several, with an interval.
+    """Return Jain's index of fairness of the members' rates, with an interval.
 
     Parameters
     ----------
     counts : ndarray of shape (n_bins, n_members)
-        What each got done in each interval. [1]
+        Completions of each member in each interval. [1]
     lengths : ndarray of shape (n_bins,)
         Lengths of the intervals. [s]
 
     Returns
     -------
     Estimate
-        Without an interval where there are too few intervals.
+        Without an interval if the record has too few.
 
     Notes
     -----
     With X_i the sum of member i, S = sum X_i and Q = sum X_i^2, the index is J = S^2 / (n Q), equation 1 there. To
     first order a change of X_i moves it by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), so that J is the mean of the series
     J l_t / T + sum_i dJ/dX_i x_it over the time, T being the length of all intervals l_t, and sum_i X_i dJ/dX_i zero.
-    Its error is that of `ratio_of_sums`. Where all got very nearly the same the derivatives vanish, and the interval
-    leaves out what is of second order: about the squared coefficient of variation of what chance gives one member.
+    Its error is that of `ratio_of_sums`. If all got very nearly the same the derivatives vanish, and the interval omits
+    the second order: about the squared coefficient of variation of one member's count by chance.
 
     Examples
     --------

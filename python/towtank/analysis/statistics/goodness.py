@@ -1,6 +1,6 @@
-"""Goodness of fit: whether counts, times and arrivals are those of the distribution that was asked for.
+"""Goodness of fit: tests whether counts, times and arrivals have the requested distribution.
 
-Each test is exact, or errs to the side of no alarm: an audit that cries wolf is switched off.
+Each test is exact or conservative: people switch off an audit that raises false alarms.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from towtank.analysis.statistics.histograms import Histogram
+from towtank.distributions import chi_square_tails, poisson_tails
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.floating[Any]]
@@ -24,14 +24,14 @@ Distribution = Callable[[Floats], Floats]
 EXPECTED_AT_LEAST = 5.0
 """Cells with a smaller expected count are pooled: the usual rule for chi-square (W. G. Cochran, "Some methods for
 strengthening the common χ² tests", Biometrics 10(4), 417-451, 1954, doi:10.2307/3001616)."""
-# Where the limiting distribution says less than this, and counts are small enough for it to be off, the
-# probability is drawn instead of looked up.
+# If the limiting distribution gives less than this, and counts are small enough to make it inexact, the probability is
+# found by simulation.
 _WORTH_DRAWING = 0.01
-# Below this no smallness of counts makes up for it, and draws could not tell it from their own resolution.
+# Below this the error of the limiting distribution changes no verdict, and draws would not resolve the probability.
 _BEYOND_DRAWING = 1e-12
 _SMALL_EXPECTED = 100.0
 _DRAWS_AT_MOST = 200_000
-# Binomial draws of one test at most, a second or two.
+# Most binomial draws of one test: a second or two.
 _CELLS_DRAWN = 20_000_000
 _SEED = 20_260_101
 _HALF_NS = 0.5
@@ -46,13 +46,13 @@ class Goodness:
     method : str
         Name of the test.
     statistic : float or None
-        None where no finite number says it: something occurred that cannot.
+        None if it is infinite: something impossible occurred.
     p_value : float
-        Probability of a statistic at least as far out, were all as asked; in [0, 1].
+        Probability of a statistic at least as extreme if everything were as requested; in [0, 1].
     n : int
         Sample size. [1]
     freedom : int or None
-        Degrees of freedom, of chi-square.
+        Degrees of freedom of chi-square.
     """
 
     method: str
@@ -65,27 +65,27 @@ class Goodness:
 def multinomial(
     counts: Sequence[float] | Floats, weights: Sequence[float] | Floats, extra: Sequence[float] | Floats | None = None
 ) -> Goodness | None:
-    """Whether counts are draws with these weights.
+    """Test whether counts are draws with these weights.
 
     Parameters
     ----------
     counts : array of shape (n_cells,)
-        How often each was drawn. [1]
+        Number of draws of each cell. [1]
     weights : array of shape (n_cells,)
         Relative probabilities, >= 0.
     extra : array of shape (n_cells,), optional
-        Variance of each count besides that of the draws; the test is then conservative. [1]
+        Variance of each count in addition to that of the draws; the test is then conservative. [1]
 
     Returns
     -------
     Goodness or None
-        None where there is nothing to test: no draws, or one cell after pooling.
+        None if nothing can be tested: no draws, or one cell after pooling.
 
     Notes
     -----
     Pearson's X² = Σ (O - E)² / E with E = n w / Σ w; cells with E < 5 are pooled. It is preferred to the likelihood
-    ratio G = 2 Σ O ln(O / E), which is further from the chi-square distribution where E is small [1]_. Two cells
-    are tested by the exact binomial. Where the limiting distribution gives p < 0.01 with a cell of E < 100, p is
+    ratio G = 2 Σ O ln(O / E), which is further from the chi-square distribution if E is small [1]_. Two cells are
+    tested by the exact binomial. If the limiting distribution gives p < 0.01 with a cell of E < 100, p is
     the share of fixed-seed multinomial draws that are as far out, (1 + k) / (1 + N): exact at any sample size
     [2]_. With `extra`, each term is divided by E + extra.
 
@@ -111,9 +111,11 @@ def multinomial(
         return None
     statistic = float(((observed - expected) ** 2 / (expected + spread)).sum())
     if cells == 2 and extra is None:
-        exact = stats.binomtest(round(observed[0]), round(total), expected[0] / total)
+        from scipy.stats import binomtest  # noqa: PLC0415 - takes half a second
+
+        exact = binomtest(round(observed[0]), round(total), expected[0] / total)
         return Goodness("exact binomial", statistic, float(exact.pvalue), round(total), 1)
-    p_value = float(stats.chi2.sf(statistic, cells - 1))
+    _, p_value = chi_square_tails(statistic, cells - 1)
     if extra is None and _is_worth_drawing(p_value, expected):
         above, _ = _drawn(statistic, round(total), expected)
         return Goodness("chi-square by draws", statistic, above, round(total), cells - 1)
@@ -125,19 +127,19 @@ def _is_worth_drawing(p_value: float, expected: Numbers) -> bool:
 
 
 def _pooled(rows: Numbers) -> Numbers:
-    """Add up the cells whose expected count (second row) is small, the least first."""
+    """Add up the cells whose expected count (second row) is small, the smallest first."""
     rows = rows[:, np.argsort(rows[1], kind="stable")]
     small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
     if small == 0:
         return rows
-    # What is still small together takes in the next cell.
+    # A sum that is still small includes the next cell.
     while small < rows.shape[1] and rows[1, :small].sum() < EXPECTED_AT_LEAST:
         small += 1
     return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])
 
 
 def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, float]:
-    """Probabilities of a statistic at least and at most so large, by draws with a fixed seed."""
+    """Return the probabilities of a statistic at least and at most this large, by draws with a fixed seed."""
     cells = len(expected)
     draws = max(1_000, min(_DRAWS_AT_MOST, _CELLS_DRAWN // cells))
     generator = np.random.default_rng(_SEED)
@@ -153,7 +155,7 @@ def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, floa
 
 
 def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
-    """Whether recorded times come from a distribution.
+    """Test whether recorded times come from a distribution.
 
     Notes
     -----
@@ -168,13 +170,15 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     """
     layout, total = histogram.layout, histogram.total
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
-    # Recorded are whole nanoseconds: a value of u stands for times below u + 1/2.
+    # The engine records whole nanoseconds: a value of u represents times below u + 1/2.
     until = np.where(upper >= layout.highest, 1.0, distribution(_seconds(upper + _HALF_NS)))
     before = distribution(_seconds(np.maximum(lower - _HALF_NS, 0.0)))
     share = np.cumsum(histogram.counts) / total
     previous = np.concatenate([[0.0], share[:-1]])
     statistic = float(max(np.abs(share - until).max(), np.abs(before - previous).max()))
-    return Goodness("Kolmogorov-Smirnov", statistic, float(stats.kstwo.sf(statistic, total)), total)
+    from scipy.stats import kstwo  # noqa: PLC0415 - takes half a second
+
+    return Goodness("Kolmogorov-Smirnov", statistic, float(kstwo.sf(statistic, total)), total)
 
 
 def _seconds(times_ns: Numbers) -> Floats:
@@ -182,7 +186,7 @@ def _seconds(times_ns: Numbers) -> Floats:
 
 
 def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
-    """Whether all recorded times are one value, or one of a few; the statistic is how many are not.
+    """Test whether all recorded times have one value, or one of a few; the statistic is the number of others.
 
     Parameters
     ----------
@@ -190,7 +194,7 @@ def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Go
     value_s : float or ndarray of shape (n_values,)
         [s]
     exempt : int, default 0
-        So many may be another. [1]
+        Number of times that may have another value. [1]
 
     Notes
     -----
@@ -200,28 +204,28 @@ def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Go
     layout = histogram.layout
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
     right = np.zeros(len(lower), dtype=bool)
-    for one in np.atleast_1d(value_s):
-        value = min(round(float(one) * 1e9), layout.highest)
+    for allowed_s in np.atleast_1d(value_s):
+        value = min(round(float(allowed_s) * 1e9), layout.highest)
         right |= (upper >= value - 1) & (lower <= value + 1)
     wrong = int(histogram.counts[~right].sum())
     return Goodness("exact", float(wrong), 1.0 if wrong <= exempt else 0.0, histogram.total)
 
 
 def poisson_number(count: int, expected: float) -> Goodness:
-    """Whether a number of arrivals is that of a Poisson process; the exact test, two-sided by doubling."""
-    below, above = float(stats.poisson.cdf(count, expected)), float(stats.poisson.sf(count - 1, expected))
+    """Test whether a number of arrivals is that of a Poisson process, exactly; two-sided by doubling."""
+    below, above = poisson_tails(count, expected)
     return Goodness("exact Poisson", float(count), min(1.0, 2 * min(below, above)), count)
 
 
 def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
-    """Whether counts of stretches of time scatter as those of a Poisson process do.
+    """Test whether counts of stretches of time scatter as those of a Poisson process do.
 
     Parameters
     ----------
     counts : ndarray of shape (n_bins,)
         Arrivals in each stretch. [1]
     lengths : ndarray of shape (n_bins,)
-        Their lengths, or what they expect where the rate moves: the time of the process in its own clock. [s, 1]
+        Their lengths; or their expected arrivals if the rate changes: the time of the process on its own clock. [s, 1]
 
     Returns
     -------
@@ -231,9 +235,9 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
     Notes
     -----
     Fisher's index of dispersion: given their sum, Poisson counts are multinomial with shares of the lengths, and
-    X² = Σ (O - E)² / E is chi-square with n - 1 degrees of freedom. Too regular is as wrong as too bursty, so both
-    tails count. Neighbours are added up until each expects five; small cells are judged by draws as in
-    `multinomial`.
+    X² = Σ (O - E)² / E is chi-square with n - 1 degrees of freedom. Arrivals that are too regular are as wrong as
+    bursty ones, so both tails count. Neighbours are added up until each expects five; small cells are judged by draws
+    as in `multinomial`.
     """
     total, length = float(counts.sum()), float(lengths.sum())
     if total <= 0 or length <= 0:
@@ -249,7 +253,7 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
         return None
     statistic = float(((observed - expected) ** 2 / expected).sum())
     freedom = len(starts) - 1
-    above, below = float(stats.chi2.sf(statistic, freedom)), float(stats.chi2.cdf(statistic, freedom))
+    below, above = chi_square_tails(statistic, freedom)
     method = "index of dispersion"
     if _is_worth_drawing(2 * min(above, below), expected):
         above, below = _drawn(statistic, round(float(observed.sum())), expected)
@@ -258,18 +262,18 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
 
 
 def exponential(mean_s: float) -> Distribution:
-    """F(t) = 1 - exp(-t / m)."""
+    """Return F(t) = 1 - exp(-t / m)."""
     return lambda times: -np.expm1(-times / mean_s)
 
 
 def uniform(least_s: float, most_s: float) -> Distribution:
-    """F(t) = (t - a) / (b - a) within [a, b]."""
+    """Return F(t) = (t - a) / (b - a) within [a, b]."""
     return lambda times: np.clip((times - least_s) / (most_s - least_s), 0.0, 1.0)
 
 
 def truncated_normal(mean_s: float, deviation_s: float, least_s: float, most_s: float) -> Distribution:
-    """Normal distribution of this mean and deviation, given that it is within [a, b]."""
-    frozen = stats.truncnorm(
-        (least_s - mean_s) / deviation_s, (most_s - mean_s) / deviation_s, loc=mean_s, scale=deviation_s
-    )
+    """Return the normal distribution of this mean and deviation, given that it is within [a, b]."""
+    from scipy.stats import truncnorm  # noqa: PLC0415 - takes half a second
+
+    frozen = truncnorm((least_s - mean_s) / deviation_s, (most_s - mean_s) / deviation_s, loc=mean_s, scale=deviation_s)
     return lambda times: np.asarray(frozen.cdf(times), dtype=float)

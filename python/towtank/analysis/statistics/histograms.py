@@ -1,9 +1,8 @@
-"""HdrHistogram V2: decoded, merged by adding counts, asked for quantiles by rank.
+"""HdrHistogram V2: decodes, merges by adding counts, and finds quantiles by rank.
 
-Only the buckets that hold something are kept: a second of response times fills a few dozen of 24,576 buckets.
-Means never come from here but from the exact sums beside each histogram; quantiles are the upper edge of
-their bucket, as in every other reader of the format, and so at most 0.1 % too high with three significant
-digits.
+Only buckets with values are kept: a second of response times fills a few dozen of 24,576 buckets.
+Means come from the exact sums beside each histogram, not from here. Quantiles are the upper edge of their bucket, as in
+every other reader of the format, and so at most 0.1 % too high with three significant digits.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from hdrh.codec import (
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# A layout with more counters than this is no histogram of ours but rubbish: a lowest value of 1 ns, five
-# digits and an hour at most need 3.4 million.
+# A layout with more counters than this is damaged: a lowest value of 1 ns, five digits and an hour at most need 3.4
+# million.
 _COUNTERS_AT_MOST = 4_000_000
 _BROKEN = (
     HdrCookieException,
@@ -54,7 +53,7 @@ class BadHistogramError(ValueError):
 
 @dataclass(frozen=True)
 class Layout:
-    """How values map to buckets.
+    """Mapping of values to buckets.
 
     Attributes
     ----------
@@ -89,12 +88,12 @@ class Layout:
         return (buckets + 1) << self.half_magnitude
 
     def lower_edges(self, indices: Counts) -> Counts:
-        """Lowest value of each bucket. [ns]"""
+        """Return the lowest value of each bucket. [ns]"""
         bucket, sub = self._split(indices)
         return sub << (bucket + self.unit_magnitude)
 
     def upper_edges(self, indices: Counts) -> Counts:
-        """Highest value of each bucket. [ns]"""
+        """Return the highest value of each bucket. [ns]"""
         bucket, sub = self._split(indices)
         return ((sub + 1) << (bucket + self.unit_magnitude)) - 1
 
@@ -114,9 +113,9 @@ class Histogram:
     ----------
     layout : Layout
     indices : ndarray of shape (n_buckets,)
-        Numbers of the buckets that hold something, ascending.
+        Numbers of the buckets with values, ascending.
     counts : ndarray of shape (n_buckets,)
-        How many values each of them holds, > 0. [1]
+        Number of values in each of them, > 0. [1]
     """
 
     layout: Layout
@@ -157,18 +156,18 @@ class Histogram:
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 
     def index_at_rank(self, rank: int) -> int:
-        """Number of the bucket that holds the value of a rank, counted from 1."""
+        """Return the number of the bucket that holds the value of a rank, counted from 1."""
         if not 1 <= rank <= self.total:
             raise ValueError(f"rank must be in [1, {self.total}], got {rank} instead")
         return int(self.indices[np.searchsorted(np.cumsum(self.counts), rank)])
 
     def value_at_rank(self, rank: int) -> float:
-        """Value of a rank, counted from 1. [s]"""
+        """Return the value of a rank, counted from 1. [s]"""
         index = np.array([self.index_at_rank(rank)], dtype=np.int64)
         return float(self.layout.upper_edges(index)[0]) / 1e9
 
     def quantile(self, probability: float) -> float:
-        """Smallest recorded value that at least this share of all values does not exceed. [s]
+        """Return the smallest recorded value that at least this share of all values does not exceed. [s]
 
         Parameters
         ----------
@@ -188,7 +187,7 @@ class Histogram:
         return self.value_at_rank(rank_of(probability, self.total))
 
     def quantiles(self, probabilities: Iterable[float]) -> list[float]:
-        """Several quantiles at once. [s]"""
+        """Return several quantiles at once. [s]"""
         total = self.total
         ranks = [rank_of(probability, total) for probability in probabilities]
         places = np.searchsorted(np.cumsum(self.counts), ranks)
@@ -196,7 +195,7 @@ class Histogram:
 
 
 def rank_of(probability: float, count: int) -> int:
-    """Rank ceil(n p) of a quantile, counted from 1.
+    """Return the rank ceil(n p) of a quantile, counted from 1.
 
     Decimal probabilities are not exact in binary: 0.95 * 100 is a little above 95. The product is rounded to
     12 digits first, so that p95 of 100 values is the 95th and not the 96th.
@@ -235,7 +234,7 @@ def decode(encoded: str) -> Histogram:
         raise BadHistogramError(f"not an HdrHistogram V2: {fault}") from fault
     if not found["total"]:
         return Histogram(layout, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    # Most of the counters are zero; the decoder tells where the others begin and end.
+    # Most of the counters are zero; the decoder reports the first and the last that is not.
     first, last = int(found["min_nonzero_index"]), int(found["max_nonzero_index"])
     indices = np.flatnonzero(counts[first : last + 1]) + first
     if (counts[indices] < 0).any():
@@ -244,17 +243,17 @@ def decode(encoded: str) -> Histogram:
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram | None:
-    """Add the counts of histograms of one layout; None of none."""
+    """Add the counts of histograms of one layout; None without any."""
     found = list(histograms)
     if not found:
         return None
     layout = found[0].layout
-    if any(one.layout != layout for one in found):
+    if any(histogram.layout != layout for histogram in found):
         raise BadHistogramError("histograms of different layouts cannot be added")
     return gather(
         layout,
-        np.concatenate([one.indices for one in found]),
-        np.concatenate([one.counts for one in found]),
+        np.concatenate([histogram.indices for histogram in found]),
+        np.concatenate([histogram.counts for histogram in found]),
     )
 
 

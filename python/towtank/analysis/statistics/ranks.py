@@ -1,4 +1,4 @@
-"""Ranks between which a quantile lies, of independent values and of those of a run, which resemble each other."""
+"""Ranks between which a quantile lies, for independent values and for the correlated values of a run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from towtank.analysis.statistics.batches import OBSERVATIONS_AT_LEAST, error_of
 from towtank.analysis.statistics.estimates import CONFIDENCE
+from towtank.distributions import binomial_quantile, normal_quantile
 
 Floats = npt.NDArray[np.float64]
 
 
 def order_statistic_ranks(count: int, probability: float, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
-    """Ranks, from 1, between which the quantile lies with at least the confidence asked.
+    """Return the ranks, from 1, between which the quantile lies with at least the given confidence.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
     Returns
     -------
     (int, int) or None
-        None where the sample is too small for both bounds.
+        None if the sample is too small for both bounds.
 
     Notes
     -----
@@ -40,13 +40,13 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
     .. [1] W. J. Conover, *Practical Nonparametric Statistics*, 3rd ed., Wiley, 1999, section 3.2.
     """
     tail = (1 - confidence) / 2
-    low = int(stats.binom.ppf(tail, count, probability))
-    high = int(stats.binom.ppf(1 - tail, count, probability)) + 1
+    low = binomial_quantile(tail, count, probability)
+    high = binomial_quantile(1 - tail, count, probability) + 1
     return (low, high) if low >= 1 and high <= count else None
 
 
 def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[float, int | None]:
-    """How many times larger the variance of a share is than with independent values, >= 1.
+    """Return the factor by which the variance of a share exceeds that of independent values, >= 1.
 
     Parameters
     ----------
@@ -61,29 +61,40 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
     -------
     effect : float
     needs : int or None
-        Intervals that are needed to estimate it; None if there are enough. [1]
+        Intervals that are needed to estimate it; None if the record has enough. [1]
 
     Notes
     -----
-    The squared error of the share over p (1 - p) / n: the design effect of Kish, made larger by what Student's t has
-    over the normal distribution, for the error is an estimate.
+    The squared error of the share over p (1 - p) / n: the design effect of Kish, enlarged by the ratio of Student's t
+    to the normal distribution, because the error is an estimate.
     """
     error = error_of(below, counts)
     if error is None:
         return 1.0, OBSERVATIONS_AT_LEAST
-    wide = error.half_width() / float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
+    wide = error.half_width() / normal_quantile(0.5 + CONFIDENCE / 2)
     return max(1.0, wide**2 * float(counts.sum()) / (probability * (1 - probability))), error.needs
+
+
+def likely_design_effect(below: Floats, counts: Floats, probability: float) -> float:
+    """Return the design effect by the best estimate of the error, without allowance for what a short record hides.
+
+    For advice about the length of another record: the allowances of a short one shrink as it grows.
+    """
+    error = error_of(below, counts)
+    if error is None:
+        return 1.0
+    return max(1.0, error.best_error**2 * float(counts.sum()) / (probability * (1 - probability)))
 
 
 def effective_ranks(
     count: int, probability: float, effect: float, confidence: float = CONFIDENCE
 ) -> tuple[int, int] | None:
-    """Ranks among `count` correlated values that are worth `count / effect` independent ones.
+    """Return ranks among `count` correlated values that are worth `count / effect` independent ones.
 
     Notes
     -----
-    The exact binomial ranks at the effective size, stretched to the real one (Woodruff's interval with a
-    binomial in place of the normal distribution) [1]_.
+    The exact binomial ranks at the effective size, stretched to the real one (Woodruff's interval with a binomial
+    instead of the normal distribution) [1]_.
 
     References
     ----------

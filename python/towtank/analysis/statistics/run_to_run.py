@@ -1,51 +1,51 @@
-"""Difference from run to run, assumed of a single run and added to its interval.
+"""The difference from run to run that is assumed for a single run and added to its interval.
 
-The unit of replication is the run. A single run knows how its seconds scatter and nothing of what a restart, another
-layout of memory or another hour changes, so a share is assumed for that and added in squares.
+The unit of replication is the run. A single run shows the scatter of its seconds but not the effect of a restart, of
+another layout of memory or of another hour, so a share is assumed for these and added in squares. The share is one of
+the system's speed; how much of a throughput or of a response time it is, `towtank.analysis.elasticity` computes.
 """
 
 from __future__ import annotations
 
 import math
 
-from scipy import stats
-
 from towtank.analysis.statistics.estimates import ORDER_STATISTICS, RUNS, Estimate
+from towtank.distributions import t_quantile
 
 ASSUMED_SHARE = 0.10
-"""Standard deviation from run to run that is assumed of a single run, relative to the value, in (0, 1].
+"""Standard deviation of the speed from run to run that is assumed for a single run, in (0, 1]. [1]
 
-A convention and no measurement: on a machine of its own a restarted server commonly differs by 1 to 5 %, and the
-assumption must not be passed by such systems. Below it a study may declare its own (`run_to_run`), or repeat its runs.
+It is a convention, not a measurement: on a machine of its own a restarted server commonly differs by 1 to 5 %, and the
+assumption must cover such systems. For a smaller value a study declares its own (`run_to_run`), or repeats its runs.
 """
 METHOD = "assumed run to run"
 
 
 def is_repeated(estimate: Estimate) -> bool:
-    """Whether an interval rests on two runs at least."""
+    """Return True if an interval rests on at least two runs."""
     return estimate.method == RUNS and estimate.n >= 2
 
 
 def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimate:
-    """Estimate of the system from that of a single run; without an interval if the run has none.
+    """Return the estimate for the system from that of a single run; without an interval if the run has none.
 
     Notes
     -----
     On each side the distance from the value to the end of the interval and that of a normal distribution with the
-    standard deviation `share` times the value are added in squares, as of independent errors. In a comparison of two
-    runs of equal systems whose values differ from run to run by `share`, 5 % of intervals leave 1 out; less if they
-    differ by less.
+    standard deviation `share` times the value are added in squares, as independent errors. In a comparison of two runs
+    of equal systems whose values differ from run to run by `share`, 5 % of intervals exclude 1; less if they differ by
+    less.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None or share == 0:
         return estimate
     value, level = estimate.value, 0.5 + estimate.confidence / 2
-    # Comparisons take the standard error from the width by Student's t, so that the width must be that of t, too.
+    # Comparisons compute the standard error from the width by Student's t, so that the width must be that of t, too.
     freedom = math.inf if estimate.method == ORDER_STATISTICS else max(1, estimate.n - 1)
     within = [value - estimate.low, estimate.high - value]
-    error = max(within) / float(stats.t.ppf(level, freedom))
+    error = max(within) / t_quantile(level, freedom)
     both = math.hypot(error, share * value)
     worth = math.inf if error == 0 or math.isinf(freedom) else freedom * (both / error) ** 4
-    reach = float(stats.t.ppf(level, worth)) * abs(share * value)
+    reach = t_quantile(level, worth) * abs(share * value)
     low, high = value - math.hypot(within[0], reach), value + math.hypot(within[1], reach)
     method = f"{estimate.method}, {METHOD}"
     count = estimate.n if math.isinf(worth) else min(10**9, math.floor(worth) + 1)

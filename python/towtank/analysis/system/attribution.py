@@ -1,4 +1,4 @@
-"""What a machine did for nobody who is known: its use, less that of all groups, of the generator and of observing."""
+"""Computes a machine's use that no group, generator or observer explains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES = {"disk_read_bytes_per_s": "read_bytes_total", "disk_write_bytes_per_s":
 
 
 def machines(observed: Observed) -> dict[str, Observed]:
-    """Return what was observed on each machine that tiers are on, by its name."""
+    """Return the observations on each machine with tiers, by its name."""
     found: dict[str, Observed] = {}
     for tier in observed.tiers:
         where = observed.where(tier)
@@ -47,7 +47,7 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
     found = {}
     for name, where in machines(observed).items():
         samples = where.samples
-        groups = sorted({group for one in samples.samples for group in one.get("groups", {})})
+        groups = sorted({group for sample in samples.samples for group in sample.get("groups", {})})
         seconds = _unexplained_cpu_s(where, groups, measurement, name == THIS_MACHINE)
         found[name] = {
             "cpus_used": ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s).document(),
@@ -63,7 +63,7 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
     """Return CPUs used and not attributed in each bin, by machine. [1]"""
     found = {}
     for name, where in machines(observed).items():
-        groups = sorted({group for one in where.samples.samples for group in one.get("groups", {})})
+        groups = sorted({group for sample in where.samples.samples for group in sample.get("groups", {})})
         seconds = _unexplained_cpu_s(where, groups, measurement, name == THIS_MACHINE)
         found[name] = seconds / measurement.lengths_of_rates
     return found
@@ -77,7 +77,7 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
     paths += [("probe", "cpu_s_total"), ("probe", "observer_cpu_s_total")]
     for path in paths:
         grown = samples.track(*path).by_bin(measurement.starts, measurement.ends)
-        # A group that came later, or was dropped, used nothing at other times.
+        # A group that appeared later, or was dropped, used nothing at other times.
         used = used - np.nan_to_num(grown)
     if is_here and GENERATOR_GROUP not in groups:
         # Older runs know the CPU time of the load threads from the engine alone.
@@ -88,16 +88,16 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
 
 
 def _scraping(observed: Observed, measurement: Measurement) -> Floats:
-    """CPU time of the thread that makes all scrapes; each line carries that of the thread, so the largest counts."""
+    """Return the CPU time of the thread that makes all scrapes; every line has its total, so the largest counts."""
     grown = [
-        np.nan_to_num(one.track("cpu_s_total").by_bin(measurement.starts, measurement.ends))
-        for one in observed.metrics.values()
+        np.nan_to_num(metric.track("cpu_s_total").by_bin(measurement.starts, measurement.ends))
+        for metric in observed.metrics.values()
     ]
     return np.max(grown, axis=0) if grown else np.zeros(measurement.bins)
 
 
 def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -> float | None:
-    """Anonymous and shared memory of the host that is in no group. [byte]"""
+    """Return the anonymous and shared memory of the host that is in no group. [byte]"""
     whole = samples.gauge(start_s, end_s, "host", "memory_anonymous_bytes")
     parts = [memory.anonymous_bytes(samples, group, start_s, end_s) for group in groups]
     if not whole or None in parts:
@@ -106,10 +106,10 @@ def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -
 
 
 def _disk_bytes(samples: Samples, groups: list[str], counter: str, start_s: float, end_s: float) -> float | None:
-    """Bytes per second of the disks that no group read or wrote."""
+    """Return the bytes per second of the disks that no group read or wrote."""
     last = samples.samples[-1].get("disks", {}) if samples.samples else {}
     disks = [samples.track("disks", name, counter).rate(start_s, end_s) for name in counted_once(last)]
     parts = [samples.track("groups", group, counter).rate(start_s, end_s) for group in groups]
     if not disks or None in disks or None in parts:
         return None
-    return sum(one for one in disks if one is not None) - sum(one for one in parts if one is not None)
+    return sum(rate for rate in disks if rate is not None) - sum(rate for rate in parts if rate is not None)

@@ -1,4 +1,4 @@
-"""How evenly a balancer spread the requests of a window over its members."""
+"""Describes how evenly a balancer spread the requests of a window over its members."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
 
 
 def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe every balancer that tells what its members got.
+    """Describe every balancer that reports the requests of its members.
 
     Parameters
     ----------
@@ -33,7 +33,9 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     """
     found = {}
     for service, samples in observed.metrics.items():
-        keys = {match[1]: key for one in samples.samples for key in one["values"] if (match := _MEMBER.fullmatch(key))}
+        keys = {
+            match[1]: key for sample in samples.samples for key in sample["values"] if (match := _MEMBER.fullmatch(key))
+        }
         if len(keys) < 2:
             continue
         bins = {
@@ -45,11 +47,11 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Requests and share of each member, and how even they are together."""
+    """Describe requests and share of each member, and their fairness."""
     together = np.sum(list(bins.values()), axis=0)
     usable = chosen & np.isfinite(together)
-    counts = np.array([float(one[usable].sum()) for one in bins.values()])
-    # Shares of a window of which less than half was observed would be those of another window.
+    counts = np.array([float(counted[usable].sum()) for counted in bins.values()])
+    # If less than half of a window was observed, its shares would be those of another window.
     shares = {
         name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NOTHING
         for name, counted in bins.items()

@@ -1,4 +1,4 @@
-"""What databases told when the load had ended: dear statements, their plans, advice on indexes."""
+"""Conclusions of databases after the load: expensive statements, their plans, advice on indexes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.analysis.system.tiers import Observed
 
 
 def databases(observed: Observed) -> dict[str, Any]:
-    """Conclusions of the services that have statements, by name of the service."""
+    """Return the conclusions of the services that have statements, by name of the service."""
     return {
         name: service.conclusion
         for name, service in sorted(observed.services.items())

@@ -1,4 +1,4 @@
-"""Which disks count when figures are added up over all of them."""
+"""Chooses the disks that count when figures are added up over all of them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _STACKED_NAME = re.compile(r"(loop|dm-|md)\d+")
 
 
 def is_stacked(name: str, disk: Mapping[str, Any]) -> bool:
-    """Whether another device counts the bytes of this one, too: it is built from others, or from a file.
+    """Return True if another device counts the bytes of this one, too: it is built from others, or from a file.
 
-    Runs from before the probe recorded it are judged by the name.
+    In runs of older versions, which did not record it, the name decides.
     """
-    told = disk.get("stacked")
-    return bool(told) if isinstance(told, bool) else _STACKED_NAME.fullmatch(name) is not None
+    stacked = disk.get("stacked")
+    return bool(stacked) if isinstance(stacked, bool) else _STACKED_NAME.fullmatch(name) is not None
 
 
 def counted_once(disks: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return the disks whose sum counts each byte once; all of them if there are only stacked ones."""
+    """Return the disks whose sum counts each byte once; all of them if all are stacked."""
     found = {name: disk for name, disk in disks.items() if not is_stacked(name, disk)}
     return found or dict(disks)

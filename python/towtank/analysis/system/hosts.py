@@ -1,7 +1,7 @@
-"""What the hosts of a system did in the window, and what all of them asked of the machine that they are parts of.
+"""Describes the hosts of a system in the window, and their sum on the machine that they share.
 
-Read from the streams `host-NAME` and from what `run.json` says each host got. Hosts without sizes of their own have no
-stream: what they do is what their tiers do.
+It reads the streams `host-NAME` and the sizes of the hosts in `run.json`. Hosts without sizes of their own have no
+stream: their tiers describe them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DISK = re.compile(r'host_disk_size_bytes\{disk="([^"]+)"\}')
 
 
 def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Every host with sizes of its own, and every other machine with a probe, in the window, by name."""
+    """Describe every host with sizes of its own, and every other machine with a probe, in the window, by name."""
     found = {}
     for name in observed.hosts:
         if name in observed.remote:
@@ -62,7 +62,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
     used = ratio(
         track.by_bin(measurement.starts, measurement.ends), measurement.lengths, chosen, bin_s=measurement.bin_s
     )
-    tiers = [tier for tier, one in observed.tiers.items() if one.get("host") == name]
+    tiers = [tier for tier, about in observed.tiers.items() if about.get("host") == name]
     allotted = max((cpus for tier in tiers if (cpus := observed.allotted(tier, start, end)) is not None), default=None)
     rates = {out: samples.track("values", key).rate(start, end) for out, key in _RATES.items()}
     counts = {out: samples.track("values", key).growth(start, end) for out, key in _COUNTS.items()}
@@ -86,11 +86,11 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
 
 
 def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Another machine, as its own probe saw it."""
+    """Describe another machine, as its own probe saw it."""
     whole = host(observed.remote[name], measurement, chosen)
     used, cpus = whole["cpus_used"]["value"], whole["cpus"]
     return {
-        "tiers": [tier for tier, one in observed.tiers.items() if one.get("host") == name],
+        "tiers": [tier for tier, about in observed.tiers.items() if about.get("host") == name],
         "cpus_virtual": None,
         "cpus_allotted": cpus,
         "cpus_used": whole["cpus_used"],
@@ -99,13 +99,15 @@ def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement,
         "socket_memory_bytes": whole["tcp_memory_bytes"],
         "pressure": whole["pressure"],
         "steal": whole["steal"],
+        "pace": whole["pace"],
+        "throttled": whole["throttled"],
         "disks": whole["disks"],
         "networks": whole["networks"],
     }
 
 
 def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
-    """Share of the periods with work in which the CPU time was used up, in [0, 1]; None without a limit."""
+    """Return the share of the periods with work in which the CPU time was used up, in [0, 1]; None without a limit."""
     periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
     throttled = samples.track("values", "host_throttled_periods_total").growth(start_s, end_s)
     return throttled / periods if periods and throttled is not None else None
@@ -116,7 +118,7 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
-    """Share of the window in which some or all of a host's threads waited for a resource."""
+    """Return the share of the window in which some or all of a host's threads waited for a resource."""
     keys = {
         f"{resource}_{extent}": f'host_pressure_seconds_total{{resource="{resource}",extent="{extent}"}}'
         for resource in ("cpu", "io", "memory")
@@ -127,12 +129,12 @@ def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float
 
 
 def _disks(samples: Samples) -> list[str]:
-    keys = {key for one in samples.samples[-1:] for key in one["values"]}
+    keys = {key for sample in samples.samples[-1:] for key in sample["values"]}
     return sorted(match[1] for key in keys if (match := _DISK.fullmatch(key)))
 
 
 def _disk(samples: Samples, disk: str, start_s: float, end_s: float) -> dict[str, Any]:
-    """Rates of one disk, and the least room and files that were free."""
+    """Describe one disk: its rates, and the least free room and files."""
     label = f'{{disk="{disk}"}}'
     rates = {out: samples.track("values", key + label).rate(start_s, end_s) for out, key in _DISK_RATES.items()}
     least = {out: samples.gauge(start_s, end_s, "values", key + label) for out, key in _DISK_LEAST.items()}
@@ -150,39 +152,40 @@ def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | N
 
 
 def _full_in(free: list[float], length_s: float) -> float | None:
-    """Time from the end of the window until nothing is free at its mean rate [s]; None where it does not shrink."""
+    """Return the time from the end of the window until a disk is full at its mean rate [s]; None if it never is."""
     used = free[0] - free[-1] if len(free) > 1 else 0.0
     return free[-1] * length_s / used if used > 0 else None
 
 
 def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """What all hosts together asked of the machine and got: the hypervisor's view.
+    """Describe what all hosts together requested of the machine and got: the hypervisor's view.
 
     Returns
     -------
     dict or None
-        `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of what they were given, where a host without a
+        `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of their virtual CPUs, where a host without a
         limit counts as all of the real ones; `overcommit`: virtual over real; `cpus_used`: by all hosts together;
-        `throttled_s_per_s`: time for which they were held back; `steal`: share of CPU time that the hypervisor below
-        this machine took; `consumers`: tiers by CPUs used, most first. None where no host has sizes of its own.
+        `throttled_s_per_s`: time for which they were throttled; `steal`: share of CPU time that the hypervisor below
+        this machine took; `consumers`: tiers by CPUs used, most first. None if no host has sizes of its own.
     """
-    names = [name for name, one in observed.hosts.items() if one.get("provider") == "namespaces"]
+    names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]
     if not streams:
         return None
     start, end = span(measurement, chosen)
     used = [
-        one.track("values", "host_cpu_seconds_total").by_bin(measurement.starts, measurement.ends) for one in streams
+        stream.track("values", "host_cpu_seconds_total").by_bin(measurement.starts, measurement.ends)
+        for stream in streams
     ]
-    held = [one.track("values", "host_throttled_seconds_total").rate(start, end) for one in streams]
-    pinned = {cpu for one in observed.tiers.values() for cpu in one.get("cpus") or []}
+    held = [stream.track("values", "host_throttled_seconds_total").rate(start, end) for stream in streams]
+    pinned = {cpu for tier in observed.tiers.values() for cpu in tier.get("cpus") or []}
     real = len(pinned) or observed.host_cpus
     virtual = sum(float(observed.hosts[name].get("cpus_virtual") or real or 0.0) for name in names)
     tiers = {
         name: ratio(observed.cpu_s(name, measurement), measurement.lengths, chosen, bin_s=measurement.bin_s).value
         for name in observed.tiers
     }
-    ranked = sorted(((name, cpus) for name, cpus in tiers.items() if cpus is not None), key=lambda one: -one[1])
+    ranked = sorted(((name, cpus) for name, cpus in tiers.items() if cpus is not None), key=lambda entry: -entry[1])
     return {
         "cpus": real,
         "cpus_virtual": virtual,

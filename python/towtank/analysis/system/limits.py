@@ -37,7 +37,7 @@ def tier_limits(
         `open_files` of the process closest to its limit, `threads` of the user of the tier with its processes,
         `control_group` with the processes and threads of the control group closest to its limit, and `ports` towards
         the destination with the most of them, which `towards` names. Each has `most` and `limit`, and `known`: whether
-        both were observed. With `known`, `limit` is None if there is none, and `most` is None if it was far below.
+        both were observed. With `known`, `limit` is None if none exists, and `most` is None if it was far below.
     """
     stated = observed.tiers.get(name, {}).get("limits")
     stated = stated if isinstance(stated, dict) else {}
@@ -51,7 +51,7 @@ def tier_limits(
 
 
 class _Group:
-    """Return the samples of the group of a tier within the window."""
+    """Samples of the group of a tier within the window."""
 
     def __init__(self, observed: Observed, name: str, start_s: float, end_s: float) -> None:
         self._samples = observed.where(name).samples
@@ -66,9 +66,11 @@ class _Group:
         return list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else []
 
     def towards(self) -> list[dict[str, float]]:
-        """Ports in use by destination, of the samples in which they were listed."""
+        """Return the ports in use by destination, of the samples in which they were listed."""
         times = zip(self._samples.times_s, self._samples.samples, strict=True)
-        groups = (one.get("groups", {}).get(self._name, {}) for at, one in times if self._start_s <= at <= self._end_s)
+        groups = (
+            sample.get("groups", {}).get(self._name, {}) for at, sample in times if self._start_s <= at <= self._end_s
+        )
         ports = (group.get("ports") for group in groups if isinstance(group, dict))
         listed = (each.get("towards") for each in ports if isinstance(each, dict))
         return [each for each in listed if isinstance(each, dict)]
@@ -79,7 +81,7 @@ def _fullest(pairs: list[tuple[float, ...]]) -> tuple[float, ...] | None:
 
 
 def _open_files(group: _Group, stated: Json) -> Json:
-    """Open files of the process closest to its limit, and that limit.
+    """Return the open files of the process closest to its limit, and that limit.
 
     Records of older probes have the sum over the tier only. It is used if the tier has a single process.
     """
@@ -92,7 +94,7 @@ def _open_files(group: _Group, stated: Json) -> Json:
 
 
 def _threads(group: _Group, stated: Json) -> Json:
-    """Processes and threads of the tier's user, which the probe counts near the limit; else those of the tier."""
+    """Return processes and threads of the tier's user, which the probe counts near the limit; else of the tier."""
     if counted := group.gauge("user_tasks"):
         limits = group.gauge("user_tasks_limit")
         return {"most": max(counted), "limit": min(limits, default=None), "known": True}
@@ -107,7 +109,7 @@ def _control_group(group: _Group) -> Json:
 
 
 def _ports(group: _Group, stated: Json, targets: Collection[str]) -> Json:
-    """Local ports towards one destination; they are listed only if all sockets together are near the limit."""
+    """Return the local ports towards one destination; the probe lists them only if all sockets are near the limit."""
     limit, sockets, listed = _number(stated.get("ports")), group.gauge("ports", "sockets"), group.towards()
     used = [(ports, towards) for each in listed for towards, ports in each.items() if towards not in targets]
     most, towards = max(used, default=(None, None))

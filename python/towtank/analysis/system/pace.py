@@ -1,4 +1,4 @@
-"""How fast the machine was over the window, by a fixed piece of work that the probe does on each CPU."""
+"""Measures the speed of the machine over the window, by a fixed piece of work that the probe does on each CPU."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SAMPLES_AT_LEAST = 10
 
 
 def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | None:
-    """CPU time of the fixed piece of work on the CPUs of the tiers.
+    """Return the CPU time of the fixed piece of work on the CPUs of the tiers.
 
     Parameters
     ----------
     observed : Observed
-        What was observed on the machine.
+        Observations on the machine.
     start_s, end_s : float
         Window, in run time. [s]
 
@@ -33,13 +33,13 @@ def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | N
     Notes
     -----
     Other guests on the same core and a falling clock rate make a CPU slower without any steal time: the same work then
-    takes more CPU time. The work runs in the first-level cache, so that slower memory does not show. Each CPU counts by
-    its own median: a slow one that was not free in some seconds is no change of speed.
+    takes more CPU time. The work runs in the first-level cache, so that slower memory does not show. Each CPU counts
+    relative to its own median, so that a slow CPU that is missing in some seconds is no change of speed.
     """
-    here = [one for name, one in observed.tiers.items() if observed.where(name) is observed]
+    here = [tier for name, tier in observed.tiers.items() if observed.where(name) is observed]
     if observed.tiers and not here:
         return None
-    pinned = {str(cpu) for one in here for cpu in one["cpus"]} if all(one.get("cpus") for one in here) else set()
+    pinned = {str(cpu) for tier in here for cpu in tier["cpus"]} if all(tier.get("cpus") for tier in here) else set()
     taken = [
         {cpu: float(value) for cpu, value in (sample.get("probe", {}).get("work_s") or {}).items()}
         for at, sample in zip(observed.samples.times_s, observed.samples.samples, strict=True)

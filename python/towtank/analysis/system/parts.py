@@ -1,8 +1,7 @@
-"""Parts of a tier: CPU time that a service tells to be spent for another purpose than its own.
+"""Parts of a tier: CPU time that a service reports as spent for another purpose than its own.
 
-A database that runs inside the process of a service is no tier of its own, yet the question which share it
-takes is the same. Each kind of service has its counters here; a database that is a process of its own is a
-tier and needs no entry.
+A database that runs inside the process of a service is no tier of its own, yet its share of CPU time matters as much.
+Each kind of service has its counters here; a database that is a process of its own is a tier and needs no entry.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ class Part:
     Attributes
     ----------
     name : str
-        As it stands in summaries and figures.
+        As in summaries and figures.
     counter : str
         Metric of the service that counts its CPU time, without labels. [s]
     how : str
-        What the counter measures, for the reader of a report.
+        Meaning of the counter, for the reader of a report.
     """
 
     name: str

@@ -1,8 +1,7 @@
-"""Counters on the clock of the run: what they grew by between any two instants.
+"""Counters on the clock of the run: their growth between any two instants.
 
-Samples do not come at the edges of the load's intervals, some are missing, and a counter starts again from
-zero with its process. A `Track` is the growth of one counter, made whole across restarts and linear between
-samples.
+Samples do not lie at the edges of the load's intervals, some are missing, and a counter starts again from zero with its
+process. A `Track` is the growth of one counter, continued across restarts and linear between samples.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Track:
     values : ndarray of shape (n_samples,)
         Growth since the first sample; never falls.
     restarts : int
-        How often the counter began again.
+        Number of times that the counter began again.
     """
 
     times_s: Floats
@@ -42,29 +41,29 @@ class Track:
     restarts: int
 
     def growth(self, start_s: float, end_s: float) -> float | None:
-        """Growth between two instants, linear between samples; None where samples do not cover them."""
+        """Return the growth between two instants, linear between samples; None if samples do not cover them."""
         if not self.covers(start_s, end_s):
             return None
         first, last = np.interp([start_s, end_s], self.times_s, self.values)
         return float(last - first)
 
     def rate(self, start_s: float, end_s: float) -> float | None:
-        """Mean rate between two instants [1/s]; None where samples do not cover them."""
+        """Return the mean rate between two instants [1/s]; None if samples do not cover them."""
         growth = self.growth(start_s, end_s)
         return None if growth is None or end_s <= start_s else growth / (end_s - start_s)
 
     def mean_rate(self) -> float | None:
-        """Mean rate over all samples there are [1/s]; None with fewer than two."""
+        """Return the mean rate over all samples [1/s]; None with fewer than two."""
         if len(self.times_s) < 2:
             return None
         return float((self.values[-1] - self.values[0]) / (self.times_s[-1] - self.times_s[0]))
 
     def covers(self, start_s: float, end_s: float) -> bool:
-        """Whether samples reach from one instant to the other, half a second allowed at the edges."""
+        """Return True if samples reach from one instant to the other, with half a second allowed at the edges."""
         return len(self.times_s) > 1 and self.times_s[0] <= start_s + 0.5 and self.times_s[-1] >= end_s - 0.5
 
     def by_bin(self, starts: Floats, ends: Floats) -> Floats:
-        """Growth in each bin; NaN in bins the samples do not cover. Shape (n_bins,)."""
+        """Return the growth in each bin; NaN in bins that the samples do not cover. Shape (n_bins,)."""
         if len(self.times_s) < 2:
             return np.full(len(starts), np.nan)
         edges = [np.interp(at, self.times_s, self.values) for at in (starts, ends)]
@@ -73,7 +72,7 @@ class Track:
 
 
 def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
-    """Make a counter whole: missing samples are left out, a fall means that it began again at zero."""
+    """Make the track of a counter: missing samples are left out, a fall means that the counter began again at zero."""
     pairs = [(at, value) for at, value in zip(times_s, raw, strict=True) if value is not None]
     if not pairs:
         return Track(np.zeros(0), np.zeros(0), 0)
@@ -87,7 +86,7 @@ def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
 
 
 def lookup(sample: dict[str, Any], path: Sequence[str]) -> float | None:
-    """Number at a path of keys; None where it is missing or is no number."""
+    """Return the number at a path of keys; None if it is missing or is no number."""
     found: Any = sample
     for key in path:
         if not isinstance(found, dict) or key not in found:
@@ -109,35 +108,37 @@ class Samples:
 
     def __init__(self, samples: list[dict[str, Any]], origin_ns: int) -> None:
         self.samples = samples
-        self.times_s = [(one["t_ns"] - origin_ns) / 1e9 for one in samples]
+        self.times_s = [(sample["t_ns"] - origin_ns) / 1e9 for sample in samples]
         self._tracks: dict[tuple[str, ...], Track] = {}
 
     def track(self, *path: str) -> Track:
-        """The counter at a path of keys."""
+        """Return the counter at a path of keys."""
         if path not in self._tracks:
-            self._tracks[path] = track(self.times_s, [lookup(one, path) for one in self.samples])
+            self._tracks[path] = track(self.times_s, [lookup(sample, path) for sample in self.samples])
         return self._tracks[path]
 
     def has(self, *path: str) -> bool:
-        """Whether any sample has a number at a path of keys."""
+        """Return True if any sample has a number at a path of keys."""
         return bool(len(self.track(*path).times_s))
 
     def pairs(self, *path: str) -> list[tuple[float, float]]:
-        """Times and values of the samples that have a number at a path of keys."""
-        found = zip(self.times_s, (lookup(one, path) for one in self.samples), strict=True)
+        """Return times and values of the samples that have a number at a path of keys."""
+        found = zip(self.times_s, (lookup(sample, path) for sample in self.samples), strict=True)
         return [(at, value) for at, value in found if value is not None]
 
     def gauge(self, start_s: float, end_s: float, *path: str) -> list[float]:
-        """Values of the gauge at a path of keys, of the samples between two instants."""
-        chosen = [one for at, one in zip(self.times_s, self.samples, strict=True) if start_s <= at <= end_s]
-        return [value for one in chosen if (value := lookup(one, path)) is not None]
+        """Return the values of the gauge at a path of keys, of the samples between two instants."""
+        chosen = [sample for at, sample in zip(self.times_s, self.samples, strict=True) if start_s <= at <= end_s]
+        return [value for sample in chosen if (value := lookup(sample, path)) is not None]
 
     def longest_gap(self, start_s: float, end_s: float) -> float:
-        """Longest time without a sample between two instants; all of it where there is none. [s]"""
+        """Return the longest time without a sample between two instants; all of it without samples. [s]"""
         inside = [at for at in self.times_s if start_s <= at <= end_s]
         return float(np.diff([start_s, *inside, end_s]).max()) if end_s > start_s else 0.0
 
     def clock_jump(self) -> float:
-        """Largest step of the wall clock against the monotonic clock between two samples. [s]"""
-        offsets = [one["wall_ns"] - one["t_ns"] for one in self.samples if isinstance(one.get("wall_ns"), int)]
+        """Return the largest step of the wall clock against the monotonic clock between two samples. [s]"""
+        offsets = [
+            sample["wall_ns"] - sample["t_ns"] for sample in self.samples if isinstance(sample.get("wall_ns"), int)
+        ]
         return max((abs(b - a) for a, b in itertools.pairwise(offsets)), default=0) / 1e9

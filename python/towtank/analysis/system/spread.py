@@ -1,4 +1,4 @@
-"""How evenly users that stay with one service of several got their transactions done: the services' fairness."""
+"""Describes how evenly services serve users that each stay with one of them: the fairness of the services."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
     Parameters
     ----------
     plan : dict or None
-        The engine's plan; it tells which service is at which address.
+        The engine's plan; it has the service at each address.
     measurement : Measurement
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the window.
@@ -40,7 +40,7 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
 
 
 def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
-    """Targets whose users stay with an address: name, service at each address, and where their counts lie."""
+    """Yield targets whose users stay with an address: name, service at each address, places of the counts."""
     first = 0
     for target in plan.get("targets", []):
         addresses = target.get("addresses", [])
@@ -50,9 +50,9 @@ def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
 
 
 def _by_service(counts: Floats, services: list[str]) -> dict[str, Floats]:
-    """Columns of counts added up by service, each of shape (n_bins,)."""
+    """Add up columns of counts by service, each of shape (n_bins,)."""
     names = list(dict.fromkeys(services))
-    return {name: counts[:, [one == name for one in services]].sum(axis=1) for name in names}
+    return {name: counts[:, [service == name for service in services]].sum(axis=1) for name in names}
 
 
 def _describe(ok: dict[str, Floats], failed: dict[str, Floats], lengths: Floats, bin_s: float) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What was asked of storage in a window and what of it reached servers and disks, from what services and hosts told.
+"""Compares what services requested of storage in a window with what reached servers and disks.
 
-Between the two sides are caches: of the content server, of a mount, of the kernel. What the upper side asks and the
-lower one does not see, they answered; what the lower side writes more, journals and metadata of file systems are.
+Caches lie between the two sides: of the content server, of a mount, of the kernel. They answer the requests that do
+not reach the lower side. Journals and metadata of file systems explain what the lower side writes in addition.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import Observed, ratio, span
 
 _Keys = list[tuple[Samples, str]]
-# What a content server asks of its storage area.
+# Requests of a content server to its storage area.
 _ASKED = {
     "read_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="read"\}'),
     "write_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="write"\}'),
@@ -46,7 +46,7 @@ _CACHE = {
 
 
 def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Both sides, and each mount between them; None where nothing is told of what was asked.
+    """Describe both sides, and each mount between them; None if no service reports its requests.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
         for name, samples in observed.metrics.items()
         if _find([samples], _MOUNT["read_bytes_per_s"])
     }
-    if not mounts and all(one["value"] is None for one in asked.values()):
+    if not mounts and all(rate["value"] is None for rate in asked.values()):
         return None
     return {"asked": asked, "mounts": mounts, "reached": _rates(_REACHED, hosts, measurement, chosen)}
 
 
 def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """What came to a mount, what went to each server, how full its cache was."""
+    """Describe a mount: its requests, those to each server, and the use of its cache."""
     start, end = span(measurement, chosen)
     reads: dict[str, _Keys] = {}
     calls: dict[str, _Keys] = {}
@@ -77,7 +77,7 @@ def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str
         if match := _SERVER.fullmatch(key):
             calls.setdefault(match[1], []).append((samples, key))
             reads.setdefault(match[1], []).extend([(samples, key)] if match[2] == "read" else [])
-    together = _sum([one for keys in reads.values() for one in keys], measurement)
+    together = _sum([series for keys in reads.values() for series in keys], measurement)
     held = {name: samples.gauge(start, end, "values", key) for name, key in _CACHE.items()}
     return {
         **_rates(_MOUNT, [samples], measurement, chosen),
@@ -95,22 +95,22 @@ def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str
 def _rates(
     wanted: Mapping[str, re.Pattern[str]], streams: Iterable[Samples], measurement: Measurement, chosen: Mask
 ) -> dict[str, Any]:
-    """Estimates of sums of counters per second, by name."""
+    """Estimate sums of counters per second, by name."""
     every = list(streams)
     return {name: _rate(_find(every, pattern), measurement, chosen) for name, pattern in wanted.items()}
 
 
 def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
-    """All series of a form, in all streams."""
+    """Return all series of a form, in all streams."""
     found: _Keys = []
     for samples in streams:
-        names = {key for one in samples.samples for key in one["values"]}
+        names = {key for sample in samples.samples for key in sample["values"]}
         found += [(samples, key) for key in sorted(names) if pattern.fullmatch(key)]
     return found
 
 
 def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
-    """Growth of all of them in each bin; a series that comes up late was zero before."""
+    """Return the growth of all series in each bin; a series that appears late was zero before."""
     if not keys:
         return None
     bins = [samples.track("values", key).by_bin(measurement.starts, measurement.ends) for samples, key in keys]
@@ -125,7 +125,7 @@ def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]
 
 
 def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Share of one server; nothing where nobody was read from."""
+    """Return the share of one server; nothing if no server was read from."""
     if together is None or not np.nansum(together[chosen]) > 0:
         return NOTHING.document()
     return ratio(np.zeros_like(together) if part is None else part, together, chosen, bin_s=bin_s).document()

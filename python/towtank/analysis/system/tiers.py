@@ -1,16 +1,16 @@
-"""What the tiers, the host and the services did in a window, from the streams of the observers."""
+"""Describes the tiers, the host and the services in a window, from the streams of the observers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from towtank.analysis.bounds import most_cpus
 from towtank.analysis.load import numbers
-from towtank.analysis.measurement import Floats, Mask, Measurement
-from towtank.analysis.statistics import estimates, ratio_of_sums
+from towtank.analysis.measurement import RAMPS, Floats, Mask, Measurement
+from towtank.analysis.statistics import estimates, mean_along_trend, ratio_of_sums
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.system.disks import counted_once, is_stacked
 from towtank.analysis.system.memory import memory
@@ -47,6 +47,8 @@ TCP_COUNTS = {
     "listen_drops": "tcp_listen_drops_total",
     "retransmits": "tcp_retransmits_total",
     "needless_retransmits": "tcp_needless_retransmits_total",
+    "timeouts": "tcp_timeouts_total",
+    "probe_recoveries": "tcp_probe_recoveries_total",
 }
 HOST_CPU = ("cpu_user_s_total", "cpu_system_s_total", "cpu_irq_s_total")
 _HOST_CPU_ALL = (*HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal_s_total")
@@ -63,7 +65,7 @@ class Observed:
     hosts : dict
         `hosts` of `run.json`: provider, address and sizes by name.
     remote : dict
-        What is observed by the probes of other machines, by host, on the clock of the run.
+        Observations of the probes of other machines, by host, on the clock of the run.
     """
 
     probe: ProbeStream
@@ -75,32 +77,33 @@ class Observed:
 
     def __post_init__(self) -> None:
         self.samples = Samples(self.probe.samples, self.origin_ns)
-        self.metrics = {name: Samples(one.samples, self.origin_ns) for name, one in self.services.items()}
+        self.metrics = {name: Samples(stream.samples, self.origin_ns) for name, stream in self.services.items()}
 
     @property
     def host_cpus(self) -> int | None:
-        """CPUs of the host; None where the probe's header did not survive."""
+        """CPUs of the host; None if the probe's header is missing."""
         cpus = self.probe.header.get("host", {}).get("cpus")
         if isinstance(cpus, int):
             return cpus
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
 
     def where(self, tier: str) -> Observed:
-        """What was observed on the machine of a tier: this, or that of another machine."""
+        """Return the observations on the machine of a tier: this one, or another."""
         return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
 
     def allotted(self, tier: str, start_s: float, end_s: float) -> float | None:
-        """CPUs that a tier may use between two instants: those it is pinned to, else all of its machine.
+        """Return the CPUs that a tier may use between two instants: those it is pinned to, or its whole machine.
 
-        They are no more than its host was given, and no more than the limit of its control group.
+        They are at most the CPUs of its host, and at most the limit of its control group.
         """
-        one = self.tiers.get(tier, {})
-        given = self.hosts.get(str(one.get("host")), {}).get("cpus_virtual")
-        bounds = [len(one.get("cpus") or []) or self.where(tier).host_cpus, given, self._quota(tier, start_s, end_s)]
+        about = self.tiers.get(tier, {})
+        given = self.hosts.get(str(about.get("host")), {}).get("cpus_virtual")
+        pinned = len(about.get("cpus") or [])
+        bounds = [pinned or self.where(tier).host_cpus, given, self._quota(tier, start_s, end_s)]
         return min((cpus for cpus in bounds if isinstance(cpus, int | float)), default=None)
 
     def limiting_group(self, tier: str, start_s: float, end_s: float) -> str | None:
-        """Path of the control group whose limit is what a tier may use; None if it may use all that it is pinned to."""
+        """Return the path of the control group whose limit bounds a tier; None if pinning alone does."""
         quota = self._quota(tier, start_s, end_s)
         if quota is None or quota != self.allotted(tier, start_s, end_s):
             return None
@@ -108,10 +111,10 @@ class Observed:
         return next((str(group["cgroup"]["path"]) for group in groups if "path" in group.get("cgroup", {})), None)
 
     def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
-        """CPU limit of the control group that a tier's first process is in, the largest between two instants. [1]
+        """Return the CPU limit of the control group of a tier's first process, the largest between two instants. [1]
 
-        None if there was no limit for a part of the time, and if processes of the tier are outside of the group: the
-        tier then uses more CPU time than the whole group, or more than its limit.
+        None if the group had no limit for a part of the time, and if processes of the tier are outside of the group:
+        the tier then uses more CPU time than the whole group, or more than its limit.
         """
         samples, group = self.where(tier).samples, ("groups", tier, "cgroup")
         limits = samples.gauge(start_s, end_s, *group, "cpu_limit")
@@ -126,7 +129,7 @@ class Observed:
         return None if used > most_cpus(most, end_s - start_s) else max(limits)
 
     def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
-        """CPU time of a tier in each bin, NaN where it was not observed; shape (n_bins,). [s]"""
+        """Return the CPU time of a tier in each bin, NaN if it was not observed; shape (n_bins,). [s]"""
         parts = [
             self.where(tier).samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
             for name in ("cpu_user_s_total", "cpu_system_s_total")
@@ -134,32 +137,45 @@ class Observed:
         return np.asarray(parts[0] + parts[1], dtype=float)
 
     def part_cpu_s(self, tier: str, part: Part, measurement: Measurement) -> Floats | None:
-        """CPU time of a part of a tier in each bin; None where the service does not tell it. [s]"""
+        """Return the CPU time of a part of a tier in each bin; None if the service does not report it. [s]"""
         samples = self.metrics.get(tier)
         if samples is None or not samples.samples:
             return None
-        keys = {key for one in samples.samples for key in one["values"] if key.split("{", 1)[0] == part.counter}
-        tracks = [samples.track("values", key) for key in sorted(keys)]
-        if not tracks:
+        keys = {key for sample in samples.samples for key in sample["values"] if key.split("{", 1)[0] == part.counter}
+        counters = [samples.track("values", key) for key in sorted(keys)]
+        if not counters:
             return None
-        grown = [one.by_bin(measurement.starts, measurement.ends) for one in tracks]
+        grown = [counter.by_bin(measurement.starts, measurement.ends) for counter in counters]
         return np.asarray(np.sum(grown, axis=0), dtype=float)
 
     def parts(self, tier: str) -> tuple[Part, ...]:
-        """Parts that a tier of this kind may tell of."""
+        """Return the parts that a tier of this kind may report."""
         return PARTS.get(str(self.tiers.get(tier, {}).get("kind", "")), ())
 
 
 def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estimate:
-    """Ratio of sums over the chosen bins that were observed; nothing if more than half was not."""
+    """Return the ratio of sums over the chosen bins that were observed; nothing if more than half was not."""
     usable = chosen & np.isfinite(tops)
     if usable.sum() * 2 < chosen.sum() or not usable.any():
         return estimates.NOTHING
     return ratio_of_sums(tops[usable], bottoms[usable], bin_s=bin_s * float(chosen.sum()) / float(usable.sum()))[0]
 
 
+def in_phase(cpu_s: Floats, measurement: Measurement, phase: str, mask: Mask) -> Estimate:
+    """Return the CPUs used in a phase, with an interval by its kind: a ramp has a trend in place of a steady state."""
+    found = ratio(cpu_s, measurement.lengths, mask, bin_s=measurement.bin_s)
+    if phase not in RAMPS or found.value is None:
+        return found
+    # The edge of a stage cuts bins short; their values scatter more than those of whole ones.
+    whole = mask & np.isfinite(cpu_s) & (measurement.lengths > 0.5 * measurement.bin_s)
+    along = mean_along_trend(cpu_s[whole] / measurement.lengths[whole])
+    if along.value is None or along.low is None or along.high is None:
+        return Estimate(found.value, n=along.n)
+    return replace(along.scaled(found.value / along.value), value=found.value)
+
+
 def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """One tier in the window."""
+    """Describe one tier in the window."""
     start, end = span(measurement, chosen)
     cpu = observed.cpu_s(name, measurement)
     used, demand = _usage(cpu, measurement, chosen)
@@ -197,7 +213,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
 
 
 def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Estimate, Estimate]:
-    """CPUs used, and CPU time per transaction."""
+    """Return the CPUs used, and the CPU time per transaction."""
     return (
         ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s),
         ratio(seconds, measurement.transactions.ended, chosen, bin_s=measurement.bin_s),
@@ -205,12 +221,12 @@ def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Est
 
 
 def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """The whole host in the window."""
+    """Describe the whole host in the window."""
     start, end = span(measurement, chosen)
     samples = observed.samples
 
     def rates(group: str, table: dict[str, str]) -> dict[str, dict[str, float]]:
-        seen = {key for one in samples.samples[-1:] for key in one.get(group, {})}
+        seen = {key for sample in samples.samples[-1:] for key in sample.get(group, {})}
         found = {}
         for key in sorted(seen):
             values = {out: samples.track(group, key, name).rate(start, end) for out, name in table.items()}
@@ -241,7 +257,7 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
 
 
 def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
-    """CPU time of a host in one state, in each bin; shape (n_bins,). [s]"""
+    """Return the CPU time of a host in one state, in each bin; shape (n_bins,). [s]"""
     found: Track = samples.track("host", name)
     if not len(found.times_s) and name == "cpu_irq_s_total":
         return np.zeros(measurement.bins)
@@ -249,7 +265,7 @@ def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
 
 
 def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Share of all CPU time that the hypervisor gave to others, in [0, 1]."""
+    """Return the share of all CPU time that the hypervisor gave to others, in [0, 1]."""
     grown = {name: observed.samples.track("host", name).growth(start_s, end_s) for name in _HOST_CPU_ALL}
     stolen = grown["cpu_steal_s_total"]
     total = sum(value for value in grown.values() if value is not None)
@@ -257,36 +273,38 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
 
 
 def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
-    """Share of the time that the CPU limit of a control group held up each group of processes in it.
+    """Return the share of the time that the CPU limit of a control group delayed each group of processes in it.
 
     Returns
     -------
     dict
-        Throttled time over the length of the window by name of the group; it may exceed 1 where several CPUs were
-        held up at once. Groups in no control group of their own are left out.
+        Throttled time over the length of the window by name of the group; it may exceed 1 if several CPUs were
+        throttled at once. Groups in no control group of their own are left out.
     """
     samples = observed.samples
-    names = sorted({name for one in samples.samples[-1:] for name in one.get("groups", {})})
+    names = sorted({name for sample in samples.samples[-1:] for name in sample.get("groups", {})})
     shares = {name: samples.track("groups", name, "cgroup", "throttled_s_total").rate(start_s, end_s) for name in names}
     return {name: share for name, share in shares.items() if share is not None}
 
 
 def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Share of the tiers' CPUs that something else kept busy.
+    """Return the share of the tiers' CPUs that other programs kept busy.
 
     Returns
     -------
     float or None
-        Busy time of the CPUs that tiers are pinned to, less what the tiers used, per time and CPU, in [0, 1]; None
-        where tiers are not pinned or the samples do not tell.
+        Busy time of the CPUs that tiers are pinned to, less the use of the tiers, per time and CPU, in [0, 1]; None if
+        tiers are not pinned or the samples lack it. Interrupts belong to no program: the packets of the system itself
+        cause them, too.
     """
-    here = {name: one for name, one in observed.tiers.items() if observed.where(name) is observed}
-    pinned = {cpu for one in here.values() for cpu in one.get("cpus") or []}
-    if not pinned or not all(one.get("cpus") for one in here.values()):
+    here = {name: about for name, about in observed.tiers.items() if observed.where(name) is observed}
+    pinned = {cpu for about in here.values() for cpu in about.get("cpus") or []}
+    if not pinned or not all(about.get("cpus") for about in here.values()):
         return None
     samples = observed.samples
     busy = [
-        track(samples.times_s, [_busy_s(one, cpu) for one in samples.samples]).rate(start_s, end_s) for cpu in pinned
+        track(samples.times_s, [_busy_s(sample, cpu) for sample in samples.samples]).rate(start_s, end_s)
+        for cpu in pinned
     ]
     used = [
         samples.track("groups", name, counter).rate(start_s, end_s)
@@ -295,22 +313,22 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
     ]
     if None in busy or None in used:
         return None
-    foreign = sum(one for one in busy if one is not None) - sum(one for one in used if one is not None)
+    foreign = sum(rate for rate in busy if rate is not None) - sum(rate for rate in used if rate is not None)
     return max(0.0, foreign) / len(pinned)
 
 
 def _busy_s(sample: dict[str, Any], cpu: int) -> float | None:
     cpus = sample.get("cpus", [])
     value = cpus[cpu].get("busy_s_total") if cpu < len(cpus) else None
-    return float(value) if value is not None else None
+    return float(value) - float(cpus[cpu].get("irq_s_total", 0.0)) if value is not None else None
 
 
 def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """What the services tell of themselves in the window: rates of counters, means and maxima of gauges."""
+    """Return the metrics that services report in the window: rates of counters, means and maxima of gauges."""
     start, end = span(measurement, chosen)
     found: dict[str, Any] = {}
     for name, samples in observed.metrics.items():
-        keys = sorted({key for one in samples.samples for key in one["values"]})
+        keys = sorted({key for sample in samples.samples for key in sample["values"]})
         table: dict[str, Any] = {}
         for key in keys:
             base = key.split("{", 1)[0]
@@ -327,7 +345,7 @@ def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict
 
 
 def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
-    """What watching itself cost, and how regular it was, over the whole run.
+    """Return the cost of observing, and its regularity, over the whole run.
 
     Parameters
     ----------
@@ -335,28 +353,28 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
     start_s, end_s : float
         The run. [s]
     sending_cpus : float, optional
-        CPUs that sending results took while the run went on; None where nothing was sent.
+        CPUs that sending results took while the run went on; None if nothing was sent.
     """
     samples = observed.samples
     late = samples.gauge(start_s, end_s, "probe", "late_s")
-    took = [value for one in observed.metrics.values() for value in one.gauge(start_s, end_s, "took_s")]
+    took = [value for scrape in observed.metrics.values() for value in scrape.gauge(start_s, end_s, "took_s")]
     probe = samples.track("probe", "cpu_s_total").mean_rate()
     # All scrapers share one thread and each line carries the CPU time of that thread, so the largest is the whole.
-    scrapes = [one.track("cpu_s_total").mean_rate() for one in observed.metrics.values()]
-    scraping = max((one for one in scrapes if one is not None), default=0.0)
+    scrapes = [scrape.track("cpu_s_total").mean_rate() for scrape in observed.metrics.values()]
+    scraping = max((rate for rate in scrapes if rate is not None), default=0.0)
     return {
         "cpus_used": sending_cpus if probe is None else probe + scraping + (sending_cpus or 0.0),
         "sending_cpus_used": sending_cpus,
         "samples": len(samples.samples),
         "late_max_s": max(late) if late else None,
         "scrape_s_mean": float(np.mean(took)) if took else None,
-        "scrape_failures": sum(len(one.failures) for one in observed.services.values()),
+        "scrape_failures": sum(len(service.failures) for service in observed.services.values()),
         "longest_gap_s": samples.longest_gap(start_s, end_s) if samples.samples else None,
     }
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
-    """CPU by tier and disk traffic of the host, second by second."""
+    """Return CPU by tier and disk traffic of the host, second by second."""
     lengths = measurement.lengths_of_rates
     samples = observed.samples
     disks = counted_once(samples.samples[-1].get("disks", {})) if samples.samples else {}
@@ -380,7 +398,7 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
 
 
 def span(measurement: Measurement, chosen: Mask) -> tuple[float, float]:
-    """Begin and end of the window. [s]"""
+    """Return begin and end of the window. [s]"""
     if not chosen.any():
         return 0.0, 0.0
     return float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())

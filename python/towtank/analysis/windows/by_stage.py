@@ -8,8 +8,7 @@ from towtank.analysis.windows.window import Window, tested
 
 
 def of_stage(measurement: Measurement, stage: int) -> Window | None:
-    """One stage as far as it was recorded, tested for steadiness without the CPU time of tiers; None where nothing of
-    it was.
+    """Return one stage as far as it was recorded, tested for steadiness without the CPU time of tiers; None if empty.
 
     Parameters
     ----------
@@ -22,7 +21,7 @@ def of_stage(measurement: Measurement, stage: int) -> Window | None:
 
 
 def asked_stage(measurement: Measurement, stage: int) -> Window | None:
-    """One stage as far as it was recorded; None where nothing of it was."""
+    """Return one stage as far as it was recorded; None if nothing of it was."""
     about = measurement.stages[stage]
     chosen = measurement.inside(about["start_s"], min(about["end_s"], measurement.recorded_until))
     chosen &= measurement.stage == stage

@@ -1,21 +1,20 @@
-"""Changes over a window: how large they are, how large they are at least, and how grave that is."""
+"""Changes over a window: their size, their least size at 95 %, and their severity."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from scipy import stats
-
 from towtank.analysis.windows import tolerances
 from towtank.analysis.windows.steady import SIGNIFICANCE, Trend, chance_of
 from towtank.analysis.windows.tolerances import GROSS
+from towtank.distributions import t_quantile
 
 _LARGE = 0.5
 """Change of response time that counts at a weaker level. [1]"""
 _LARGE_SIGNIFICANCE = 0.05
 _CONFIDENCE = 0.95
-# As for the audit of the load: a study of some ten runs hardly ever loses one by chance.
+# As for the audit of the load: a study of some ten runs hardly ever loses a run by chance.
 _GROSS_SIGNIFICANCE = 0.001
 
 
@@ -31,7 +30,7 @@ class Change:
     at_least : float
         Size of the change at the end of its 95 % interval nearer to none. [1]
     p_value : float
-        Probability of as large a change by chance, of the cautious test. In [0, 1]
+        Probability of a change this large by chance, by the cautious test. In [0, 1]
     """
 
     metric: str
@@ -46,17 +45,18 @@ class Change:
 
     @property
     def is_gross(self) -> bool:
-        """Whether the change exceeds `GROSS` tolerances beyond chance.
+        """True if the change exceeds `GROSS` tolerances beyond chance.
 
-        The value alone would not do: over a window not much longer than its relaxation time, the queue of a system at
-        rest wanders by as much.
+        The value alone does not suffice: over a window not much longer than its relaxation time, the queue of a system
+        at rest fluctuates as much.
         """
         return self.at_least > GROSS * self.tolerance and self.p_value < _GROSS_SIGNIFICANCE
 
     @property
     def text(self) -> str:
-        """The metric in words."""
-        return self.metric.replace("_", " ")
+        """The metric in words; the CPU use of a tier is tested without the part that its throughput explains."""
+        words = self.metric.replace("_", " ")
+        return f"{words} at mean throughput" if words.startswith("cpu of ") else words
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
@@ -67,13 +67,13 @@ def relative(metric: str, difference: float, mean: float) -> float:
 
 
 def of_trend(metric: str, line: Trend, cautious: Trend, span_s: float, mean: float) -> Change | None:
-    """Return the change of a trend that matters and is not chance; None if there is none.
+    """Return the change of a trend that matters and is not chance; None if no such change exists.
 
     Parameters
     ----------
     metric : str
     line, cautious : Trend
-        The trend, and its cautious test, which decides how grave the change is.
+        The trend, and its cautious test, which decides the severity of the change.
     span_s : float
         From the first to the last observation. [s]
     mean : float
@@ -105,5 +105,5 @@ def of_difference(metric: str, difference: float, error: float, freedom: float, 
 
 
 def quantile(freedom: float) -> float:
-    """Quantile of Student's t for an interval of 95 %. [1]"""
-    return float(stats.t.ppf(0.5 + _CONFIDENCE / 2, freedom))
+    """Return the quantile of Student's t for an interval of 95 %. [1]"""
+    return t_quantile(0.5 + _CONFIDENCE / 2, freedom)

@@ -43,7 +43,7 @@ class Growth:
 
     @property
     def is_significant(self) -> bool:
-        """Whether growth exceeds both the tolerance and chance."""
+        """True if growth exceeds both the tolerance and chance."""
         return self.share > TOLERANCE and self.deviations > DEVIATIONS
 
     @property
@@ -56,7 +56,7 @@ class Growth:
         )
 
     def document(self) -> dict[str, Any]:
-        """Document of the growth in a run summary."""
+        """Return the entry of the growth in a run summary."""
         return {
             "at_start": self.at_start,
             "at_end": self.at_end,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from towtank.analysis.laws import response_by_users
 from towtank.analysis.measurement import Floats
 from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.windows.settling import Look, Seconds, look_for_trend, without_transient
 
 RESPONSE_HALF_WIDTH = 0.35
-"""Half of the 95 % interval of the mean response time over its value that is narrow enough. [1]
+"""Largest half of the 95 % interval of the mean response time over its value. [1]
 
 Thirty independent values, the fewest that a verdict lets a mean rest on, give 0.37 for an exponential distribution and
 less for most response times.
@@ -25,7 +26,7 @@ class Precision:
     to : float
         Required half-width of the 95 % interval of throughput, relative to its value. [1]
     at_least_s : float
-        Shortest length of what is left after the transient. [s]
+        Shortest length of the record after the transient. [s]
     half_width : float or None
         Relative half-width at the last test; None without an interval. [1]
     last : Look or None
@@ -51,14 +52,22 @@ class Precision:
         self.half_width = _half_width(kept.ended, kept.lengths_s)
         if float(kept.lengths_s.sum()) < self.at_least_s or self.half_width is None or self.half_width > self.to:
             return False
-        response = _half_width(kept.response_sum_s, kept.ended)
+        response = _half_width(kept.response_sum_s, kept.ended, _by_users(kept))
         if response is None or response > RESPONSE_HALF_WIDTH:
             return False
         self.last = look_for_trend(kept)
         return self.last.steady
 
 
-def _half_width(numerators: Floats, denominators: Floats) -> float | None:
-    """Half of the 95 % interval of a ratio of sums over its value; None without an interval. [1]"""
-    found, _ = ratio_of_sums(numerators, denominators)
+def _by_users(kept: Seconds) -> Floats | None:
+    """Return the sums of response times by Little's law; None of an open load, and where it does not hold."""
+    if kept.unpaused_s is None or kept.users is None:
+        return None
+    user_s = kept.users * float(kept.lengths_s.sum())
+    return response_by_users(kept.unpaused_s, kept.response_sum_s, kept.ended, user_s)
+
+
+def _half_width(numerators: Floats, denominators: Floats, alike: Floats | None = None) -> float | None:
+    """Return half of the 95 % interval of a ratio of sums over its value; None without an interval. [1]"""
+    found, _ = ratio_of_sums(numerators, denominators, alike=alike)
     return None if not found.value or found.half_width is None else found.half_width / found.value

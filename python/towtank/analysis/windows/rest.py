@@ -1,8 +1,8 @@
-"""Rest that is shown: the change over a window that its noise does not exclude, against the change that is allowed.
+"""Shows whether a series is at rest: compares the change that its noise does not exclude with the allowed change.
 
 A test that finds no trend shows little if the window is short or noisy. A series counts as shown to be at rest if the
-change found plus its error is small. Settle stages, windows, and what a cut at half of a window leaves ask the same
-functions.
+change found plus its error is small. Settle stages, windows, and the part of a window behind a cut at its half all use
+these functions.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from towtank.analysis.doubts import percent, signed_percent
 from towtank.analysis.measurement import Floats
 from towtank.analysis.windows import steady
 from towtank.analysis.windows.tolerances import NEGLIGIBLE, allowed
+from towtank.distributions import t_quantile
 
 TESTED = ("throughput", "response_time")
 """Series whose rest must be shown; CPU time of tiers follows throughput."""
@@ -25,18 +26,17 @@ LEAST_WINDOW_S = 10.0
 OBSERVATIONS_AT_LEAST = 8
 """Fewest observations that show rest. [1]"""
 TREND_SIGNIFICANCE = 0.05
-"""Level of the test for a trend. Not finding one is the easier, the stricter the test; this level finds more trends
-than the 0.01 of the analysis."""
+"""Level of the test for a trend. A strict test misses trends; this one finds more than the 0.01 of the analysis."""
 _CONFIDENCE = 0.90
-# A straight line through fewer observations leaves nothing to estimate its error from.
+# A straight line through fewer observations leaves no residuals to estimate its error from.
 _ESTIMATED_AT_LEAST = 5
-# A longer window than this is no advice. [s]
+# The messages advise no longer window than this. [s]
 _WINDOW_AT_MOST_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
 class Rest:
-    """What one series shows of rest.
+    """Result of the test for rest of one series.
 
     Attributes
     ----------
@@ -48,7 +48,8 @@ class Rest:
     allowed : float
         Change that rest must exclude. [1]
     needed_s : float or None
-        Length of a window that excludes it, if what was found is chance; None beyond a day, and without any value. [s]
+        Length of a window that excludes it, if the change found is chance; None beyond a day, and without any value.
+        [s]
     """
 
     change: float
@@ -58,17 +59,17 @@ class Rest:
 
     @property
     def is_shown(self) -> bool:
-        """Whether a change larger than allowed is excluded."""
+        """True if a change larger than allowed is excluded."""
         return self.at_most is not None and self.at_most <= self.allowed
 
     def document(self) -> dict[str, Any]:
-        """Document of one series in the window of a run summary."""
+        """Return the entry of one series in the window of a run summary."""
         return {"at_most": self.at_most, "allowed": self.allowed, "needed_s": self.needed_s, "is_shown": self.is_shown}
 
 
 @dataclass(frozen=True)
 class Unrest:
-    """What keeps a series from being at rest.
+    """Reason why a series is not at rest.
 
     Attributes
     ----------
@@ -93,16 +94,16 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
     edges_s : ndarray of shape (n_observations + 1,)
         Edges of the observations. [s]
     cautious : bool, default True
-        Whether the error is that of the cautious trend, as for changes that were found: its autocorrelation is
-        corrected for the bias of a short series, and Student's t has its degrees of freedom.
+        Whether to use the error of the cautious trend, as for changes that were found: its autocorrelation is corrected
+        for the bias of a short series, and Student's t has its degrees of freedom.
 
     Notes
     -----
-    A settle stage takes the plain error and the normal distribution, and four looks in a row instead: with the cautious
-    error a system at rest with the noise of `settling.look` would wait for 60 s in place of 39 s.
+    A settle stage uses the plain error and the normal distribution, but four looks in a row: with the cautious error a
+    system at rest with the noise of `settling.look` would wait for 60 s instead of 39 s.
 
-    If what was found is chance, it falls with the square root of the length of the window, as its error does. A change
-    that is no chance is found in a longer window.
+    A change found by chance falls with the square root of the length of the window, as its error does. A real change is
+    found in a longer window.
     """
     count, limit = len(values), _plain(name, allowed(name))
     scale = 1.0 if name == "response_time" else abs(float(values.mean())) if count else 0.0
@@ -114,7 +115,7 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
         return Rest(0.0, None, limit, least)
     middles = (edges_s[:-1] + edges_s[1:]) / 2
     line, span = steady.trend(middles, values, cautious=cautious), float(np.ptp(middles))
-    quantile = float(stats.t.ppf(_CONFIDENCE, line.freedom if cautious else math.inf))
+    quantile = t_quantile(_CONFIDENCE, line.freedom if cautious else math.inf)
     change = line.slope_per_s * span / scale
     most = abs(change) + quantile * line.error_per_s * span / scale
     needed = max(least, length * (most / allowed(name)) ** 2)
@@ -127,35 +128,35 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
 
 
 def unknown(name: str, observation_s: float) -> Rest:
-    """Rest of a series with too few transactions for a single test, with observations of this length."""
+    """Return the rest of a series with too few transactions for a single test, with observations of this length."""
     return Rest(0.0, None, _plain(name, allowed(name)), _least_length_s(observation_s))
 
 
 def unrest_of(name: str, values: Floats, edges_s: Floats, *, proven: bool = True, cautious: bool = True) -> Unrest:
-    """Look for what keeps a series from being at rest.
+    """Find the reason why a series is not at rest.
 
     Parameters
     ----------
     name, values, edges_s, cautious
-        As of `rest_of`.
+        As for `rest_of`.
     proven : bool, default True
         Whether a change that may be larger than allowed counts as unrest, too.
     """
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"
     if proven and not found.is_shown:
-        most = "any amount" if found.at_most is None else f"{100 * found.at_most:.3g} %"
-        return Unrest(f"{text} changes by {100 * found.change:+.3g} %, perhaps by {most}, {over}", found.change)
+        most = "any amount" if found.at_most is None else percent(found.at_most)
+        return Unrest(f"{text} changes by {signed_percent(found.change)}, perhaps by {most}, {over}", found.change)
     chance = steady.trend((edges_s[:-1] + edges_s[1:]) / 2, values).p_value
     if chance < TREND_SIGNIFICANCE and abs(found.change) > NEGLIGIBLE:
-        return Unrest(f"{text} has a trend of {100 * found.change:+.3g} % {over} (p = {chance:.2g})", found.change)
+        return Unrest(f"{text} has a trend of {signed_percent(found.change)} {over} (p = {chance:.2g})", found.change)
     if steady.significant_cut(values):
         return Unrest(f"{text} differs at the start of the last {edges_s[-1] - edges_s[0]:.0f} s", found.change)
     return Unrest("", found.change)
 
 
 def is_at_rest(name: str, values: Floats, edges_s: Floats) -> bool:
-    """Whether a series is at rest: no trend, no transient, and a change larger than allowed is excluded."""
+    """Return True if a series is at rest: no trend, no transient, and a change larger than allowed is excluded."""
     if len(values) < OBSERVATIONS_AT_LEAST or edges_s[-1] - edges_s[0] < LEAST_WINDOW_S:
         return False
     return not unrest_of(name, values, edges_s).why
@@ -166,5 +167,5 @@ def _least_length_s(observation_s: float) -> float:
 
 
 def _plain(name: str, change: float) -> float:
-    """A change of logarithms as a change of the value."""
+    """Convert a change of logarithms to a change of the value."""
     return math.expm1(min(50.0, change)) if name == "response_time" else change

@@ -1,9 +1,9 @@
 """Decides whether a system under a constant load has come to rest, which ends a settle stage.
 
-Every second the record so far is tested: the later half of it, or the last `least_window_s` if that is more, so that
-any start is left behind in time and a noisy system is given longer. There, throughput, mean response time, requests in
-flight and waiting arrivals must show no trend beyond chance, MSER must find nothing left to cut off, and a change that
-matters must be excluded. A single test may pass by chance, so `LOOKS` in a row must pass.
+Every second it tests the record so far: the later half of it, or the last `least_window_s` if that is more, so that any
+transient is left behind in time and a noisy system gets longer. There, throughput, mean response time, requests in
+flight and waiting arrivals must show no trend beyond chance, MSER must find no transient, and a change that matters
+must be excluded. A single test may pass by chance, so `LOOKS` tests in a row must pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from towtank.analysis.windows.transient import transient_of
 Floats = npt.NDArray[np.float64]
 
 LOOKS = 4
-"""Looks in a row that must find rest. [1]"""
+"""Tests in a row that must find rest. [1]"""
 _CYCLES = 3.0
 _RESPONSES = 5.0
 _TRANSACTIONS_PER_OBSERVATION = 5
@@ -32,12 +32,12 @@ _TRANSACTIONS_PER_OBSERVATION = 5
 
 @dataclass(frozen=True)
 class Seconds:
-    """A load that is held, second by second.
+    """Record of a constant load, second by second.
 
     Attributes
     ----------
     ends_s, lengths_s : ndarray of shape (n_seconds,)
-        When each second ended, and how long it was. [s]
+        End and length of each second. [s]
     ended : ndarray of shape (n_seconds,)
         Transactions that ended. [1]
     response_sum_s : ndarray of shape (n_seconds,)
@@ -46,6 +46,8 @@ class Seconds:
         Requests under way, and arrivals that wait for a user, at the end of each second. [1]
     users : float or None
         Users of a closed load; None for an open one. [1]
+    unpaused_s : ndarray of shape (n_seconds,) or None
+        User seconds less the pauses that ended in each second: response times by Little's law. [s]
     """
 
     ends_s: Floats
@@ -55,9 +57,10 @@ class Seconds:
     in_flight: Floats
     waiting: Floats
     users: float | None = None
+    unpaused_s: Floats | None = None
 
     def last(self, count: int) -> Seconds:
-        """The last `count` seconds."""
+        """Return the last `count` seconds."""
         start = len(self.ends_s) - count
         return Seconds(
             self.ends_s[start:],
@@ -67,22 +70,23 @@ class Seconds:
             self.in_flight[start:],
             self.waiting[start:],
             self.users,
+            None if self.unpaused_s is None else self.unpaused_s[start:],
         )
 
 
 @dataclass(frozen=True)
 class Look:
-    """What one look found.
+    """Result of one look.
 
     Attributes
     ----------
     steady : bool
     window_s : float
-        Length of what was looked at. [s]
+        Length of the tested record. [s]
     why : str
-        What is not at rest; empty where all is.
+        Series that are not at rest; empty if all are.
     changes : dict
-        Relative change over the window by metric; of the backlog the change itself.
+        Relative change over the window by metric; for the backlog the change itself.
     """
 
     steady: bool
@@ -91,17 +95,17 @@ class Look:
     changes: dict[str, float] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """For events and summaries."""
+        """Return the entry of the look in events and summaries."""
         return {"window_s": self.window_s, "why": self.why, "changes": self.changes}
 
 
 def least_window_s(seconds: Seconds) -> float:
-    """Shortest window that can tell about this load. [s]
+    """Return the shortest window that can show rest under this load. [s]
 
     Notes
     -----
     At least `LEAST_WINDOW_S`, five mean response times, and under a closed load three cycles of a user, N / X by the
-    response time law: what happened a cycle ago comes back with the same users.
+    response time law: the state of a cycle ago returns with the same users.
     """
     recent = seconds.last(min(len(seconds.ends_s), int(2 * LEAST_WINDOW_S)))
     ended, length = float(recent.ended.sum()), float(recent.lengths_s.sum())
@@ -112,13 +116,13 @@ def least_window_s(seconds: Seconds) -> float:
 
 
 def look(seconds: Seconds) -> Look:
-    """Look at the record of a settle stage so far.
+    """Test the record of a settle stage so far.
 
     Notes
     -----
     Simulated in `tests/certified/test_certified_settling.py`, 200 series each: an exponential approach with time
     constant tau of throughput (from 40 % below) and of response time (from twice as long) to their level, with
-    first-order autoregressive noise (coefficient 0.5) of 5 % and 10 %. Early is an end while more than 10 % of
+    first-order autoregressive noise (coefficient 0.5) of 5 % and 10 %. An end is early while more than 10 % of
     throughput is still missing.
 
     ======  ============  ======================  =======
@@ -130,11 +134,11 @@ def look(seconds: Seconds) -> Look:
     40 s    135 s         23 to 200 s             17.5 %
     ======  ============  ======================  =======
 
-    Without noise an end comes at 13 s; with it the record must be long enough to rule the change out. Looks overlap, so
-    that the four in a row are worth far less than four independent ones, and the rates above count them. An approach
-    much slower than the noise lets see is taken for rest: `at_least` is for who knows of one.
+    Without noise the stage ends at 13 s; with noise the record must be long enough to exclude the change. Looks
+    overlap, so that four in a row are worth far less than four independent ones; the rates above include this. An
+    approach that is too slow to show in the noise passes for rest: if you know of one, set `at_least`.
 
-    A load that grows a backlog at a tenth of its rate was never called steady in 600 s.
+    A load whose backlog grows at a tenth of its rate was never called steady in 600 s.
     """
     count = len(seconds.ends_s)
     total = float(seconds.lengths_s.sum())
@@ -147,14 +151,14 @@ def look(seconds: Seconds) -> Look:
 
 
 def look_for_trend(seconds: Seconds) -> Look:
-    """Look at a whole record for a trend, where the system has settled before: a change need not be ruled out."""
+    """Test a whole record for a trend, after the system has settled: a change need not be excluded."""
     return _look_at(seconds, proven=False)
 
 
 def without_transient(seconds: Seconds) -> Seconds | None:
     """Leave out the transient at the start of a record; None if the transient may be longer than half of it.
 
-    The analysis leaves out the same, by the same function. It knows the CPU time of tiers besides.
+    The analysis leaves out the same part, by the same function, but also considers the CPU time of tiers.
     """
     sizes = _grouping(seconds)
     if sizes is None:
@@ -174,7 +178,7 @@ def _look_at(chosen: Seconds, *, proven: bool) -> Look:
 
 
 def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iterator[str]:
-    """Yield what is not at rest, in words, and fill in what changed; `proven`: a change that may be large counts."""
+    """Yield the series that are not at rest, in words, and add changes; `proven`: a change that may be large counts."""
     sizes = _grouping(chosen)
     if sizes is None:
         yield "too few transactions to be judged"
@@ -188,7 +192,7 @@ def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iter
 
 
 def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats], Floats]:
-    """Observations of throughput and of the logarithm of the mean response time, and their edges. [s]"""
+    """Return observations of throughput and of the logarithm of the mean response time, and their edges. [s]"""
     lengths, ended, sums = (
         _summed(part, *sizes) for part in (seconds.lengths_s, seconds.ended, seconds.response_sum_s)
     )
@@ -199,7 +203,7 @@ def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats]
 
 
 def _grouping(chosen: Seconds) -> tuple[int, int] | None:
-    """Seconds of an observation, and how many observations there are; None where they are too few."""
+    """Return the seconds of an observation, and the number of observations; None if they are too few."""
     count = len(chosen.ends_s)
     rate = float(chosen.ended.mean())
     size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else count
@@ -207,12 +211,12 @@ def _grouping(chosen: Seconds) -> tuple[int, int] | None:
 
 
 def _summed(values: Floats, size: int, count: int) -> Floats:
-    # The newest seconds must be in, so that what does not fill an observation is left out at the start.
+    # The newest seconds must be included, so that an incomplete observation is left out at the start.
     return np.asarray(values[len(values) - size * count :].reshape(count, size).sum(axis=1), dtype=float)
 
 
 def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
-    """What is not at rest in the requests in flight and the arrivals that wait."""
+    """Describe the trend of requests in flight and waiting arrivals; empty if they are at rest."""
     backlog = chosen.in_flight + chosen.waiting
     times = chosen.ends_s
     line = steady.trend(times, backlog)
@@ -225,16 +229,16 @@ def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
 
 @dataclass
 class Settling:
-    """Looks in a row.
+    """Counts the looks in a row that found rest.
 
     Attributes
     ----------
     at_least_s : float
-        No end before this. [s]
+        Shortest length of the stage. [s]
     rested : int
         Looks in a row that found rest. [1]
     last : Look or None
-        The last one.
+        The last look.
     """
 
     at_least_s: float = 0.0
@@ -242,7 +246,7 @@ class Settling:
     last: Look | None = None
 
     def take(self, seconds: Seconds) -> bool:
-        """Look once more, with a second more of record; whether the stage may end."""
+        """Look once more, one second later; return whether the stage may end."""
         self.last = look(seconds)
         self.rested = self.rested + 1 if self.last.steady else 0
         return self.rested >= LOOKS and float(seconds.lengths_s.sum()) >= self.at_least_s

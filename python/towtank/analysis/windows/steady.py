@@ -1,8 +1,8 @@
-"""Whether the asked steady window is steady: where the transient ends, and whether a trend is left.
+"""Tests whether the asked steady window is steady: finds the end of the transient, and any trend after it.
 
-MSER-5 proposes where to cut. Its minimum falls somewhere even on pure noise, so a cut counts only when what
-it removes differs from what it keeps by more than noise; a cut that would have to go beyond half of the
-window, or a trend in what is kept, means that there is no steady state.
+MSER-5 proposes a cut. Its minimum falls somewhere even on pure noise, so a cut counts only if the part that it removes
+differs from the part that it keeps by more than noise. A cut that would have to go beyond half of the window, or a
+trend in the part that is kept, means that no steady state was reached.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from towtank.analysis.statistics import lag_one
+from towtank.distributions import t_tail
 
 Floats = npt.NDArray[np.float64]
 
 BATCH = 5
 """Observations in a batch of MSER-5."""
-# Fewer batches than this leave the minimum of MSER to chance; shorter series are tested in shorter batches.
+# With fewer batches than this chance decides the minimum of MSER; shorter series are tested in shorter batches.
 _MSER_BATCHES = 10
 # Several series are tested on every run, so each test is strict.
 SIGNIFICANCE = 0.01
-# The minimum of MSER picks, of all places to cut, the one with the largest difference, which noise alone
-# makes look significant. At 0.01, noise of 20 to 300 observations with lag-1 autocorrelations up to 0.6
-# passes in 2 to 13 % of series, at this level in 0.2 to 4 % (2,000 series each).
+# The minimum of MSER picks the cut with the largest difference, which noise alone makes look significant. At 0.01,
+# noise of 20 to 300 observations with lag-1 autocorrelations up to 0.6 counts as a cut in 2 to 13 % of series, at this
+# level in 0.2 to 4 % (2,000 series each).
 CUT_SIGNIFICANCE = 0.001
-# A bent trend leaves residuals that look like strong autocorrelation; with fewer degrees of freedom than
-# these no trend at all would be found in a short window.
+# A bent trend leaves residuals that look like strong autocorrelation; with fewer degrees of freedom than this no trend
+# would be found in a short window.
 _FREEDOM_AT_LEAST = 3.0
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Where MSER would truncate a series.
+    """Truncation point of a series by MSER.
 
     Attributes
     ----------
     observations : int
-        How many observations to leave out. [1]
+        Observations to leave out. [1]
     statistic : float
         Value of the minimum.
     at_limit : bool
@@ -66,7 +66,7 @@ class Trend:
     relative_change : float
         Change over the whole series relative to its mean.
     p_value : float
-        Probability of a slope as large without any trend, in [0, 1].
+        Probability of a slope this large without any trend, in [0, 1].
     error_per_s : float
         Standard error of the slope, autocorrelation taken into account. [unit/s]
     freedom : float
@@ -81,7 +81,7 @@ class Trend:
 
 
 def mser(values: Floats, batch: int = BATCH) -> Cut:
-    """Truncation point by the marginal standard error rule.
+    """Return the truncation point by the marginal standard error rule.
 
     Parameters
     ----------
@@ -109,24 +109,23 @@ def mser(values: Floats, batch: int = BATCH) -> Cut:
     sums = np.cumsum(shifted[::-1])[::-1][: count // 2 + 1]
     squares = np.cumsum((shifted**2)[::-1])[::-1][: count // 2 + 1]
     statistic = np.maximum(squares - sums**2 / kept, 0.0) / kept**2
-    # Of cuts that differ by rounding alone, as in a series that is constant after its transient, the first is
-    # meant.
+    # Of cuts that differ by rounding alone, as in a series that is constant after its transient, the first counts.
     best = int(np.argmax(statistic <= statistic.min() + 1e-12 * statistic.max()))
     return Cut(best * batch, float(statistic[best]), best == count // 2, batch)
 
 
 def batch_for(count: int) -> int:
-    """Batch size for a series of this many observations: 5, less where it would leave under ten batches."""
+    """Return the batch size for a series of this many observations: 5, or less if it would leave under ten batches."""
     return max(1, min(BATCH, count // _MSER_BATCHES))
 
 
 def differs(values: Floats, cut: int) -> tuple[float, float]:
-    """How much the observations before a cut differ from those after it.
+    """Test whether the observations before a cut differ from those after it.
 
     Returns
     -------
     p_value : float
-        Of the difference, from the noise of what is kept, its autocorrelation taken into account. In [0, 1].
+        Of the difference, by the noise of the part that is kept, with its autocorrelation. In [0, 1].
     difference : float
         Mean before the cut minus mean after it.
     """
@@ -135,14 +134,14 @@ def differs(values: Floats, cut: int) -> tuple[float, float]:
 
 
 def chance_of(difference: float, error: float, freedom: float) -> float:
-    """Probability of as large a difference by chance, by a two-sided t-test; 1 without any difference. In [0, 1]"""
+    """Return the probability of a difference this large by chance, by a two-sided t-test; 1 for none. In [0, 1]"""
     if error == 0:
         return 0.0 if difference else 1.0
-    return float(2 * stats.t.sf(abs(difference) / error, freedom))
+    return float(2 * t_tail(abs(difference) / error, freedom))
 
 
 def is_significant(values: Floats, cut: Cut) -> bool:
-    """Whether the observations before a cut differ from those after it beyond chance."""
+    """Return True if the observations before a cut differ from those after it beyond chance."""
     return cut.observations > 0 and differs(values, cut.observations)[0] < CUT_SIGNIFICANCE
 
 
@@ -153,7 +152,7 @@ def significant_cut(values: Floats) -> Cut | None:
 
 
 def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float, float, float]:
-    """Difference between the observations before a cut and those after it, its standard error, and its freedom."""
+    """Return the difference of the means before and after a cut, its standard error, and its freedom."""
     kept = values[cut:]
     if not 0 < cut < len(values) - 2:
         return 0.0, 0.0, 1.0
@@ -164,7 +163,7 @@ def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[
 
 
 def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
-    """Straight line through a series, with a test that allows for autocorrelation.
+    """Fit a straight line to a series, with a test that allows for autocorrelation.
 
     Parameters
     ----------
@@ -178,8 +177,8 @@ def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
     autocorrelation of the residuals, and the degrees of freedom lowered by as much: the effective sample size
     of a first-order autoregressive series [1]_. Without it noise that drifts slowly looks like a trend.
 
-    In n residuals of a straight line r is too small by (2 + 4 r) / n [2]_, so that a queue that wanders at rest passes
-    for a trend in a short series; the cautious test allows for it, and finds fewer trends.
+    In n residuals of a straight line r is too small by (2 + 4 r) / n [2]_, so that a queue that fluctuates at rest
+    passes for a trend in a short series; the cautious test allows for this bias, and finds fewer trends.
 
     References
     ----------
@@ -203,13 +202,14 @@ def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
     if squares <= 1e-18 * float(values @ values):
         return Trend(slope, relative, 0.0 if abs(relative) > 1e-9 else 1.0)
     error = math.sqrt(squares / freedom / power)
-    return Trend(slope, relative, float(2 * stats.t.sf(abs(slope) / error, freedom)), error, freedom)
+    return Trend(slope, relative, float(2 * t_tail(abs(slope) / error, freedom)), error, freedom)
 
 
 def _stretch(values: Floats, fitted: int = 0) -> float:
-    """How many correlated observations are worth one, >= 1; corrected for the bias of what was fitted to them.
+    """Return how many correlated observations are worth an independent one, >= 1, corrected for the bias of a fit.
 
-    The bias is -(1 + 3 r) / n with a mean fitted, -(2 + 4 r) / n with a straight line; `fitted` is 1 or 2, 0 leaves it.
+    The bias is -(1 + 3 r) / n after fitting a mean, -(2 + 4 r) / n after a straight line; `fitted` is 1 or 2, or 0 for
+    no correction.
     """
     correlation, count = lag_one(values), len(values)
     if fitted and count > fitted + 2:

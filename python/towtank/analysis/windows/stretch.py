@@ -41,11 +41,11 @@ class Stretch:
 
     @property
     def is_one_of_several(self) -> bool:
-        """Whether the run has further loads."""
+        """True if the run has further loads."""
         return self.of > 1
 
     def document(self) -> dict[str, Any]:
-        """Document of the stretch in the window of a run summary."""
+        """Return the entry of the stretch in the window of a run summary."""
         return {"stages": list(self.stages), "users": self.users, "rate": self.rate, "stretches": self.of}
 
 

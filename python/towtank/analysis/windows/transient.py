@@ -1,7 +1,7 @@
-"""The transient at the start of a window: how much of it is left out, and whether it may be longer than half.
+"""Finds the transient at the start of a window: its length, and whether it may be longer than half of the window.
 
-A stage that ends on evidence and the analysis afterwards ask the same function, so that a stage is judged by what will
-be analysed.
+A stage that ends on evidence and the later analysis use the same function, so that the stage is judged by the window
+that will be analysed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.rest import is_at_rest
 
-# A start that differs by less stays in the window: it changes no mean that matters, and data are few.
+# A start that differs by less stays in the window: it hardly changes a mean, and data are scarce.
 _WORTH_A_CUT = 0.01
 
 
@@ -25,7 +25,7 @@ class Transient:
     Attributes
     ----------
     cuts : dict
-        What MSER proposes to leave out, by metric.
+        Cuts that MSER proposes, by metric.
     observations : int
         Observations to leave out; 0 without a cut that counts. [1]
     at_limit : tuple of Change

@@ -1,4 +1,4 @@
-"""The window that is analysed: the asked steady stage, tested, and shortened where it starts too early."""
+"""Chooses the window that is analysed: the asked steady stage, tested, and shortened if it starts too early."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.backlog import backlog
+from towtank.analysis.doubts import signed_percent
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import changes, steady
@@ -20,15 +21,14 @@ from towtank.analysis.windows.stretch import Stretch, stretches
 from towtank.analysis.windows.tolerances import tolerance
 from towtank.analysis.windows.transient import transient_of
 
-# Observations are made long enough to hold this many transactions, so that slow loads are not tested on zeros
-# and ones.
+# Observations are long enough to hold this many transactions, so that slow loads are not tested on zeros and ones.
 _TRANSACTIONS_PER_OBSERVATION = 5
 # Fewer observations have neither a trend nor a transient. [1]
 _TESTED_AT_LEAST = 4
 _KEEP_AT_LEAST = 0.5
 _WHOLE = 0.5
-# Fitted levels follow dependent noise, so that a step must be far beyond what a t-test asks: of 18 kinds of noise (5
-# and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each) those with 0.6 and 20
+# Fitted levels follow correlated noise, so that a step must be far beyond the level of a t-test: of 18 kinds of noise
+# (5 and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each) those with 0.6 and 20
 # observations pass for a step in 0.7 % of series, the others in 0.3 % at most.
 _STEP_SIGNIFICANCE = 1e-6
 _ROUNDING_S = 1e-6  # [s]
@@ -39,31 +39,31 @@ _CPU_OF = "cpu of "
 
 @dataclass
 class Window:
-    """What was asked, what is analysed, and why.
+    """The asked window, the analysed part of it, and the reasons for the difference.
 
     Attributes
     ----------
     start_s, end_s : float
-        Of the part that is analysed, in run time. [s]
+        Of the analysed part, in run time. [s]
     asked_start_s, asked_end_s : float
         Of the steady stages in the plan, as far as they were recorded. [s]
     planned_end_s : float
         Of the steady stages in the plan. [s]
     steady : bool
     cuts_s : dict
-        What MSER would leave out, by metric, counted from the asked start. [s]
+        Cuts that MSER proposes, by metric, counted from the asked start. [s]
     trends : dict
         By metric, within the analysed part.
     changes : list of Change
         Metrics that are not steady.
     steps : list of (str, float, float, float)
-        Metrics that are steady but for a change of level: when, the relative change and its tolerance. [s], [1], [1]
+        Metrics that are steady except for a change of level: its time, relative size and tolerance. [s], [1], [1]
     rest : dict
         By metric, the change that the analysed part does not exclude.
     growth : Growth or None
-        What piles up under an open load; None under a closed one.
+        Accumulation under an open load; None under a closed one.
     stretch : Stretch or None
-        The stages that the window is of, with their load.
+        The stages of the window, with their load.
     """
 
     start_s: float
@@ -99,7 +99,7 @@ class Window:
         return "holds" if all(rest is not None and rest.is_shown for rest in rests) else "cannot tell"
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a run summary."""
+        """Return the entry of the window in a run summary."""
         return {
             "start_s": self.start_s,
             "end_s": self.end_s,
@@ -110,11 +110,11 @@ class Window:
             "mser": self.cuts_s,
             "trend": {
                 name: {
-                    "slope_per_s": one.slope_per_s,
-                    "relative_change": one.relative_change,
-                    "p_value": one.p_value,
+                    "slope_per_s": trend.slope_per_s,
+                    "relative_change": trend.relative_change,
+                    "p_value": trend.p_value,
                 }
-                for name, one in self.trends.items()
+                for name, trend in self.trends.items()
             },
             "rest": {name: rest.document() for name, rest in self.rest.items()},
             "growth": self.growth.document() if self.growth else None,
@@ -124,10 +124,9 @@ class Window:
 
 
 def asked(measurement: Measurement) -> Window | None:
-    """The steady stages of the plan, as far as recorded; None where nothing of them was.
+    """Return the steady stages of the plan, as far as recorded; None if nothing of them was.
 
-    Of several stretches of steady stages the longest is taken: stages that follow each other with the same load are one
-    stretch.
+    Of several stretches of steady stages the longest is chosen: consecutive stages with the same load are one stretch.
     """
     longest = max(stretches(measurement.stages), key=lambda each: each.end_s - each.start_s, default=None)
     if longest is None:
@@ -141,14 +140,14 @@ def asked(measurement: Measurement) -> Window | None:
 
 
 def untested(window: Window) -> Window:
-    """A window over which the load was asked to move: it cannot be steady, and that is no fault of it."""
+    """Mark a window over which the load was planned to change: it cannot be steady, which is no defect."""
     window.steady = False
-    window.note = "the load moves over the window as it was asked to, so it was not tested for a steady state"
+    window.note = "the load changes over the window as planned, so it was not tested for a steady state"
     return window
 
 
 def shortened(measurement: Measurement, window: Window, end_s: float) -> Window | None:
-    """A window that ends before something; None where nothing is left of it."""
+    """Return a window that ends at an instant; None if nothing is left of it."""
     chosen = measurement.inside(window.asked_start_s, end_s)
     if not chosen.any():
         return None
@@ -188,7 +187,7 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
 
 def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: int) -> int:
     """Set the start of the window behind the transient and the backlog; return the observations that are left out."""
-    # Exactly half may be left out: times of one bin, worked out in two ways, differ by rounding.
+    # Exactly half may be left out: times of one bin, computed in two ways, differ by rounding.
     longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
     if latest and edges[latest] - edges[0] <= longest_cut_s:
         window.start_s = float(edges[latest])
@@ -200,9 +199,9 @@ def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: 
 
 
 def _worked_off_s(measurement: Measurement, window: Window) -> float:
-    """Run time from which the window has no more in hand than its own load needs; its start if that never comes. [s]"""
+    """Return when the window first has no more in hand than its own load needs; its start if never. [s]"""
     start_s = window.start_s
-    # What is left has a lower need, so that it may have a backlog of its own.
+    # The rest of the window needs less, so that it may have a backlog of its own.
     while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
         if found["drained_s"] is None:
             return window.start_s
@@ -228,7 +227,7 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> No
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> None:
     """Add the largest change of level of each series without another change.
 
-    What goes away again, as a job in the background does, leaves no trend and nothing for MSER at the start.
+    A temporary change, such as a job in the background, leaves no trend, and MSER finds nothing at the start.
     """
     known = {change.metric for change in window.changes}
     for name, values in series.items():
@@ -249,7 +248,7 @@ def _series(
 ) -> tuple[dict[str, Floats], Floats, float]:
     """Return the series that are tested, in observations of equal length; their edges in run time; and that length."""
     lengths = measurement.lengths
-    # Stage edges cut seconds; what is left of one is too short to be an observation like the others.
+    # Stage edges cut seconds; the rest of a second is too short to be an observation like the others.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
     numbers = np.flatnonzero(whole)
     column = measurement.transactions
@@ -257,11 +256,10 @@ def _series(
     rate = float(ended.mean()) if len(ended) else 0.0
     size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else max(1, len(numbers))
     count = len(numbers) // size
-    # Seconds that do not fill an observation are left out at the end, so that a transient at the start stays
-    # seen.
+    # Seconds that do not fill an observation are left out at the end, so that a transient at the start remains.
     groups = numbers[: count * size].reshape(count, size) if count else np.zeros((0, size), dtype=np.int64)
 
-    # Too few transactions for a single observation need the length of their rate.
+    # With too few transactions for a single observation, their rate gives its length.
     observation_s = size * float(lengths[numbers].mean()) if len(numbers) else 0.0
 
     def summed(values: Floats) -> Floats:
@@ -281,10 +279,11 @@ def _series(
 
 
 def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
-    """The series with the CPU use of each tier at mean throughput.
+    """Return the series with the CPU use of each tier at mean throughput.
 
-    Only what is kept is tested so. A transient is sought in CPU use as it is: without its noise the start of a slow
-    drift would be cut off, a few per cent at a time, and what is left of the drift would be within its tolerance.
+    Only the part that is kept is tested like this. The transient is found in the original CPU use: without its noise
+    the start of a slow drift would be cut off, a few per cent at a time, and the rest of the drift would be within its
+    tolerance.
     """
     return {
         name: at_mean_throughput(values, series["throughput"]) if name.startswith(_CPU_OF) else values
@@ -293,7 +292,7 @@ def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
-    """CPU use without what its throughput explains, by a control variate.
+    """Return CPU use without the part that its throughput explains, by a control variate.
 
     Parameters
     ----------
@@ -307,9 +306,9 @@ def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
 
     Notes
     -----
-    A tier is busier in seconds with more transactions. Throughput has a test of its own; what is left shows whether
-    the work for each transaction changes. The coefficient is that of least squares, at least 0 and at most mean CPU
-    time per transaction [1]_: of a saturated tier nothing is taken off.
+    A tier is busier in seconds with more transactions. Throughput has a test of its own; the rest shows whether the
+    work for each transaction changes. The coefficient is that of least squares, at least 0 and at most mean CPU time
+    per transaction [1]_: a saturated tier keeps all of its CPU use.
 
     References
     ----------
@@ -331,9 +330,12 @@ def _note(window: Window) -> str:
         parts.append(f"the first {left_out:.0f} s of the steady stage were left out as transient")
     if window.growth and window.growth.is_significant:
         parts.append(window.growth.text)
-    parts += [f"{change.text} changes by {100 * change.share:+.0f} % over the window" for change in window.changes]
     parts += [
-        f"{name.replace('_', ' ')} steps by {100 * change:+.0f} % at {at_s:.0f} s"
+        f"{change.text} changes by {signed_percent(round(change.share, 2))} over the window"
+        for change in window.changes
+    ]
+    parts += [
+        f"{name.replace('_', ' ')} steps by {signed_percent(round(change, 2))} at {at_s:.0f} s"
         for name, at_s, change, _ in window.steps
     ]
     return "; ".join(parts)

@@ -1,7 +1,7 @@
-"""Memory and caches: miss ratios from traces and from laws of popularity, and what the disk then has to do."""
+"""Memory and caches: miss ratios from traces and from laws of popularity, and the load that remains for the disk."""
 
 from towtank.model.caching.disk import Disk
 from towtank.model.caching.index import Index, index_document
-from towtank.model.caching.trace import CacheWish, trace_document, zipf_document
+from towtank.model.caching.trace import CacheRequest, trace_document, zipf_document
 
-__all__ = ["CacheWish", "Disk", "Index", "index_document", "trace_document", "zipf_document"]
+__all__ = ["CacheRequest", "Disk", "Index", "index_document", "trace_document", "zipf_document"]

@@ -1,4 +1,4 @@
-"""What the disk has to do for the references that a cache misses."""
+"""Load of the disk by the references that a cache misses."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Disk:
-    """How the disk is asked.
+    """Disk behind a cache.
 
     Attributes
     ----------
     reads : float, default 1.0
-        References of one transaction to the cache, > 0. One, so that a demand is that of a reference. [1]
+        References of one transaction to the cache, > 0. With 1, a demand is that of a reference. [1]
     time_s : float or None, default None
-        Service time of a miss; without it only visits are told. [s]
+        Service time of a miss; without it only visits are known. [s]
     """
 
     reads: float = 1.0
     time_s: float | None = None
 
     def visits(self, miss_ratio: float) -> float:
-        """Visits of a transaction to the disk, V = m r.
+        """Return the visits of a transaction to the disk, V = m r.
 
         Parameters
         ----------
@@ -41,8 +41,8 @@ class Disk:
         """
         return miss_ratio * self.reads
 
-    def told(self, miss_ratio: float, references_per_s: float | None) -> dict[str, Any]:
-        """Visits, demand D = V S and, where the rate of references is known, utilization U = X m S of the disk."""
+    def figures(self, miss_ratio: float, references_per_s: float | None) -> dict[str, Any]:
+        """Return visits, demand D = V S and, if the rate of references is known, utilization U = X m S of the disk."""
         visits = self.visits(miss_ratio)
         found: dict[str, Any] = {"disk_visits": visits}
         if self.time_s is not None:

@@ -18,7 +18,7 @@ def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source:
     Parameters
     ----------
     options : list of str
-        With the file of the trace, if it is one.
+        Options, with the file of the trace, if the trace is a file.
     lines : iterable of bytes, optional
         A trace that is made while it is read: memory is that of a line.
     source : file, optional
@@ -40,7 +40,7 @@ def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source:
     ) as process:
         try:
             if lines is not None and process.stdin is not None:
-                # The engine prints nothing before the end of its input. If it has ended, its words say why.
+                # The engine prints nothing before the end of its input. If it has ended, its messages state the cause.
                 with suppress(BrokenPipeError):
                     process.stdin.writelines(lines)
                     process.stdin.flush()

@@ -1,4 +1,4 @@
-"""Whether an index stays in memory, and how much of it where it does not."""
+"""Index in the page cache: whether all of it stays in memory, and the hit ratio if not."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from towtank.model.caching.disk import Disk
 from towtank.model.caching.trace import SCHEMA, zipf_hit_ratios
 
 SKEWS = (0.0, 0.6, 0.8, 1.0)
-"""Told where nothing is known of the popularity of pages: alike, and the range that is usual for content. [1]"""
+"""Skews assumed if the popularity of pages is not known: equal popularity, and the range usual for content. [1]"""
 NEAR = 0.05
-"""Less room to spare than this share of the index is told: an index grows. [ratio]"""
+"""Free room below this share of the index gives a warning, since an index grows. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Index:
     index_bytes, memory_bytes, heap_bytes, page_bytes : int
         Size of the index, of the memory, of what programs take of it at most, and of a page, > 0 (heap >= 0). [byte]
     skew : float or None
-        Exponent of Zipf's law of its pages, >= 0; several are told if None. [1]
+        Exponent of Zipf's law of its pages, >= 0; None for the exponents of `SKEWS`. [1]
     """
 
     index_bytes: int
@@ -39,7 +39,7 @@ class Index:
 
     @property
     def fits(self) -> bool:
-        """Whether all of the index stays in memory: its size is below the room.
+        """True if all of the index stays in memory: its size is below the room.
 
         Examples
         --------
@@ -50,14 +50,14 @@ class Index:
 
 
 def index_document(index: Index, disk: Disk | None = None) -> dict[str, Any]:
-    """Whether an index fits, and its hit ratios.
+    """Return whether an index fits into memory, and its hit ratios.
 
     Parameters
     ----------
     index : Index
-        With room for a page at least.
+        Index with room for a page at least.
     disk : Disk, optional
-        What follows for the disk is told with it.
+        Disk for which visits and demands are added.
     """
     pages = -(-index.index_bytes // index.page_bytes)
     room = index.room_bytes // index.page_bytes
@@ -66,7 +66,7 @@ def index_document(index: Index, disk: Disk | None = None) -> dict[str, Any]:
     for skew in skews:
         ratio = 1.0 if index.fits else zipf_hit_ratios(pages, skew, (room,))[0]
         row = {"skew": skew, "hit_ratio": ratio, "miss_ratio": 1 - ratio}
-        rows.append({**row, **(disk.told(1 - ratio, None) if disk is not None else {})})
+        rows.append({**row, **(disk.figures(1 - ratio, None) if disk is not None else {})})
     spare = index.room_bytes - index.index_bytes
     warnings = []
     if index.fits and spare < NEAR * index.index_bytes:

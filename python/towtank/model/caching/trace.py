@@ -19,8 +19,8 @@ _READ = 200, 206
 
 
 @dataclass(frozen=True)
-class CacheWish:
-    """What is asked of a trace.
+class CacheRequest:
+    """Request for the analysis of a trace.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class CacheWish:
     warm_up : int
         References that only fill the caches. [1]
     disk : Disk or None
-        What follows for the disk is told with it.
+        Disk for which visits and demands are added.
     """
 
     entries: tuple[int, ...] = ()
@@ -47,7 +47,7 @@ class CacheWish:
     disk: Disk | None = None
 
     def options(self) -> list[str]:
-        """The wish as options of the engine."""
+        """Return the request as options of the engine."""
         options = ["--metadata-bytes", str(self.metadata_bytes), "--warm-up", str(self.warm_up)]
         for name, sizes in (("--entries", self.entries), ("--bytes", self.bytes)):
             if sizes:
@@ -69,7 +69,7 @@ class _LogLines:
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield a header, and one line for each file that was read."""
-        from towtank.workload.importers.accesslog_lines import read_lines  # noqa: PLC0415
+        from towtank.workload.importers.accesslog.lines import read_lines  # noqa: PLC0415
         from towtank.workload.importers.draft import Notes  # noqa: PLC0415
 
         notes = Notes(str(self.path))
@@ -84,21 +84,21 @@ class _LogLines:
         self.unreadable = [f"{note.times} times in the log, {note.what} {note.why}" for note in notes.sorted()]
 
     def warnings(self) -> list[str]:
-        """What could not be read, and what was left out."""
+        """Return warnings about lines that could not be read or were left out."""
         if not self.left_out:
             return self.unreadable
         parts = ", ".join(f"{count} with {why}" for why, count in sorted(self.left_out.items()))
         return [*self.unreadable, f"lines of the log that read no file were left out: {parts}"]
 
 
-def trace_document(source: str, wish: CacheWish) -> dict[str, Any]:
-    """Miss ratios of a trace.
+def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
+    """Return the miss ratios of a trace.
 
     Parameters
     ----------
     source : str
         Path of a CSV file or an access log, or `-` for CSV on standard input.
-    wish : CacheWish
+    request : CacheRequest
 
     Returns
     -------
@@ -110,21 +110,21 @@ def trace_document(source: str, wish: CacheWish) -> dict[str, Any]:
     StudyError
         With every fault of the trace.
     """
-    outcome, warnings = _read(source, wish.options())
+    outcome, warnings = _read(source, request.options())
     if "faults" in outcome:
         raise _refusal(source, outcome)
     answer = outcome["answer"]
-    if wish.disk is not None:
+    if request.disk is not None:
         rate = answer["trace"]["references_per_s"]
         for point in (*answer["curve"], *answer["curve_by_bytes"], *answer["limits"]):
-            point.update(wish.disk.told(point["miss_ratio"], rate))
+            point.update(request.disk.figures(point["miss_ratio"], rate))
     answer["warnings"] += warnings
     return {"schema": SCHEMA, "source": source, **answer}
 
 
 def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """What the engine says of a trace, and what was left out before it came there."""
-    from towtank.workload.importers.accesslog_lines import is_access_log  # noqa: PLC0415
+    """Let the engine analyse a trace; return its answer, and warnings about lines left out before."""
+    from towtank.workload.importers.accesslog.lines import is_access_log  # noqa: PLC0415
 
     if source == STREAM:
         return run_caches(options, source=sys.stdin.buffer), []
@@ -146,18 +146,20 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     lines = _LogLines(path)
     outcome = run_caches(options, lines=lines)
     for fault in outcome.get("faults", []):
-        # Its lines are those that were made of the log.
+        # The line numbers would be those of the trace made of the log.
         fault["line"] = fault["column"] = 0
     return outcome, lines.warnings()
 
 
 def _refusal(source: str, outcome: dict[str, Any]) -> StudyError:
-    faults = [Fault(source, one["line"], one["column"], one["where"], one["message"]) for one in outcome["faults"]]
+    faults = [
+        Fault(source, fault["line"], fault["column"], fault["where"], fault["message"]) for fault in outcome["faults"]
+    ]
     return StudyError(faults, hint=f"{outcome['more']} more faults are not shown" if outcome["more"] else None)
 
 
-def zipf_document(keys: int, skew: float, wish: CacheWish) -> dict[str, Any]:
-    """Miss ratios where references are independent and follow Zipf's law, by Che's approximation.
+def zipf_document(keys: int, skew: float, request: CacheRequest) -> dict[str, Any]:
+    """Return miss ratios of independent references that follow Zipf's law, by Che's approximation.
 
     Parameters
     ----------
@@ -165,13 +167,15 @@ def zipf_document(keys: int, skew: float, wish: CacheWish) -> dict[str, Any]:
         Number of keys, at least 1. [1]
     skew : float
         Key i is asked for in proportion to i^-skew, >= 0. [1]
-    wish : CacheWish
-        With at least one of `entries`.
+    request : CacheRequest
+        Request with at least one of `entries`.
     """
-    rows = zipf_hit_ratios(keys, skew, wish.entries)
-    curve = [{"entries": entries, "miss_ratio": 1 - ratio} for entries, ratio in zip(wish.entries, rows, strict=True)]
-    if wish.disk is not None:
-        curve = [{**point, **wish.disk.told(point["miss_ratio"], None)} for point in curve]
+    rows = zipf_hit_ratios(keys, skew, request.entries)
+    curve = [
+        {"entries": entries, "miss_ratio": 1 - ratio} for entries, ratio in zip(request.entries, rows, strict=True)
+    ]
+    if request.disk is not None:
+        curve = [{**point, **request.disk.figures(point["miss_ratio"], None)} for point in curve]
     return {
         "schema": SCHEMA,
         "source": f"Zipf's law of {keys:,} keys, skew {skew:g}",
@@ -183,6 +187,6 @@ def zipf_document(keys: int, skew: float, wish: CacheWish) -> dict[str, Any]:
 
 
 def zipf_hit_ratios(keys: int, skew: float, entries: tuple[int, ...]) -> list[float]:
-    """Hit ratios of caches of so many entries."""
+    """Return the hit ratios of caches, given their numbers of entries. [ratio]"""
     options = ["--zipf", f"{keys}:{skew!r}", "--entries", ",".join(map(str, entries))]
     return [row["hit_ratio"] for row in run_caches(options)["answer"]]

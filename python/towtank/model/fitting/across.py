@@ -1,19 +1,19 @@
-"""Many servers, or big ones, predicted from the measurements of few: the bottleneck made more, all others shared.
+"""Prediction for more or larger servers from measurements with few: the bottleneck grows, all else is shared.
 
 The throughput of the few over users is fitted by the closed curve: a bottleneck with a demand S, and time O elsewhere.
 With n servers in place of m each transaction asks one of them, so that each is a station of demand S / n (m servers of
-one queue are taken for m stations). On a host of c CPUs S is the CPU time D of a transaction over c where c is below
+one queue are taken for m stations). On a host of c CPUs S is the CPU time D of a transaction over c if c is below
 one; above, it has ceil(c) CPUs, and D = S c / ceil(c). On hosts of another size c' D stays, and each node is one
-station of ceil(c') servers with a demand of D ceil(c') / c': one transaction uses one CPU at most. What all share, the
-database and the gateway, are stations with the CPU time that a transaction took there, on hosts of their size; so much
-of O is theirs. The machine below all hosts is a bound: no more is done than its CPUs allow.
+station of ceil(c') servers with a demand of D ceil(c') / c': one transaction uses one CPU at most. Shared services, as
+the database and the gateway, are stations with the CPU time that a transaction took there, on hosts of their size;
+this part of O is theirs. The machine below all hosts is a bound: throughput is at most what its CPUs allow.
 
 A host with less than a CPU has a quota of one, which lets short work pass at full speed (`towtank.model.quota`). Its
-station is that of a slow server, S = D / c, in the curve and in the network; how much sooner it answers at the
-utilization that results is taken off the time elsewhere, until throughput and utilization agree.
+station is that of a slow server, S = D / c, in the curve and in the network; the time by which it answers sooner at
+the resulting utilization is subtracted from the time elsewhere, until throughput and utilization agree.
 
-CPU times that change with the load, as the hosts of the service tell them, are fitted as they were; which of them holds
-for what is predicted is not known, so that the bands are as wide as they differ.
+CPU times of the service's hosts that change with the load are fitted as measured. Since it is not known which of them
+holds for the predicted configuration, the bands are as wide as these times differ.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ Json = dict[str, Any]
 
 
 def predict_across(configuration: Configuration, asked: Json) -> Json:
-    """Throughput and response time of a configuration with more servers.
+    """Return the throughput and response time of a configuration with more servers.
 
     Parameters
     ----------
     configuration : Configuration
-        What was measured.
+        Measured configuration.
     asked : dict
         `predict` of the study, as its manifest has it.
 
@@ -67,7 +67,7 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     shared, total = _shared(configuration, asked)
     parameters = replicates(fit, _DRAWS)
     if work is not None:
-        # A transaction has another CPU time at each load; at which of them it will be is not known.
+        # A transaction has another CPU time at each load; it is not known which of them will hold.
         unknown = np.random.default_rng(SEED + 4).standard_normal(_DRAWS)
         parameters[:, 0] *= np.exp(float(np.std(np.log(work), ddof=1)) * unknown)
     think = configuration.think_s
@@ -84,7 +84,7 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
             "other_s": float(fit.parameters[1]),
             "points": _points(fit),
         },
-        "shared": [one.document() for one in shared],
+        "shared": [host.document() for host in shared],
         "machine_demand_s": None if total is None else total[0],
         "machine_cpus": None if total is None else total[1],
         "rows": [_row(load, rates[:, place], best[0, place], think) for place, load in enumerate(asked["loads"])],
@@ -92,7 +92,7 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
 
 
 def _work(configuration: Configuration, asked: Json) -> Floats | None:
-    """CPU time of a transaction on the hosts of the service at each point, over that of all; None if a run lacks it.
+    """Return the CPU time of a transaction on the service's hosts at each point, over that of all points; or None.
 
     In ascending order of the load, as the observations are.
     """
@@ -100,13 +100,13 @@ def _work(configuration: Configuration, asked: Json) -> Floats | None:
     cpus, rates = [], []
     for point in sorted(configuration.points, key=lambda point: float(point["load"])):
         some = [runs[name] for name in map(str, point["runs"]) if name in runs]
-        told = [(run.get("hosts") or {}).get(name, {}).get("cpus_used") for run in some for name in asked["hosts"]]
-        used = [None if one is None else from_document(one).value for one in told]
+        uses = [(run.get("hosts") or {}).get(name, {}).get("cpus_used") for run in some for name in asked["hosts"]]
+        used = [None if cpus_used is None else from_document(cpus_used).value for cpus_used in uses]
         done = [from_document(run["throughput_per_s"]).value for run in some]
         if not used or not all(used) or not all(done):
             return None
-        cpus.append(sum(one for one in used if one is not None))
-        rates.append(sum(one for one in done if one is not None))
+        cpus.append(sum(value for value in used if value is not None))
+        rates.append(sum(rate for rate in done if rate is not None))
     return np.asarray(np.array(cpus) / np.array(rates) * (sum(rates) / sum(cpus)), dtype=float)
 
 
@@ -121,20 +121,20 @@ def _points(fit: Fit) -> list[Json]:
 def _solved(
     parameters: Floats, growth: Growth, shared: list[Shared], loads: Floats, think_s: float, *, drift: bool = True
 ) -> Floats:
-    """Throughput of each draw at each load; shape (n_draws, n_loads). [1/s]"""
+    """Return the throughput of each draw at each load; shape (n_draws, n_loads). [1/s]"""
     most = int(np.ceil(loads.max()))
     if most > MOST_USERS:
         raise ModelError(f"a network is solved for up to {MOST_USERS} users, got {most} instead")
     stream = np.random.default_rng(SEED + 3)
     count = len(parameters)
-    demands = [one.draws(count, stream) if drift else np.array([one.demand_s]) for one in shared]
+    demands = [host.draws(count, stream) if drift else np.array([host.demand_s]) for host in shared]
     found = np.empty((count, len(loads)))
     for number, (demand, other) in enumerate(parameters[:, :2]):
-        each = [float(one[number]) for one in demands]
-        own = sum(one.time_s(work) for one, work in zip(shared, each, strict=True))
+        each = [float(draws[number]) for draws in demands]
+        own = sum(host.time_s(work) for host, work in zip(shared, each, strict=True))
         stations = [growth.station(float(demand))] * growth.servers_to
-        stations += [one.station(work, one.cpus_then) for one, work in zip(shared, each, strict=True)]
-        # What was spent elsewhere holds the time at what is shared.
+        stations += [host.station(work, host.cpus_then) for host, work in zip(shared, each, strict=True)]
+        # The time elsewhere contains the time at shared hosts.
         elsewhere = think_s + max(0.0, float(other) - own)
         found[number] = throughputs(loads, stations, elsewhere)
     return found
@@ -155,11 +155,11 @@ def _summary(best: float, values: Floats) -> Json:
 
 
 def _requests(configuration: Configuration) -> float:
-    """Requests of a transaction; 1 where they are not told."""
+    """Return the requests of a transaction; 1 if they were not counted. [1]"""
     rows = []
     for run in configuration.runs:
-        told = run.get("request_throughput_per_s")
-        requests = None if told is None else from_document(told).value
+        rate_of_requests = run.get("request_throughput_per_s")
+        requests = None if rate_of_requests is None else from_document(rate_of_requests).value
         rate, users = from_document(run["throughput_per_s"]).value, (run.get("users") or {}).get("asked")
         if not requests or not rate or not users:
             return 1.0
@@ -168,41 +168,41 @@ def _requests(configuration: Configuration) -> float:
 
 
 def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
-    """Hosts that are not multiplied, and CPU time and CPUs of the machine."""
+    """Return the hosts that are not multiplied, and CPU time and CPUs of the machine."""
     runs = [run for run in configuration.runs if run.get("hosts")]
     names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))
     then = asked.get("cpus_of_hosts") or {}
     periods = asked.get("cpu_period_of_hosts_s") or {}
     hosts = {
-        name: one
+        name: host
         for name in names
-        if (one := _host(name, runs, then.get(name), periods.get(name, PERIOD_S))) is not None
+        if (host := _host(name, runs, then.get(name), periods.get(name, PERIOD_S))) is not None
     }
     own = set(asked["hosts"]) & set(hosts)
     if own:
-        busiest = max(hosts.values(), key=lambda one: one.utilization)
+        busiest = max(hosts.values(), key=lambda host: host.utilization)
         if busiest.name not in own:
             raise ModelError(
-                f"host {busiest.name}, which is not multiplied, was the most used one "
+                f"host {busiest.name}, which is not multiplied, had the highest utilization "
                 f"({100 * busiest.utilization:.0f} %): more of {asked['service']} would not help",
                 hint=f"give {busiest.name} more CPUs, or {', '.join(sorted(own))} less",
             )
     machine = [run["machine"] for run in runs if run.get("machine")]
     total = None
     if hosts and machine and machine[0].get("cpus"):
-        total = (sum(one.demand_s for one in hosts.values()), float(machine[0]["cpus"]))
-    return [one for name, one in hosts.items() if name not in own and one.demand_s > 0], total
+        total = (sum(host.demand_s for host in hosts.values()), float(machine[0]["cpus"]))
+    return [host for name, host in hosts.items() if name not in own and host.demand_s > 0], total
 
 
 def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float) -> Shared | None:
-    """CPU time of a transaction on a host, over all runs: the ratio of the sums, with the spread of the runs."""
-    told = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
+    """Return CPU time of a transaction on a host, over all runs: the ratio of the sums, with the spread of the runs."""
+    uses = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
     rows = [
-        (used, rate.value, standard_error_of(used), one)
-        for one, rate in told
-        if (used := from_document(one.get("cpus_used"))).value is not None and rate.value
+        (used, rate.value, standard_error_of(used), use)
+        for use, rate in uses
+        if (used := from_document(use.get("cpus_used"))).value is not None and rate.value
     ]
-    allotted = next((one.get("cpus_allotted") for *_, one in rows if one.get("cpus_allotted")), None)
+    allotted = next((use.get("cpus_allotted") for *_, use in rows if use.get("cpus_allotted")), None)
     if not rows or not allotted:
         return None
     cpus = np.array([used.value for used, *_ in rows], dtype=float)
@@ -210,13 +210,13 @@ def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float)
     demand = float(cpus.sum() / rates.sum())
     spread = float(np.std(cpus / rates, ddof=1)) / np.sqrt(len(rows)) if len(rows) > 1 else 0.0
     within = float(np.sqrt(sum((error or 0.0) ** 2 for _, _, error, _ in rows)) / rates.sum())
-    most = max(float(one.get("utilization") or 0.0) for *_, one in rows)
+    most = max(float(use.get("utilization") or 0.0) for *_, use in rows)
     error = float(np.hypot(spread, within))
     return Shared(name, demand, error, float(allotted), float(cpus_then or allotted), most, float(period_s))
 
 
 def _begun(path: Path, asked: Json) -> list[str]:
-    """Runs of the configuration to be predicted that were begun already."""
+    """Return the runs of the configuration to be predicted that were begun already."""
     return [run.run_id for run in ResultsFolder.open(path).runs() if _is_of(run, asked["to"])]
 
 
@@ -228,9 +228,9 @@ def _is_of(run: RunFolder, place: Json) -> bool:
 
 
 def write_prediction(path: Path) -> Json | None:
-    """Predict what the study of a results folder asks for, and write it into the folder; None where it asks for none.
+    """Make the prediction that the study of a results folder asks for, and write it there; None if it asks for none.
 
-    What cannot be predicted is written too, with the reason.
+    A prediction that is not possible is written with the reason.
     """
     manifest = ResultsFolder.open(path).manifest if (path / STUDY_MANIFEST).is_file() else {}
     study = manifest.get("study")
@@ -239,7 +239,11 @@ def write_prediction(path: Path) -> Json | None:
         return None
     document: Json = {"schema": SCHEMA, **asked, "made_wall_ns": time.time_ns(), "made_before": not _begun(path, asked)}
     try:
-        found = [one for one in read_configurations(path) if asked["from"].items() <= one.key.items() and one.points]
+        found = [
+            configuration
+            for configuration in read_configurations(path)
+            if asked["from"].items() <= configuration.key.items() and configuration.points
+        ]
         if not found:
             raise MeasurementError("no run of the configuration that is measured may be modelled")
         document |= {"refused": None, "runs": [str(run["run"]) for run in found[0].runs]}

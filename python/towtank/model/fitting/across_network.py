@@ -1,4 +1,4 @@
-"""The network that is solved for a prediction across systems: stations of the bottleneck, and of all that is shared."""
+"""Network of a prediction across systems: stations of the bottleneck, and of the shared hosts."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.quota_curve import QuotaCurve, others_use
 from towtank.model.quota import PERIOD_S, Quota
 
-# Rounds until throughput and what quotas spare agree, and the change of the throughput that is none. [ratio]
+# Rounds until throughput and the time saved by quotas agree, and the change of throughput that ends them. [ratio]
 _ROUNDS, _AGREES = 12, 1e-4
-# A host that was busy all the time had queues that its utilization does not tell.
+# A host that was busy all the time had queues that do not follow from its utilization.
 _MOST_USED = 0.95
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Station:
-    """One station of what is predicted.
+    """Station of the predicted configuration.
 
     Attributes
     ----------
     demand_s : float
-        Of a transaction. [s]
+        Demand of a transaction. [s]
     servers : int
     job_s : float
-        What comes here of a transaction at once, where it comes at all. [s]
+        Work of one visit of a transaction. [s]
     quota : Quota or None
-        Where its host has less than a CPU.
+        Quota of a host with less than a CPU; else None.
     """
 
     demand_s: float
@@ -45,7 +45,7 @@ class Station:
 
     @classmethod
     def of(cls, work_s: float, cpus: float, period_s: float, among: int = 1, requests: float = 1.0) -> Station:
-        """From the CPU time of a transaction each of whose requests goes to any of so many stations, and their CPUs.
+        """Make a station from the CPU time of a transaction, each of whose requests goes to one of several stations.
 
         Requests that follow one another and meet at one station are one job there, whose work comes at once.
         """
@@ -55,7 +55,7 @@ class Station:
         return cls(demand / among, servers, demand * together, Quota.of_linux(cpus, period_s) if cpus < 1 else None)
 
     def spared_s(self, rate: float) -> float:
-        """What a transaction is spared of the waiting at a slow server, at a throughput. [s]"""
+        """Return the time by which a transaction is faster than at a slow server, at a throughput. [s]"""
         if self.quota is None:
             return 0.0
         return self.demand_s / self.job_s * float(self.quota.spared(self.job_s, rate * self.demand_s))
@@ -63,7 +63,7 @@ class Station:
 
 @dataclass(frozen=True)
 class Shared:
-    """A host that all servers use.
+    """Host that all servers use.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Shared:
     utilization : float
         The highest that was measured, in [0, 1].
     period_s : float
-        How often its CPU time is given anew. [s]
+        Period of its CPU quota. [s]
     """
 
     name: str
@@ -91,29 +91,29 @@ class Shared:
     period_s: float = PERIOD_S
 
     def document(self) -> Json:
-        """As it stands in the prediction."""
+        """Return the entry of the prediction."""
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 
     def time_s(self, demand_s: float) -> float:
-        """What a transaction of such a CPU time took here as it was measured, waiting for a quota included. [s]"""
+        """Return the time of a transaction of this CPU time here, as measured, with its wait for a quota. [s]"""
         station = self.station(demand_s, self.cpus)
         if station.quota is None:
             return station.demand_s
         return station.quota.residence(station.job_s, min(self.utilization, _MOST_USED))
 
     def station(self, demand_s: float, cpus: float) -> Station:
-        """Its station for transactions of such a CPU time, with so many CPUs."""
+        """Return its station for transactions of a CPU time, with a number of CPUs."""
         return Station.of(demand_s, cpus, self.period_s)
 
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
-        """CPU times of a transaction that may be true; they may drift where the host was not seen busy. [s]"""
+        """Draw CPU times of a transaction from their error; they may drift unless the host was measured busy. [s]"""
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Servers and their CPUs, as measured and as predicted; no CPUs where their hosts have none of their own. [1]"""
+    """Servers and their CPUs, as measured and as predicted; no CPUs if their hosts have none of their own. [1]"""
 
     servers_from: int
     servers_to: int
@@ -124,7 +124,7 @@ class Growth:
 
     @classmethod
     def of(cls, asked: Json, requests: float) -> Growth:
-        """As the manifest of a study asks for it, for transactions of so many requests."""
+        """Make the growth that the manifest of a study asks for, for transactions of a number of requests."""
         cpus = (asked.get("cpus_from"), asked.get("cpus_to"))
         if None in cpus:
             cpus = (None, None)
@@ -138,13 +138,13 @@ class Growth:
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
     def curve(self, think_s: float) -> ClosedCurve:
-        """What is fitted to what was measured."""
+        """Return the curve to fit to the measurements."""
         if self.cpus_from is None or self.cpus_from >= 1:
             return ClosedCurve(self.fitted, think_s)
         return QuotaCurve(self.fitted, think_s, quota=Quota.of_linux(self.cpus_from, self.cpu_period_s))
 
     def station(self, demand_s: float) -> Station:
-        """One of the stations of what is predicted, from the demand that the curve has for one of its servers."""
+        """Return a station of the prediction, from the demand that the curve has for one of its servers."""
         if self.cpus_from is None or self.cpus_to is None:
             return Station(demand_s / self.servers_to, 1, demand_s, None)
         work = demand_s * self.cpus_from / math.ceil(self.cpus_from)
@@ -152,15 +152,15 @@ class Growth:
 
 
 def throughputs(loads: Floats, stations: list[Station], elsewhere_s: float) -> Floats:
-    """Throughput at each load. [1/s]"""
-    if all(one.quota is None for one in stations):
+    """Return the throughput at each load. [1/s]"""
+    if all(station.quota is None for station in stations):
         return _exact(loads, stations, elsewhere_s)
     found = np.empty(len(loads))
     for place, load in enumerate(np.split(loads, len(loads))):
         rate = float(_exact(load, stations, elsewhere_s)[0])
         for _ in range(_ROUNDS):
             others = others_use(float(load[0])) * rate
-            spared = sum(number * one.spared_s(others) for one, number in Counter(stations).items())
+            spared = sum(number * station.spared_s(others) for station, number in Counter(stations).items())
             before, rate = rate, float(_exact(load, stations, elsewhere_s - spared)[0])
             if abs(rate - before) <= _AGREES * rate:
                 break
@@ -169,7 +169,9 @@ def throughputs(loads: Floats, stations: list[Station], elsewhere_s: float) -> F
 
 
 def _exact(loads: Floats, stations: list[Station], elsewhere_s: float) -> Floats:
-    """Throughput of the network of slow servers at each load, between whole numbers on the line. [1/s]"""
+    """Return the throughput of the network of slow servers at each load, between whole numbers on the line. [1/s]"""
     most = math.ceil(loads.max())
-    curve = network_throughput(most, [(one.demand_s, one.servers) for one in stations], max(elsewhere_s, 1e-9))
+    curve = network_throughput(
+        most, [(station.demand_s, station.servers) for station in stations], max(elsewhere_s, 1e-9)
+    )
     return np.asarray(np.interp(loads, np.arange(most + 1), np.concatenate([[0.0], curve])), dtype=float)

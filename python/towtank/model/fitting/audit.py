@@ -1,4 +1,4 @@
-"""The audit before any model: users, throughput and times must agree, or one of the counters is wrong.
+"""Audit before any model: users, throughput and times must agree, or one of the counters is wrong.
 
     N = X (R + Z),        U = X D for every tier
 
@@ -29,19 +29,22 @@ _AGREE = 0.10
 # Demands of one tier that differ by more than this between levels, and by this many of their own standard
 # deviations, are not one demand that varies but a counter that is wrong.
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
+# An idle server works a little for itself: less than this share of what the busiest tier uses is no wrong counter, and
+# moves no model. [ratio]
+_BACKGROUND = 0.02
 
 
 @dataclass(frozen=True)
 class Quantities:
-    """What the laws are about, of one run.
+    """Quantities of one run that the laws relate.
 
     Attributes
     ----------
     name : str
     users_asked : float or None
-        What the plan said. [1]
+        Users of the plan. [1]
     users, throughput, response_s, think_s : float
-        As measured.
+        Measured values. [1], [1/s], [s], [s]
     limit : float
         Largest residual that the edges of the window explain. [ratio]
     cpus : dict of str to float
@@ -62,7 +65,7 @@ class Quantities:
 
     @property
     def factor(self) -> float:
-        """N over X (R + Z); 1 where the law holds."""
+        """N over X (R + Z); 1 if the law holds. [ratio]"""
         return self.users / (self.throughput * (self.response_s + self.think_s))
 
 
@@ -75,7 +78,7 @@ class Finding:
     law : str
         `N = X (R + Z)` or `U = X D`.
     suspect : str
-        The counter that explains it best; empty where the law holds.
+        The counter that explains the residual best; empty if the law holds.
     """
 
     name: str
@@ -86,7 +89,7 @@ class Finding:
     message: str = ""
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a document."""
+        """Return the entry of a document."""
         return {
             "point": self.name,
             "law": self.law,
@@ -102,7 +105,7 @@ def audit(runs: Sequence[Quantities]) -> list[Finding]:
     """Check both laws on every run of one configuration."""
     findings = []
     for run in runs:
-        peers = [one for one in runs if one is not run]
+        peers = [other for other in runs if other is not run]
         findings.append(_little(run, peers))
         findings += [_drift(run, tier, *numbers) for tier, numbers in run.drifting.items()]
         findings += _demands(run, peers)
@@ -110,7 +113,7 @@ def audit(runs: Sequence[Quantities]) -> list[Finding]:
 
 
 def audit_points(points: Observations) -> list[Finding]:
-    """Check Little's law on points that tell response times; the load is taken as users."""
+    """Check Little's law on points with response times; the load is taken as users."""
     if points.response is None:
         return []
     rows = zip(points.names, points.load, points.throughput, points.response, points.think_s(), strict=True)
@@ -137,42 +140,42 @@ def _little(run: Quantities, peers: list[Quantities]) -> Finding:
 
 
 def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """The counter that explains a residual best, and why it."""
+    """Return the counter that explains a residual best, and the reason."""
     if run.users_asked and abs(run.users / run.users_asked - 1) > run.limit:
         return "users", f"{run.users_asked:g} were asked for and {run.users:.4g} counted"
-    good = [one for one in peers if abs(1 / one.factor - 1) <= one.limit]
+    good = [peer for peer in peers if abs(1 / peer.factor - 1) <= peer.limit]
     if not good:
         return _common(run, peers)
-    think = float(np.median([one.think_s for one in good]))
+    think = float(np.median([peer.think_s for peer in good]))
     holds_with = abs(run.users - run.throughput * (run.response_s + think)) / run.users
     if abs(run.think_s - think) > run.limit * max(think, run.response_s) and holds_with <= run.limit:
         return "think time", f"with the {think:.3g} s of the other runs the law holds"
     if _demand_says_throughput(run, good):
         return "throughput", "CPU time per transaction is off by the same factor as the law"
     needed = run.users / run.throughput - run.think_s
-    cycle = float(np.median([one.users / one.throughput for one in good]))
+    cycle = float(np.median([peer.users / peer.throughput for peer in good]))
     if needed > 0 and run.users / run.throughput >= cycle * (1 - _AGREE):
         return "response time", f"with {needed:.4g} s the law holds, and no other counter stands out"
-    return UNKNOWN, "the other runs do not tell which"
+    return UNKNOWN, "the other runs do not show which"
 
 
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
-    """Whether CPU time per transaction is off by what the throughput would have to be off by."""
+    """Return True if CPU time per transaction deviates by the same factor as the throughput would have to."""
     ratios = []
     for tier, used in run.cpus.items():
-        known = [one.cpus[tier] / one.throughput for one in good if one.cpus.get(tier)]
+        known = [peer.cpus[tier] / peer.throughput for peer in good if peer.cpus.get(tier)]
         if known and used > 0:
             ratios.append(used / run.throughput / float(np.median(known)))
     return bool(ratios) and abs(float(np.median(ratios)) / run.factor - 1) <= _AGREE
 
 
 def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Where every run contradicts the law: which one error in all of them makes it hold in all."""
+    """Return the single error that, present in all runs, makes the law hold in all, if every run contradicts it."""
     runs = [run, *peers]
     if len(runs) < 2:
-        return UNKNOWN, "one run alone does not tell which"
-    factors = np.array([one.factor for one in runs])
-    missing = np.array([one.users / one.throughput - one.response_s - one.think_s for one in runs])
+        return UNKNOWN, "one run alone does not show which"
+    factors = np.array([member.factor for member in runs])
+    missing = np.array([member.users / member.throughput - member.response_s - member.think_s for member in runs])
     if _spread(factors) <= min(_AGREE, _spread(missing)):
         return "users or throughput", f"every run is off by the same factor of {np.median(factors):.3g}"
     if _spread(missing) <= _AGREE:
@@ -194,17 +197,18 @@ def _drift(run: Quantities, tier: str, residual: float, limit: float) -> Finding
 
 
 def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
-    """Tiers whose CPU time per transaction stands apart from that of all other runs."""
+    """Return the tiers whose CPU time per transaction stands apart from that of all other runs."""
     found = []
     for tier, used in run.cpus.items():
-        others = [one.cpus[tier] / one.throughput for one in peers if one.cpus.get(tier)]
+        others = [peer.cpus[tier] / peer.throughput for peer in peers if peer.cpus.get(tier)]
         if len(others) < 3 or used <= 0:
             continue
         middle = float(np.median(others))
         spread = max(1.4826 * float(np.median(np.abs(np.array(others) - middle))), 0.01 * middle)
         residual = abs(used / run.throughput - middle) / middle
         limit = max(_DEMAND_OFF, _DEMAND_DEVIATIONS * spread / middle)
-        if residual > limit and not _at_an_end(run, peers, tier):
+        apart = abs(used - middle * run.throughput) / max(run.cpus.values())
+        if residual > limit and apart > _BACKGROUND and not _at_an_end(run, peers, tier):
             message = (
                 f"{run.name}: U = X D of {tier} is off by {100 * residual:.3g} % from the other runs, limit "
                 f"{100 * limit:.3g} %: suspect is CPU of tier {tier}"
@@ -214,6 +218,6 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
 
 
 def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
-    """Whether the run lies at an end of the loads: there a demand may differ for background work or contention."""
-    rates = [one.throughput for one in peers if one.cpus.get(tier)]
+    """Return True if the run has the lowest or highest load, where background or contention may change a demand."""
+    rates = [peer.throughput for peer in peers if peer.cpus.get(tier)]
     return not min(rates) < run.throughput < max(rates)

@@ -1,4 +1,4 @@
-"""All that a report says of models: curve with bands, held-out levels, utilizations, demands, what it rests on.
+"""Capacity document of a report: curve with bands, held-out levels, utilizations, demands, and their basis.
 
 One document, made once from a results folder; the same results give the same document.
 """
@@ -15,7 +15,7 @@ from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.estimates import number_estimate
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demands import demands_document
-from towtank.model.fitting.documents import Answer, Wish, fit_results
+from towtank.model.fitting.documents import Answer, FitRequest, fit_results
 from towtank.model.fitting.drift import Drifted, drifted
 from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import percentiles
@@ -33,39 +33,46 @@ _GRID = 40
 # Every load costs a solution for each replicate.
 _NETWORK_GRID = 12
 _BEYOND = 1.25
-# Half the width of a 95 % interval in standard errors, where many points stand behind it.
+# Half the width of a 95 % interval in standard errors, for many points.
 _NORMAL = 1.96
 Json = dict[str, Any]
 
 
 def capacity_document(path: Path) -> Json:
-    """The document of a results folder.
+    """Return the capacity document of a results folder.
 
     Returns
     -------
     dict
-        As `docs/reference/report.md` describes; `refused` says why where there is no model at all.
+        As `docs/reference/report.md` describes; `refused` states the reason if no model exists.
     """
     try:
-        answers = fit_results(path, Wish("auto"), None)
+        answers = fit_results(path, FitRequest("auto"), None)
         demands = attempt_or("demands by class", {}, demands_document, path).get("configurations", [])
-        classes = {str(one["key"]): one["classes"] for one in demands}
+        classes = {str(configuration["key"]): configuration["classes"] for configuration in demands}
     except (MeasurementError, ModelError, StudyError) as error:
-        return {"schema": SCHEMA, "refused": _in_a_line(error), "configurations": []}
+        return {"schema": SCHEMA, "refused": _in_a_line(error, path), "configurations": []}
     found = [_contained(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
-    told = [one for one in found if one["refused"] is None]
+    modelled = [configuration for configuration in found if configuration["refused"] is None]
     # A study of a single level is no failure of any configuration.
-    refused = None if told else "; ".join(dict.fromkeys(str(one["refused"]) for one in found)) or "nothing was measured"
+    refused = (
+        None
+        if modelled
+        else "; ".join(dict.fromkeys(str(configuration["refused"]) for configuration in found))
+        or "nothing was measured"
+    )
     return {"schema": SCHEMA, "refused": refused, "configurations": found}
 
 
-def _in_a_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).split("\n") if line.strip() and not line.startswith("hint")]
-    return " ".join(lines[:2])
+def _in_a_line(error: Exception, path: Path) -> str:
+    """Give the fault and its first reason, without the path of the results."""
+    message = str(error).removeprefix(f"{path}: ")
+    lines = [line.strip() for line in message.split("\n") if line.strip() and not line.startswith("hint")]
+    return " ".join(lines[:2]).removesuffix(":")
 
 
 def _contained(answer: Answer, classes: Json) -> Json:
-    """The document of a configuration; refused if it could not be made."""
+    """Return the document of a configuration; refused if it could not be made."""
     made = attempt(f"capacity model of {answer.document['label']}", _configuration, answer, classes)
     return {**answer.document, "classes": classes, "refused": made.sentence} if isinstance(made, Failed) else made
 
@@ -75,65 +82,69 @@ def _configuration(answer: Answer, classes: Json) -> Json:
     document["network"] = None
     levels = len(answer.points.levels)
     if levels < LEAST_LEVELS:
-        return {**document, "refused": f"a curve needs {LEAST_LEVELS} load levels or more, and there are {levels}"}
+        return {**document, "refused": f"a curve needs {LEAST_LEVELS} load levels or more, got {levels}"}
     shown = answer.choice.chosen
     if shown is None:
         return {**document, "refused": answer.choice.why}
-    loads = _grid(shown)
-    document["grid"] = [one for one in predict(shown, loads, answer.think_s) if "throughput" in one]
-    document["utilization"] = _utilization(shown, document, [float(one["load"]) for one in document["grid"]])
+    document["grid"] = grid(shown, answer.think_s)
+    document["utilization"] = _utilization(shown, document, [float(row["load"]) for row in document["grid"]])
     document["bottleneck_sentence"] = _bottleneck(shown, document)
-    loads = [float(one["load"]) for one in document["grid"]]
+    loads = [float(row["load"]) for row in document["grid"]]
     network = attempt(f"network of {answer.document['label']}", _network, answer, document, loads)
     document["network"] = {"refused": network.sentence} if isinstance(network, Failed) else network
     return {**document, "refused": None}
 
 
 def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
-    """The network of all resources beside the curve; its lines of utilization go before those of the curve."""
+    """Return the network of all resources beside the curve; its utilizations replace those of the curve."""
     if answer.configuration is None or not answer.configuration.folders:
         return None
     found = network_answer(answer.configuration)
-    told = found.document
-    if found.network is None or told["verdict"]["level"] == REJECTED:
-        return told
+    fitted = found.document
+    if found.network is None or fitted["verdict"]["level"] == REJECTED:
+        return fitted
     every = max(1, len(loads) // _NETWORK_GRID)
-    levels = [float(row["load"]) for row in told["levels"]]
+    levels = [float(row["load"]) for row in fitted["levels"]]
     at = sorted({*levels, *(load for load in loads[::every] if load <= farthest_load(found.network)[0])})
-    told["grid"] = [{"load": load, **row} for load, row in zip(at, predicted(found.network, at), strict=True)]
-    for name, station in told["stations"].items():
+    fitted["grid"] = [{"load": load, **row} for load, row in zip(at, predicted(found.network, at), strict=True)]
+    for name, station in fitted["stations"].items():
         if name in document["demands"]:
             document["utilization"][name] = {
                 "servers": station["servers"],
                 "by": "network",
                 "measured": _measured_use(document, document["demands"][name]),
-                "curve": [{"load": row["load"], **row["utilization"][name]} for row in told["grid"]],
+                "curve": [{"load": row["load"], **row["utilization"][name]} for row in fitted["grid"]],
             }
-    return told
+    return fitted
 
 
 def _measured_use(document: Json, resource: Json) -> list[Json]:
-    """Utilizations of a resource at the levels, each with its load."""
+    """Return the utilizations of a resource at the levels, each with its load."""
     by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
     return [{**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate]
 
 
-def _grid(candidate: Candidate) -> list[float]:
+def grid(candidate: Candidate, think_s: float) -> list[Json]:
+    """Return the predictions of a curve at even loads, up to a little beyond the measured range, for a drawing."""
+    return [row for row in predict(candidate, _loads(candidate), think_s) if "throughput" in row]
+
+
+def _loads(candidate: Candidate) -> list[float]:
     points = candidate.fit.points
     top = float(points.load.max())
     last = min(farthest(candidate)[0], _BEYOND * top)
     even = np.rint(np.linspace(min(1.0, float(points.load.min())), last, _GRID))
-    return sorted({float(one) for one in [*even, *points.levels] if 0 < one <= last})
+    return sorted({float(level) for level in [*even, *points.levels] if 0 < level <= last})
 
 
-def _utilization(one: Candidate, document: Json, loads: list[float]) -> Json:
-    """Utilization of every resource: as measured, and along the curve."""
+def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Json:
+    """Return the utilization of every resource: as measured, and along the curve."""
     at = np.array(loads)
-    drawn = drifted(one.fit, one.replicates, at)
+    drawn = drifted(candidate.fit, candidate.replicates, at)
     found: Json = {}
     for name, resource in document["demands"].items():
         servers = int(resource["servers"])
-        rows = _of_bottleneck(one, drawn) if name == document["bottleneck"] else _of_line(resource, drawn.rates)
+        rows = _of_bottleneck(candidate, drawn) if name == document["bottleneck"] else _of_line(resource, drawn.rates)
         if rows is None:
             continue
         shares = np.clip(rows / servers, 0.0, 1.0)
@@ -153,16 +164,16 @@ def _utilization(one: Candidate, document: Json, loads: list[float]) -> Json:
     return found
 
 
-def _of_bottleneck(one: Candidate, drawn: Drifted) -> Floats | None:
-    """Busy servers of the bottleneck by the curve's own demand."""
-    curve = one.fit.curve
-    if not isinstance(curve, ClosedCurve) or not one.fit.problem.uses_busy:
+def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
+    """Return the busy servers of the bottleneck by the curve's own demand."""
+    curve = candidate.fit.curve
+    if not isinstance(curve, ClosedCurve) or not candidate.fit.problem.uses_busy:
         return None
-    return curve.busy(one.replicates, drawn.rates * drawn.factors)
+    return curve.busy(candidate.replicates, drawn.rates * drawn.factors)
 
 
 def _of_line(resource: Json, curves: Floats) -> Floats | None:
-    """Busy servers by the straight line through the levels, which turns about its middle as its slope is uncertain."""
+    """Return busy servers by the line through the levels, which turns about its middle by the error of its slope."""
     demand, levels = resource["demand_s"], resource["by_level"]
     if demand["value"] is None:
         return None
@@ -173,8 +184,8 @@ def _of_line(resource: Json, curves: Floats) -> Floats | None:
     return np.asarray(busy.mean() + slopes * (curves - rates.mean()), dtype=float)
 
 
-def _bottleneck(one: Candidate, document: Json) -> str | None:
-    """What limits the system, how much it carries at most, and what would limit it next."""
+def _bottleneck(candidate: Candidate, document: Json) -> str | None:
+    """Describe the bottleneck, the most load that it carries, and the next bottleneck."""
     name = document["bottleneck"]
     resource = document["demands"].get(name)
     if resource is None:
@@ -182,10 +193,10 @@ def _bottleneck(one: Candidate, document: Json) -> str | None:
     top = max(resource["by_level"], key=lambda row: float(row["utilization"]))
     words = [f"the resource with the highest utilization is {name}, {100 * top['utilization']:.3g} % at most"]
     limit = document.get("limit_throughput")
-    if limit and isinstance(one.fit.curve, ClosedCurve):
+    if limit and isinstance(candidate.fit.curve, ClosedCurve):
         pair = document["confidence_interval"].get("limit_throughput") or (None, None)
         carried = f"{limit:.4g}" if None in pair else number_estimate(limit, *pair)
-        words.append(f"it carries {carried} transactions/s and no more")
+        words.append(f"the limit of the curve is {carried} transactions/s")
     # Parts of a tier share its servers, and are no limit of their own.
     others = [
         ((other["servers"] - max(0.0, other["background"]["value"] or 0.0)) / other["demand_s"]["value"], key)
@@ -194,5 +205,5 @@ def _bottleneck(one: Candidate, document: Json) -> str | None:
     ]
     if others:
         rate, key = min(others)
-        words.append(f"were it removed, {key} would be next, at {rate:.3g} transactions/s")
+        words.append(f"without it {key} would be next, at {rate:.3g} transactions/s")
     return "; ".join(words)

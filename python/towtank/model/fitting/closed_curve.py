@@ -18,8 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import CubicSpline
-from scipy.special import gammaln
+import scipy
 
 from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
@@ -27,7 +26,7 @@ from towtank.model.fitting.observations import Conditions, Floats, Observations
 
 # Background work of more than this share of the servers is the load, and no background. [ratio]
 _MOST_BACKGROUND = 0.9
-# Background and other programs together leave this share of the servers at least; a fit that comes here is no fit.
+# Background and other programs together leave this share of the servers at least; a fit at this bound is no fit.
 _LEAST_LEFT = 0.01
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Knots of a spline over the logarithm of the ratio; with these it is right to about 1e-7.
@@ -36,11 +35,11 @@ _KNOTS = 160
 _WINDOW = 10.0
 _MOST_CELLS = 4_000_000
 MOST_USERS = 200_000
-"""Above this a table of the exact solution takes seconds; the asymptotes tell the same. [1]"""
+"""Above this a table of the exact solution takes seconds, and the asymptotes give the same. [1]"""
 
 
 def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
-    """Throughput in units of 1/S.
+    """Return the throughput in units of 1/S.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
     busy = np.minimum(numbers, servers).astype(float)
     work = np.concatenate([[0.0], np.cumsum(np.log(busy[1:]))])
     away = (users - numbers).astype(float)
-    fixed = -gammaln(away + 1.0) - work
+    fixed = -scipy.special.gammaln(away + 1.0) - work
     out = np.empty(len(ratios))
     width = min(users + 1, 2 * math.ceil(_WINDOW * math.sqrt(users)) + 1)
     rows = max(1, _MOST_CELLS // width)
@@ -77,7 +76,7 @@ def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
 
 
 def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray[np.int64]:
-    """Numbers at the bottleneck that have any probability worth adding, about the likeliest one.
+    """Return the numbers at the bottleneck with a probability that counts, about the likeliest one.
 
     The probabilities are those of a binomial below saturation and of a Poisson number of thinking users above it:
     their standard deviation is at most the root of the number of users.
@@ -97,19 +96,19 @@ class ThroughputTable:
         low, high = math.log(_LOWEST_RATIO), math.log(_HIGHEST_RATIO)
         bend = math.log(max(users / servers - 1, 1.0))
         narrow = 1 / math.sqrt(users)
-        # Knots graded by a hyperbolic sine: close at the bend, far apart where the curve is straight.
+        # Knots graded by a hyperbolic sine: close at the bend, far apart on the straight parts of the curve.
         first, last = math.asinh((low - bend) / narrow), math.asinh((high - bend) / narrow)
         self.knots = bend + narrow * np.sinh(np.linspace(first, last, _KNOTS))
         values = scaled_throughput(users, servers, np.exp(self.knots))
-        self._spline = CubicSpline(self.knots, np.log(values))
+        self._spline = scipy.interpolate.CubicSpline(self.knots, np.log(values))
 
     def __call__(self, ratios: Floats) -> Floats:
-        """X S at ratios of any shape."""
+        """Return X S at ratios of any shape."""
         logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
         return np.asarray(np.exp(self._spline(logs)), dtype=float)
 
     def with_slope(self, ratios: Floats) -> tuple[Floats, Floats]:
-        """X S at ratios of any shape, and its elasticity, d log(X S) / d log(ratio), in [-1, 0]."""
+        """Return X S at ratios of any shape, and its elasticity, d log(X S) / d log(ratio), in [-1, 0]."""
         logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
         return np.asarray(np.exp(self._spline(logs)), dtype=float), np.asarray(self._spline(logs, 1), dtype=float)
 
@@ -141,7 +140,7 @@ class ClosedCurve:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """S and O, and b where the use of the bottleneck was measured."""
+        """S and O, and b if the use of the bottleneck was measured."""
         return ("bottleneck_demand_s", "other_s", *(("background",) if self.with_busy else ()))
 
     @property
@@ -151,27 +150,27 @@ class ClosedCurve:
         return Bounds(np.zeros(len(upper)), np.array(upper))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Demand at the bottleneck as other work makes it, S m / (m - b - others); shape (n_problems,). [s]"""
+        """Return the demand at the bottleneck beside other work, S m / (m - b - others); shape (n_problems,). [s]"""
         demand = np.maximum(parameters[:, 0], 1e-300)
         background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
         left = self.servers - background - (self.others if others is None else others)
         return np.asarray(demand * self.servers / np.maximum(left, _LEAST_LEFT * self.servers), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Servers that the tiers keep busy at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
+        """Return servers that the tiers keep busy at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
         work = 1.0 if conditions is None else conditions.work
         return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * work * rate, dtype=float)
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
-        """Throughput at each number of users, with the think time of the curve. [1/s]"""
+        """Return the throughput at each number of users, with the think time of the curve. [1/s]"""
         return self.throughput_in(parameters, load, self.usual(len(load)))
 
     def usual(self, count: int) -> Conditions:
-        """Conditions of loads that were not measured."""
+        """Return the conditions of loads that were not measured."""
         return Conditions(np.full(count, self.think_s), np.ones(count), np.full(count, self.others))
 
     def throughput_in(self, parameters: Floats, load: Floats, conditions: Conditions) -> Floats:
-        """Throughput at each number of users with conditions of its own. [1/s]
+        """Return the throughput at each number of users with conditions of its own. [1/s]
 
         A number of users that is not whole, as a mean over a window may be, lies on the line between its neighbours.
         """
@@ -188,14 +187,14 @@ class ClosedCurve:
         return np.stack(columns, axis=1)
 
     def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
-        """Throughput of a whole number of users; shape (n_problems,). [1/s]"""
+        """Return the throughput of a whole number of users; shape (n_problems,). [1/s]"""
         if users == 0:
             return np.zeros(len(parameters))
         demand = work * self.held_up(parameters, others)
         return np.asarray(self.table(users)((think_s + parameters[:, 1]) / demand) / demand, dtype=float)
 
     def table(self, users: int) -> ThroughputTable:
-        """The exact solution for so many users, made once."""
+        """Return the exact solution for a number of users, made once."""
         if users > MOST_USERS:
             raise ModelError(f"closed curve: users must be at most {MOST_USERS}, got {users} instead")
         if users not in self._tables:
@@ -203,12 +202,12 @@ class ClosedCurve:
         return self._tables[users]
 
     def response(self, parameters: Floats, load: Floats, think_s: Floats) -> Floats:
-        """Response time R = N / X - Z. [s]"""
+        """Return the response time R = N / X - Z. [s]"""
         conditions = replace(self.usual(len(load)), think_s=think_s)
         return np.asarray(load / self.throughput_in(parameters, load, conditions) - think_s, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """The demand about m / X at the top; elsewhere from nothing to the cycle at the bottom."""
+        """Return starting points: the demand about m / X at the top; elsewhere from 0 to the cycle at the bottom."""
         most = self.servers / float(points.throughput.max())
         cycle = float(np.max(points.load / points.throughput - points.think_s()))
         lowest = float(points.load[0] / points.throughput[0] - points.think_s()[0])
@@ -219,7 +218,7 @@ class ClosedCurve:
         return np.array([(demand, other, *idle) for demand in demands for other in others])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Total demand, largest demand per server, limit of throughput and knee (D + Z) / D_max."""
+        """Return the total demand, largest demand per server, limit of throughput and knee (D + Z) / D_max."""
         demand, other = self.held_up(parameters), parameters[:, 1]
         largest = demand / self.servers
         with np.errstate(divide="ignore", invalid="ignore"):

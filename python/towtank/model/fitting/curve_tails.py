@@ -1,7 +1,7 @@
 """Compares the percentiles of a fitted curve with measured ones, to choose the order of service and a correction.
 
 The mean response time of a closed curve is the same for processor sharing and for first come, first served; its
-percentiles differ. Near saturation the 95th percentile of processor sharing is three times that of first come, first
+percentiles differ. Beyond saturation the 95th percentile of processor sharing is twice that of first come, first
 served.
 """
 
@@ -62,7 +62,7 @@ class Tails:
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
     def document(self) -> Json:
-        """Entry beside the name of the model file."""
+        """Return the entry beside the name of the model file."""
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]
         ends = {"ratio": self.ratio, "low": self.low, "high": self.high}
         others = {name: list(ratios) for name, ratios in self.others.items()}
@@ -97,12 +97,12 @@ def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str],
     if not measured[MAIN]:
         return None
     return min(
-        (_tails(measured, text(order), order, name) for order in (SHARING, IN_TURN)), key=lambda one: one.distance
+        (_tails(measured, text(order), order, name) for order in (SHARING, IN_TURN)), key=lambda tail: tail.distance
     )
 
 
 def over_levels(rows: Ratios) -> tuple[float, float, float]:
-    """Geometric mean of the ratios of the levels, and the least and largest that the intervals allow. [ratio]"""
+    """Return geometric mean of the ratios of the levels, and the least and largest that the intervals allow. [ratio]"""
     table = np.array(rows)
     return float(np.exp(np.log(table[:, 1]).mean())), float(table[:, 2].min()), float(table[:, 3].max())
 
@@ -132,7 +132,7 @@ def _document(text: str) -> Json:
 
 
 def tails_lines(others: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> list[str]:
-    """Lines of the key `tails` of a model file; none if no other percentile was measured."""
+    """Return the lines of the key `tails` of a model file; none if no other percentile was measured."""
     lines = [
         f"    {name}: {{{', '.join(f'{metric}: [{a:.4g}, {b:.4g}, {c:.4g}]' for metric, (a, b, c) in ratios.items())}}}"
         for name, ratios in others.items()

@@ -33,7 +33,7 @@ class Curve(Protocol):
 
     @property
     def name(self) -> str:
-        """As the command line names it."""
+        """Name of the family on the command line."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -41,16 +41,16 @@ class Curve(Protocol):
 
     @property
     def bounds(self) -> Bounds:
-        """What the parameters may physically be."""
+        """Physical bounds of the parameters."""
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
-        """Throughput [1/s] of shape (n_problems, n_loads) for parameters of shape (n_problems, n_parameters)."""
+        """Return throughput [1/s] of shape (n_problems, n_loads) for parameters of shape (n_problems, n_parameters)."""
 
     def starts(self, points: Observations) -> Floats:
-        """Starting points of shape (n_starts, n_parameters)."""
+        """Return starting points of shape (n_starts, n_parameters)."""
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """What follows from the parameters, by name, of shape (n_problems,); NaN where there is none."""
+        """Return the quantities that follow from the parameters, by name, of shape (n_problems,); NaN if undefined."""
 
 
 # Names of the parameters as documents have them: the letters of the literature.
@@ -66,7 +66,7 @@ class ScalabilityLaw:
     name : str
         `usl`, `amdahl` or `linear`.
     parameters : tuple of str
-        Those that are free; the others are zero.
+        Free parameters; the others are zero.
     bounded : bool
         Whether σ and κ are held to [0, 1]; without it superlinear data show as negative values.
     """
@@ -86,14 +86,14 @@ class ScalabilityLaw:
         return Bounds(lower, upper)
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
-        """Throughput at each load. [1/s]"""
+        """Return the throughput at each load. [1/s]"""
         whole = np.zeros((len(parameters), len(USL_PARAMETERS)))
         whole[:, : parameters.shape[1]] = parameters
         scale, sigma, kappa = whole[:, 0, None], whole[:, 1, None], whole[:, 2, None]
         return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """λ about the best throughput per load; σ and κ from nothing to what bends the curve below the data."""
+        """Return starting points: λ about the best throughput per load; σ, κ from 0 to a bend below the data."""
         top = max(2.0, float(points.load.max()))
         scale = float(np.max(points.throughput / points.load))
         scales = [scale, 1.3 * scale]
@@ -103,7 +103,7 @@ class ScalabilityLaw:
         return np.array(list(grid), dtype=float)
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """The load and height of the peak, and the height that is approached where there is no peak."""
+        """Return load and height of the peak; of a curve without a peak, the height that it approaches."""
         count = len(parameters)
         none = np.full(count, np.nan)
         sigma = parameters[:, 1] if parameters.shape[1] > 1 else np.zeros(count)
@@ -114,8 +114,8 @@ class ScalabilityLaw:
             limit = np.where(sigma > 0, parameters[:, 0] / sigma, np.nan) if parameters.shape[1] > 1 else none
         height = np.array(
             [
-                self.throughput(one[None, :], np.array([at]))[0, 0] if math.isfinite(at) else np.nan
-                for one, at in zip(parameters, peak, strict=True)
+                self.throughput(parameter[None, :], np.array([at]))[0, 0] if math.isfinite(at) else np.nan
+                for parameter, at in zip(parameters, peak, strict=True)
             ]
         )
         return {"peak_load": peak, "peak_throughput": height, "limit_throughput": limit}
@@ -159,5 +159,5 @@ class Inverse:
         return (kappa - sigma + root) / (2 * kappa)
 
     def throughput_at_response(self, response_s: float) -> float:
-        """Throughput at which N / X(N) equals a response time. [1/s]"""
+        """Return the throughput at which N / X(N) equals a response time. [1/s]"""
         return self.load_at_response(response_s) / response_s

@@ -1,4 +1,4 @@
-"""Demands of transaction classes: all estimators, their spread, and whether the data can tell the classes apart."""
+"""Demands of transaction classes: all estimators, their spread, and whether the data can distinguish the classes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 CONDITION_LIMIT, INFLATION_LIMIT = 30.0, 10.0
-"""Above either the demands of single classes are not told by the data (Belsley, Kuh and Welsch; Marquardt)."""
+"""Above either the data do not determine the demands of single classes (Belsley, Kuh and Welsch; Marquardt)."""
 JUDGING = ("non-negative least squares", "ordinary least squares", "robust (Huber)", "total least squares")
-"""Estimators that must agree. The others take more for granted (no background; a discipline), so that they may differ
-where the demand is well known; they are shown."""
+"""Estimators that must agree. The others assume more (no background; a discipline) and may differ although the demand
+is well known; they are shown."""
 SPREAD_LIMIT = 1.5
 """Estimators that differ by more than this factor on a class do not know its demand. [ratio]"""
 REPLICATES = 200
@@ -38,7 +38,7 @@ def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
     ----------
     series : Series
     names : list of str
-        Of the classes, in the order of the columns.
+        Names of the classes, in the order of the columns.
 
     Returns
     -------
@@ -57,21 +57,24 @@ def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
         estimates[name] = {
             "background": _estimate(found[0], drawn[name][:, 0]),
             "demand_s": {
-                one: _estimate(found[place], drawn[name][:, place]) for place, one in enumerate(names, start=1)
+                transaction: _estimate(found[place], drawn[name][:, place])
+                for place, transaction in enumerate(names, start=1)
             },
         }
     inflation = dict(zip(names, variance_inflation(series), strict=True))
     condition = condition_number(series)
-    classes = {one: _class(one, estimates, inflation[one], condition) for one in names}
+    classes = {transaction: _class(transaction, estimates, inflation[transaction], condition) for transaction in names}
     return {
         "intervals": len(series.busy),
         "block_length": length,
         "condition_number": condition if math.isfinite(condition) else None,
-        "variance_inflation": {one: value if math.isfinite(value) else None for one, value in inflation.items()},
+        "variance_inflation": {
+            transaction: value if math.isfinite(value) else None for transaction, value in inflation.items()
+        },
         "mean_busy": float(series.busy.mean()),
         "estimates": estimates,
         "classes": classes,
-        "identified": all(one["identified"] for one in classes.values()),
+        "identified": all(found_class["identified"] for found_class in classes.values()),
         "sentence": _sentence(classes, inflation, condition),
     }
 
@@ -92,7 +95,7 @@ def _estimate(value: float, samples: Floats) -> dict[str, Any]:
 
 def _class(name: str, estimates: dict[str, Any], inflation: float, condition: float) -> dict[str, Any]:
     first = next(iter(ESTIMATORS))
-    values = {key: one["demand_s"][name]["value"] for key, one in estimates.items()}
+    values = {key: estimate["demand_s"][name]["value"] for key, estimate in estimates.items()}
     judging = [value for key, value in values.items() if key in JUDGING]
     lowest, highest = min(values.values()), max(values.values())
     spread = max(judging) / min(judging) if min(judging) > 0 else None
@@ -118,12 +121,12 @@ def _class(name: str, estimates: dict[str, Any], inflation: float, condition: fl
 
 
 def _sentence(classes: dict[str, Any], inflation: dict[str, float], condition: float) -> str:
-    unknown = [name for name, one in classes.items() if not one["identified"]]
+    unknown = [name for name, found_class in classes.items() if not found_class["identified"]]
     if not unknown:
-        return "the mix varies enough to tell the classes apart, and the estimators agree"
+        return "the mix varies enough to distinguish the classes, and the estimators agree"
     if condition > CONDITION_LIMIT or any(value > INFLATION_LIMIT for value in inflation.values()):
         return (
-            "the classes hardly vary apart from each other or from the background: their demands are not told by these "
-            "data; run levels with one class each, or with other mixes"
+            "the classes hardly vary independently of each other or of the background: these data do not determine "
+            "their demands; run levels with one class each, or with other mixes"
         )
     return f"the estimators do not agree on {', '.join(unknown)}: take the spread for the uncertainty"

@@ -4,8 +4,8 @@ All solve, in one sense or another,
 
     U = b + sum_c X_c D_c
 
-with the background b that no transaction explains [1]_. They differ in what they take for granted, so where they
-agree the demand is known, and where they do not the data hardly tell it, whatever a single interval says.
+with the background b that no transaction explains [1]_. They differ in their assumptions: if they agree the demand is
+known; if they do not, the data hardly determine it, however narrow a single interval is.
 
 References
 ----------
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import nnls
+import scipy
 
 from towtank.analysis.statistics.robust import huber
 from towtank.model.fitting.observations import Floats
@@ -37,11 +37,11 @@ class Series:
     rates : ndarray of shape (n_intervals, n_classes)
         Throughput of each class, X_c. [1/s]
     responses : ndarray of shape (n_intervals, n_classes) or None
-        Mean response time of each class; NaN where none ended. [s]
+        Mean response time of each class; NaN if none ended. [s]
     servers : int
-        Of the resource. [1]
+        Servers of the resource. [1]
     stretches : ndarray of shape (n_intervals,)
-        Which run each interval belongs to; blocks do not reach from one into another.
+        Number of the run of each interval; no block spans two runs.
     """
 
     busy: Floats
@@ -51,13 +51,13 @@ class Series:
     stretches: Floats
 
     def drawn(self, rows: npt.NDArray[np.int64]) -> Series:
-        """Some of the intervals, in any number."""
+        """Return some of the intervals, in any number."""
         responses = None if self.responses is None else self.responses[rows]
         return Series(self.busy[rows], self.rates[rows], responses, self.servers, self.stretches[rows])
 
 
 Estimator = Callable[[Series], Floats | None]
-"""Background [1] and the demand of each class [s], shape (1 + n_classes,); None where it cannot be had."""
+"""Background [1] and the demand of each class [s], shape (1 + n_classes,); None if it cannot be estimated."""
 
 
 def _design(series: Series) -> Floats:
@@ -65,24 +65,24 @@ def _design(series: Series) -> Floats:
 
 
 def ordinary(series: Series) -> Floats:
-    """Ordinary least squares with a background; demands may come out negative, which tells of collinearity."""
+    """Estimate by ordinary least squares with a background; negative demands are a sign of collinearity."""
     return np.asarray(np.linalg.lstsq(_design(series), series.busy, rcond=None)[0], dtype=float)
 
 
 def non_negative(series: Series) -> Floats:
-    """Least squares with background and demands not below zero [1]_.
+    """Estimate by least squares with background and demands not below zero [1]_.
 
     References
     ----------
     .. [1] C. L. Lawson and R. J. Hanson, *Solving Least Squares Problems*, SIAM, 1995, chapter 23,
            doi:10.1137/1.9781611971217.
     """
-    return np.asarray(nnls(_design(series), series.busy)[0], dtype=float)
+    return np.asarray(scipy.optimize.nnls(_design(series), series.busy)[0], dtype=float)
 
 
 def non_negative_without_background(series: Series) -> Floats:
-    """The same through the origin: all busy time belongs to transactions."""
-    return np.concatenate([[0.0], nnls(series.rates, series.busy)[0]])
+    """Estimate likewise through the origin: all busy time belongs to transactions."""
+    return np.concatenate([[0.0], scipy.optimize.nnls(series.rates, series.busy)[0]])
 
 
 def robust(series: Series) -> Floats:
@@ -91,14 +91,14 @@ def robust(series: Series) -> Floats:
 
 
 def total(series: Series) -> Floats | None:
-    """Total least squares of the standardised columns: counts are as uncertain as busy times are.
+    """Estimate by total least squares of the standardised columns: counts are as uncertain as busy times.
 
     Notes
     -----
     Work is done before the transaction is counted, so counts of short intervals have errors too, which draw the
     demands of ordinary least squares towards zero. The hyperplane nearest to the points, by the singular value
     decomposition [1]_. Takes all columns to be equally uncertain in their own standard deviations, and is unstable
-    where the classes are collinear.
+    if the classes are collinear.
 
     References
     ----------
@@ -117,11 +117,11 @@ def total(series: Series) -> Floats | None:
 
 
 def service_demand_law(series: Series) -> Floats | None:
-    """Busy time shared out in proportion to X_c R_c: every class waits as long as it works.
+    """Divide busy time in proportion to X_c R_c: every class waits as long as it works.
 
     Notes
     -----
-    D_c = U R_c / sum_i X_i R_i, averaged over the intervals. Right where one resource makes up the response times and
+    D_c = U R_c / sum_i X_i R_i, averaged over the intervals. Right if one resource makes up the response times and
     no class waits more than its share; needs no variation of the mix.
     """
     if series.responses is None:
@@ -133,7 +133,7 @@ def service_demand_law(series: Series) -> Floats | None:
 
 
 def response_times(series: Series) -> Floats | None:
-    """D_c = R_c (1 - U): response times of one server shared by Poisson arrivals, solved for D."""
+    """Estimate from D_c = R_c (1 - U), the response times of one server shared by Poisson arrivals."""
     if series.responses is None or series.servers != 1:
         return None
     return _mean_of_finite(series.responses * (1 - np.minimum(series.busy, 1.0))[:, None])
@@ -155,11 +155,13 @@ ESTIMATORS: dict[str, Estimator] = {
     "service demand law": service_demand_law,
     "response times R(1-U)": response_times,
 }
-"""By name; the first is the one that is believed where the classes can be told apart."""
+"""Estimators by name; the first gives the answer if the data distinguish the classes."""
 
 
 def condition_number(series: Series) -> float:
-    """Of the design with its background, columns of unit length; above 30 the classes can hardly be told apart.
+    """Return the condition number of the design with its background, columns of unit length.
+
+    Above 30 the data hardly distinguish the classes [1]_.
 
     References
     ----------
@@ -172,12 +174,12 @@ def condition_number(series: Series) -> float:
 
 
 def variance_inflation(series: Series) -> list[float]:
-    """By how much each demand's variance is larger than if its class varied apart from all others, >= 1.
+    """Return the variance of each demand over that if its class varied independently of all others, >= 1. [ratio]
 
     Notes
     -----
     VIF_c = 1 / (1 - R_c^2), R_c^2 that of the regression of X_c on the other classes: the diagonal of the inverse of
-    their correlations. Infinite where one class follows from the others.
+    their correlations. Infinite if a class is a linear combination of the others.
     """
     rates = series.rates
     if rates.shape[1] == 1:
@@ -188,11 +190,11 @@ def variance_inflation(series: Series) -> list[float]:
     correlations = np.corrcoef(rates.T)
     if np.linalg.cond(correlations) > 1e12:
         return [float("inf")] * rates.shape[1]
-    return [float(one) for one in np.diag(np.linalg.inv(correlations))]
+    return [float(inflation) for inflation in np.diag(np.linalg.inv(correlations))]
 
 
 def blocks(series: Series, length: int, count: int, seed: int) -> list[npt.NDArray[np.int64]]:
-    """Rows of replicates, drawn in blocks of neighbours within a run.
+    """Return the rows of replicates, drawn in blocks of neighbours within a run.
 
     References
     ----------
@@ -205,4 +207,4 @@ def blocks(series: Series, length: int, count: int, seed: int) -> list[npt.NDArr
     firsts = np.flatnonzero(same)
     wanted = -(-rows // length)
     drawn = stream.choice(firsts, (count, wanted))
-    return [(one[:, None] + np.arange(length)).ravel()[:rows] for one in drawn]
+    return [(starts[:, None] + np.arange(length)).ravel()[:rows] for starts in drawn]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from towtank.distributions import t_quantile, t_tail
 from towtank.model.fitting.observations import Floats
 
 LEVEL = 0.05
@@ -15,16 +16,16 @@ _CONFIDENCE = 0.95
 
 
 def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[str, Any] | None:
-    """Straight line U = U_0 + D X through the levels, and a test whether it bends.
+    """Fit a straight line U = U_0 + D X through the levels, and test whether it bends.
 
     Parameters
     ----------
     throughput : ndarray of shape (n_points,)
-        X. [1/s]
+        Throughput X. [1/s]
     busy : ndarray of shape (n_points,)
-        Busy servers, NaN where not observed. [1]
+        Busy servers, NaN if not observed. [1]
     servers : int
-        Of the resource. [1]
+        Servers of the resource. [1]
 
     Returns
     -------
@@ -35,7 +36,7 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
     -----
     Ordinary least squares with n - 2 degrees of freedom. A demand that grows with the load bends the line upwards: the
     test is Student's t of the coefficient of X^2, orthogonal to the line. The slope of U / X itself over utilization
-    would not tell growth from background work, which is shared by more transactions at a higher load.
+    would not distinguish growth from background work, which more transactions share at a higher load.
     """
     seen = np.isfinite(busy) & np.isfinite(throughput) & (throughput > 0)
     x, u = throughput[seen], busy[seen]
@@ -46,17 +47,18 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         for a, b in zip(x, u, strict=True)
     ]
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
-        # One level has no line: all busy time is put down to transactions, and it is said so.
+        # A single level has no line: all busy time is attributed to transactions, with a note.
         value = float(np.sum(u) / np.sum(x))
         return {
             "demand_s": _estimate(value, None),
             "background": _estimate(None, None),
             "by_level": levels,
             "load_dependence": None,
-            "note": "one load level: background work cannot be told from demand",
+            "note": "one load level: background work cannot be distinguished from demand",
         }
     design = np.stack([np.ones(len(x)), x], axis=1)
-    factors, errors, _ = _regression(design, u)
+    factors, covariance, _ = _regression(design, u)
+    errors = None if covariance is None else np.sqrt(np.diag(covariance))
     result: dict[str, Any] = {
         "demand_s": _estimate(factors[1], errors[1] if errors is not None else None, len(x) - 2),
         "background": _estimate(factors[0], errors[0] if errors is not None else None, len(x) - 2),
@@ -69,19 +71,18 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 
 
 def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
-    """Factors, standard errors (None without freedom) and residuals."""
+    """Return factors, their covariances (None without freedom) and residuals."""
     factors: Floats = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0], dtype=float)
     misses: Floats = np.asarray(target - design @ factors, dtype=float)
     freedom = len(target) - design.shape[1]
     if freedom < 1:
         return factors, None, misses
     variance = float(misses @ misses) / freedom
-    errors = np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design)))
-    return factors, np.asarray(errors, dtype=float), misses
+    return factors, np.asarray(variance * np.linalg.inv(design.T @ design), dtype=float), misses
 
 
 def _estimate(value: float | None, error: float | None, freedom: int = 0) -> dict[str, Any]:
-    half = None if error is None else float(stats.t.ppf(0.5 + _CONFIDENCE / 2, freedom)) * error
+    half = None if error is None else t_quantile(0.5 + _CONFIDENCE / 2, freedom) * error
     return {
         "value": None if value is None else float(value),
         "low": None if half is None or value is None else float(value - half),
@@ -91,28 +92,40 @@ def _estimate(value: float | None, error: float | None, freedom: int = 0) -> dic
 
 
 def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
-    """Whether busy time grows faster (or slower) than in proportion; None with fewer than four levels."""
+    """Test whether busy time grows faster (or slower) than in proportion; None with fewer than four levels.
+
+    The demands at the ends are slopes of the parabola b_0 + b_1 z + b_2 z^2, with t intervals of b_1 + 2 b_2 z.
+    """
     if len(np.unique(x)) < 4:
         return None
     scaled = (x - x.mean()) / x.std()
     design = np.stack([np.ones(len(x)), scaled, scaled**2], axis=1)
-    factors, errors, misses = _regression(design, u)
+    factors, covariance, misses = _regression(design, u)
     freedom = len(x) - 3
-    # Points on a parabola to the last digit: what is left is rounding.
+    # Points on a parabola to the last digit: the residual is rounding.
     exact = float(np.abs(misses).max()) <= 1e-12 * float(np.abs(u).max())
-    if errors is None or (exact and abs(factors[2]) <= 1e-12 * float(np.abs(u).max())):
+    if covariance is None or (exact and abs(factors[2]) <= 1e-12 * float(np.abs(u).max())):
         p_value = 1.0
     elif exact:
         p_value = 0.0
     else:
-        p_value = float(2 * stats.t.sf(abs(factors[2]) / errors[2], freedom))
+        p_value = 2 * t_tail(float(abs(factors[2]) / math.sqrt(covariance[2, 2])), freedom)
     low, high = (
-        float((factors[1] + 2 * factors[2] * (at - x.mean()) / x.std()) / x.std()) for at in (x.min(), x.max())
+        _slope(np.array([0.0, 1.0, 2 * end]) / x.std(), factors, covariance, freedom)
+        for end in (scaled.min(), scaled.max())
     )
     return {
         "p_value": p_value,
         "depends": p_value < LEVEL,
         "direction": "grows" if factors[2] > 0 else "falls",
-        "demand_at_lowest_s": low,
-        "demand_at_highest_s": high,
+        "demand_at_lowest_s": low["value"],
+        "demand_at_lowest_interval": [low["low"], low["high"]],
+        "demand_at_highest_s": high["value"],
+        "demand_at_highest_interval": [high["low"], high["high"]],
     }
+
+
+def _slope(weights: Floats, factors: Floats, covariance: Floats | None, freedom: int) -> dict[str, Any]:
+    """Return the estimate of a weighted sum of factors."""
+    error = None if covariance is None else math.sqrt(float(weights @ covariance @ weights))
+    return _estimate(float(weights @ factors), error, freedom)

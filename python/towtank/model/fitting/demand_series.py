@@ -14,11 +14,11 @@ from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats
 from towtank.results.folder import RunFolder
 
-# A transaction is counted where it ends and works before; an interval must be long against that.
+# A transaction is counted at its end but works before; intervals must be long in comparison.
 _RESPONSES_PER_INTERVAL = 2.0
 _LEAST_INTERVALS = 4
 WORTH_A_DEMAND = 0.05
-"""Disks that are busy for less than this share of the time have no demand worth telling. [ratio]"""
+"""Demands of disks that are busy for less than this share of the time are not reported. [ratio]"""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class RunSeries:
     counts, response_sums : dict of str to ndarray
         Transactions that ended, and the sum of their response times, by class. [1], [s]
     busy : dict of str to ndarray
-        Busy time by resource; NaN where not observed. [s]
+        Busy time by resource; NaN if not observed. [s]
     """
 
     name: str
@@ -43,14 +43,14 @@ class RunSeries:
 
 
 def read_series(runs: Sequence[RunFolder], resources: Sequence[Resource]) -> tuple[list[RunSeries], dict[str, int]]:
-    """Series of all runs, and the servers of each resource that occurs in them.
+    """Return the series of all runs, and the servers of each resource that occurs in them.
 
     Resources are the CPUs of tiers, their parts (`tier / part`) and the disks of the host (`disk NAME`).
     """
-    found = [one for run in runs if (one := _one_run(read_run(run), run.run_id, resources)) is not None]
+    found = [series for run in runs if (series := _one_run(read_run(run), run.run_id, resources)) is not None]
     servers = {resource.name: resource.servers for resource in resources}
-    for one in found:
-        for name in one.busy:
+    for run_series in found:
+        for name in run_series.busy:
             servers.setdefault(name, 1)
     return found, servers
 
@@ -60,23 +60,25 @@ def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeri
     columns = data.measurement.columns("transaction")
     if not len(chosen) or not columns:
         return None
-    ended = sum(float(one.ended[chosen].sum()) for one in columns.values())
+    ended = sum(float(column.ended[chosen].sum()) for column in columns.values())
     if not ended:
         return None
-    mean = sum(float(one.response_sum_s[chosen].sum()) for one in columns.values()) / ended
+    mean = sum(float(column.response_sum_s[chosen].sum()) for column in columns.values()) / ended
     length = max(1, math.ceil(_RESPONSES_PER_INTERVAL * mean))
-    if len(chosen) // length < _LEAST_INTERVALS:
+    count = len(chosen) // length
+    if count < _LEAST_INTERVALS:
         return None
-    groups = chosen[: len(chosen) // length * length].reshape(-1, length)
+    # What remains of the window makes some intervals longer: all of it counts, as in the results.
+    firsts = np.arange(count) * len(chosen) // count
 
     def summed(values: Floats) -> Floats:
-        return np.asarray(values[groups].sum(axis=1), dtype=float)
+        return np.asarray(np.add.reduceat(values[chosen], firsts), dtype=float)
 
     return RunSeries(
         name,
         summed(data.measurement.lengths),
-        {key: summed(one.ended) for key, one in columns.items()},
-        {key: summed(one.response_sum_s) for key, one in columns.items()},
+        {key: summed(column.ended) for key, column in columns.items()},
+        {key: summed(column.response_sum_s) for key, column in columns.items()},
         {key: summed(values) for key, values in _busy(data, resources).items()},
     )
 
@@ -93,7 +95,7 @@ def _busy(data: RunData, resources: Sequence[Resource]) -> dict[str, Floats]:
                 seconds = observed.part_cpu_s(tier, part, measurement)
                 if seconds is not None:
                     found[f"{tier} / {part.name}"] = seconds / resource.part
-    for disk in sorted({key for one in observed.samples.samples[-1:] for key in one.get("disks", {})}):
+    for disk in sorted({key for sample in observed.samples.samples[-1:] for key in sample.get("disks", {})}):
         track = observed.samples.track("disks", disk, "busy_s_total")
         seconds = track.by_bin(measurement.starts, measurement.ends)
         if np.nansum(seconds) > WORTH_A_DEMAND * float(measurement.lengths.sum()):
@@ -102,9 +104,9 @@ def _busy(data: RunData, resources: Sequence[Resource]) -> dict[str, Floats]:
 
 
 def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: bool) -> tuple[Series, list[str]] | None:
-    """Intervals of all runs of one resource together, with the names of the classes; None where there are too few.
+    """Return the intervals of all runs of one resource, with the names of the classes; None if there are too few.
 
-    Response times go with it only where `timed`: at the bottleneck, which makes up most of them.
+    With `timed` they include response times: at the bottleneck, which makes up most of them.
     """
     names = sorted({name for run in runs for name, counts in run.counts.items() if counts.any()})
     busy, rates, responses, stretches = [], [], [], []
@@ -121,8 +123,8 @@ def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: boo
         with np.errstate(divide="ignore", invalid="ignore"):
             responses.append(np.where(counts > 0, sums / counts, np.nan))
         stretches.append(np.full(int(seen.sum()), float(number)))
-    rows = sum(len(one) for one in busy)
-    # Fewer than three intervals for each number that is sought tell nothing.
+    rows = sum(len(shares) for shares in busy)
+    # Fewer than three intervals for each unknown are no estimate.
     if not names or rows < 3 * (len(names) + 1):
         return None
     times = np.concatenate(responses) if timed else None

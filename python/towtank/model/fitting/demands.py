@@ -16,12 +16,13 @@ from towtank.model.fitting.demand_series import WORTH_A_DEMAND, pooled, read_ser
 from towtank.model.fitting.measured import Configuration, Resource, read_configurations
 from towtank.model.fitting.observations import Floats
 from towtank.results.folder import STUDY_MANIFEST, ResultsFolder
+from towtank.results.machines import disks
 
 SCHEMA = "towtank/model-demands/1"
 
 
 def demands_document(path: Path) -> dict[str, Any]:
-    """Demands of every configuration of a results folder.
+    """Return the demands of every configuration of a results folder.
 
     Returns
     -------
@@ -41,20 +42,20 @@ def demands_document(path: Path) -> dict[str, Any]:
     }
 
 
-def configuration_demands(one: Configuration, folder: ResultsFolder | None) -> dict[str, Any]:
-    """Demands of one configuration."""
+def configuration_demands(configuration: Configuration, folder: ResultsFolder | None) -> dict[str, Any]:
+    """Return the demands of one configuration."""
     document: dict[str, Any] = {
-        "label": one.label,
-        "key": one.key,
-        "excluded": one.excluded,
-        "resources": resource_demands(one),
+        "label": configuration.label,
+        "key": configuration.key,
+        "excluded": configuration.excluded,
+        "resources": resource_demands(configuration),
         "classes": {},
     }
     if folder is not None:
-        runs = [run for run in folder.runs() if run.run_id in {str(kept["run"]) for kept in one.runs}]
-        series, servers = read_series(runs, one.resources)
+        runs = [run for run in folder.runs() if run.run_id in {str(kept["run"]) for kept in configuration.runs}]
+        series, servers = read_series(runs, configuration.resources)
         names = dict.fromkeys(name for run in series for name in run.busy)
-        bottleneck = one.bottleneck()
+        bottleneck = configuration.bottleneck()
         for name in names:
             timed = bottleneck is not None and name == bottleneck.name
             found = pooled(series, name, servers[name], timed=timed)
@@ -63,13 +64,13 @@ def configuration_demands(one: Configuration, folder: ResultsFolder | None) -> d
     return document
 
 
-def resource_demands(one: Configuration) -> dict[str, Any]:
-    """Demand of the mean transaction at every resource, from the load levels."""
-    points = one.points
+def resource_demands(configuration: Configuration) -> dict[str, Any]:
+    """Return the demand of the mean transaction at every resource, from the load levels."""
+    points = configuration.points
     rates = np.array([from_document(point["throughput_per_s"]).value or np.nan for point in points], dtype=float)
     found: dict[str, Any] = {}
-    for resource in one.resources:
-        _add(found, resource.name, rates, one.cpus(resource), resource)
+    for resource in configuration.resources:
+        _add(found, resource.name, rates, configuration.cpus(resource), resource)
         for tier in resource.tiers:
             parts = dict.fromkeys(part for point in points for part in point["tiers"].get(tier, {}).get("parts", {}))
             for part in parts:
@@ -81,7 +82,7 @@ def resource_demands(one: Configuration) -> dict[str, Any]:
                     np.array(used, dtype=float) / resource.part,
                     replace(resource, tiers=(tier,)),
                 )
-    for disk, busy in _disks(one).items():
+    for disk, busy in _disks(configuration).items():
         _add(found, f"disk {disk}", rates, busy, Resource(disk, 1, ()))
     return found
 
@@ -97,17 +98,16 @@ def _add(found: dict[str, Any], name: str, rates: Floats, busy: Floats, resource
         found[name] = {"servers": resource.servers, "tiers": list(resource.tiers), **demand}
 
 
-def _disks(one: Configuration) -> dict[str, Floats]:
-    """Share of the time that each disk of the host was busy at each load, where it is worth telling."""
+def _disks(configuration: Configuration) -> dict[str, Floats]:
+    """Return the utilization of each disk at each load, of disks busy enough to matter. [ratio]"""
     rows = []
-    for point in one.points:
-        runs = [run for run in one.runs if run["run"] in point["runs"]]
-        told = [
-            {disk: row["utilization"] for disk, row in run["host"]["disks"].items() if "utilization" in row}
-            for run in runs
+    for point in configuration.points:
+        runs = [run for run in configuration.runs if run["run"] in point["runs"]]
+        by_run = [
+            {disk: row["utilization"] for disk, row in disks(run).items() if "utilization" in row} for run in runs
         ]
-        names = set.intersection(*(set(row) for row in told)) if told else set()
-        rows.append({disk: float(np.mean([row[disk] for row in told])) for disk in names})
+        names = set.intersection(*(set(row) for row in by_run)) if by_run else set()
+        rows.append({disk: float(np.mean([row[disk] for row in by_run])) for disk in names})
     found = {
         disk: np.array([row.get(disk, np.nan) for row in rows]) for disk in sorted({d for row in rows for d in row})
     }

@@ -52,17 +52,17 @@ class DependentCurve(ClosedCurve):
         return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Demand at full use as other programs make it, D_full m / (m - others); shape (n_problems,). [s]"""
+        """Return the demand at full use beside other programs, D_full m / (m - others); shape (n_problems,). [s]"""
         left = self.servers - (self.others if others is None else others)
         return np.asarray(np.maximum(parameters[:, 0], 1e-300) * self.servers / left, dtype=float)
 
     def demand_at(self, parameters: Floats, utilization: Floats) -> Floats:
-        """D(u) for utilizations in [0, 1]; shape of both together. [s]"""
+        """Return D(u) for utilizations in [0, 1]; shape of both together. [s]"""
         full = np.maximum(parameters[:, 0], 1e-300)
         return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Servers that the tiers keep busy at throughputs of shape (n_problems, n_loads): U = X D(u) for U. [1]"""
+        """Return busy servers at throughputs of shape (n_problems, n_loads): the solution of U = X D(u) for U. [1]"""
         asked = self.usual(rate.shape[1]) if conditions is None else conditions
         full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
         more = parameters[:, 2, None] - 1
@@ -73,7 +73,7 @@ class DependentCurve(ClosedCurve):
         if users == 0:
             return np.zeros(len(parameters))
         away, table = think_s + parameters[:, 1], self.table(users)
-        # What other programs leave of the servers, and how much longer everything takes for it.
+        # Share of the servers that other programs leave, and the factor by which it slows everything.
         left = (self.servers - others) / self.servers
         slope = -work / left * np.maximum(parameters[:, 0], 1e-300) * (parameters[:, 2] - 1)
         low, high = np.zeros(len(parameters)), np.ones(len(parameters))
@@ -97,16 +97,16 @@ class DependentCurve(ClosedCurve):
         return np.asarray(table(away / demand) / demand, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """As the closed curve, with demands that fall, stay, and grow."""
+        """Return starting points as of the closed curve, with demands that fall, stay, and grow."""
         plain = super().starts(points)[:, :2]
-        return np.array([(*one, ratio) for one in plain for ratio in (0.8, 1.0, 1.3)])
+        return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """What follows at full use, and the demand at no use."""
+        """Return the quantities of the closed curve at full use, and the demand at no use."""
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
 
     def rates(self, parameters: Floats) -> tuple[float, ...]:
-        """Speed with 1, 2, ... jobs of a station with the demand at full use that behaves like this bottleneck.
+        """Return speed with 1, 2, ... jobs of a station with the demand at full use that behaves like this bottleneck.
 
         A job that comes to j - 1 others finds min(j - 1, m) of m servers busy and brings the demand at that share.
         """

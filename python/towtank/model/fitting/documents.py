@@ -23,7 +23,7 @@ from towtank.model.fitting.curve_tails import curve_tails
 from towtank.model.fitting.curves import USL_PARAMETERS
 from towtank.model.fitting.demands import resource_demands
 from towtank.model.fitting.drift import at_saturation
-from towtank.model.fitting.fit import CURVES, Fit
+from towtank.model.fitting.fit import CURVES
 from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import (
     CONFIDENCE,
@@ -33,9 +33,11 @@ from towtank.model.fitting.intervals import (
     t_intervals,
 )
 from towtank.model.fitting.measured import Configuration, read_configurations
+from towtank.model.fitting.measured_limit import of_curve
 from towtank.model.fitting.mix import mix_of
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.prediction import default_loads, held_out, predict, trust
+from towtank.model.fitting.quota_assumed import quota_assumptions
 from towtank.model.fitting.replicates import REPLICATES, block_length
 from towtank.model.fitting.selection import DEFAULT_HELD_OUT, Candidate, Choice, choose
 from towtank.model.fitting.shape import classify
@@ -46,21 +48,21 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What was asked of a fit.
+class FitRequest:
+    """Request for a fit.
 
     Attributes
     ----------
     curve : str
         One of `fit.CURVES`, or `auto`.
     servers : int or None
-        Of the bottleneck; from the results, else 1, where it is not given.
+        Servers of the bottleneck; None for those of the results, else 1.
     loads : list of float or None
-        Where to predict.
+        Loads to predict.
     hold_out : int or None
         Highest levels to leave out; None tests the highest and fits it as well.
     think_s : float or None
-        Think time for results that do not tell it. [s]
+        Think time for results without a measured one. [s]
     """
 
     curve: str
@@ -77,7 +79,7 @@ class Wish:
 
 @dataclass
 class Answer:
-    """One set of points, answered.
+    """Answer for one set of points.
 
     Attributes
     ----------
@@ -86,6 +88,8 @@ class Answer:
     points : Observations
     think_s : float
     configuration : Configuration or None
+    asserted : bool
+        Whether the user gave the servers that limit.
     """
 
     document: Json
@@ -93,24 +97,25 @@ class Answer:
     points: Observations
     think_s: float
     configuration: Configuration | None = None
+    asserted: bool = False
 
 
-def fit_table(path: Path, columns: Columns, wish: Wish) -> Answer:
+def fit_table(path: Path, columns: Columns, request: FitRequest) -> Answer:
     """Fit the points of a CSV file."""
     points = read_points(path, columns)
     findings = audit_points(points)
-    failing = {one.name for one in findings if one.suspect}
+    failing = {finding.name for finding in findings if finding.suspect}
     kept = points.chosen(np.array([name not in failing for name in points.names]))
     excluded = [
-        {"run": one.name, "load": float(points.load[points.names.index(one.name)]), "why": one.message}
-        for one in findings
-        if one.suspect
+        {"run": finding.name, "load": float(points.load[points.names.index(finding.name)]), "why": finding.message}
+        for finding in findings
+        if finding.suspect
     ]
-    head = {"schema": SCHEMA, "source": str(path), "asked": wish.curve}
-    return _answer(kept, wish, head, servers=wish.servers or 1, findings=findings, excluded=excluded)
+    head = {"schema": SCHEMA, "source": str(path), "asked": request.curve}
+    return _answer(kept, request, head, servers=request.servers or 1, findings=findings, excluded=excluded)
 
 
-def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
+def fit_results(path: Path, request: FitRequest, wanted: str | None) -> list[Answer]:
     """Fit every configuration of a results folder, or those whose label holds `wanted`."""
     configurations = read_configurations(path)
     chosen = [
@@ -119,7 +124,7 @@ def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
         if configuration.points and (wanted is None or wanted in configuration.label)
     ]
     made = [
-        attempt(f"fit of {configuration.label}", _fit_configuration, configuration, wish) for configuration in chosen
+        attempt(f"fit of {configuration.label}", _fit_configuration, configuration, request) for configuration in chosen
     ]
     answers = [answer for answer in made if not isinstance(answer, Failed)]
     if made and not answers:
@@ -127,26 +132,34 @@ def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
     return answers
 
 
-def _fit_configuration(one: Configuration, wish: Wish) -> Answer:
-    points = one.observations
-    bottleneck = one.bottleneck()
-    servers = wish.servers or (bottleneck.servers if bottleneck else 1)
-    head = {"label": one.label, "key": one.key, "asked": wish.curve}
-    if wish.think_s is not None:
-        points = _thinking(points, wish.think_s)
-    mix = mix_of(one, wish.hold_out or DEFAULT_HELD_OUT)
+def _fit_configuration(configuration: Configuration, request: FitRequest) -> Answer:
+    points = configuration.observations
+    bottleneck = configuration.bottleneck()
+    servers = request.servers or (bottleneck.servers if bottleneck else 1)
+    head = {"label": configuration.label, "key": configuration.key, "asked": request.curve}
+    if request.think_s is not None:
+        points = _thinking(points, request.think_s)
+    mix = mix_of(configuration, request.hold_out or DEFAULT_HELD_OUT)
     if mix is not None:
         points = replace(points, work=mix.work)
     answer = _answer(
-        points, wish, head, servers=servers, findings=one.findings, excluded=one.excluded, think_s=one.think_s
+        points,
+        request,
+        head,
+        servers=servers,
+        findings=configuration.findings,
+        excluded=configuration.excluded,
+        think_s=configuration.think_s,
     )
-    _doubt(answer.document["verdict"], attribution_doubts(one))
-    answer.configuration = one
+    _doubt(answer.document["verdict"], attribution_doubts(configuration))
+    answer.configuration, answer.asserted = configuration, request.servers is not None
     answer.document["bottleneck"] = bottleneck.name if bottleneck else None
     answer.document["mix"] = mix.document(points.load) if mix else None
-    answer.document["shape"] = classify(one)
-    answer.document["demands"] = resource_demands(one)
-    answer.document["knees"] = _objective_knees(one) + answer.document["knees"]
+    answer.document["shape"] = classify(configuration)
+    if answer.document.get("trust"):
+        answer.document["trust"]["assumptions"] += quota_assumptions(configuration)
+    answer.document["demands"] = resource_demands(configuration)
+    answer.document["knees"] = _objective_knees(configuration) + answer.document["knees"]
     return answer
 
 
@@ -156,7 +169,7 @@ def _thinking(points: Observations, think_s: float) -> Observations:
 
 def _answer(
     points: Observations,
-    wish: Wish,
+    request: FitRequest,
     head: Json,
     *,
     servers: int,
@@ -165,51 +178,65 @@ def _answer(
     think_s: float | None = None,
 ) -> Answer:
     if not points.count:
-        raise MeasurementError("\n".join(["no point may be modelled:", *(f"  {one['why']}" for one in excluded)]))
+        raise MeasurementError("\n".join(["no point may be modelled:", *(f"  {run['why']}" for run in excluded)]))
     think = float(np.mean(points.think_s())) if think_s is None or points.think is not None else think_s
-    choice = choose(wish.curves, points, servers, think, wish.hold_out)
-    if wish.curve != "auto" and not choice.candidates and "label" not in head:
+    choice = choose(request.curves, points, servers, think, request.hold_out)
+    if request.curve != "auto" and not choice.candidates and "label" not in head:
         why = next(iter(choice.refused.values()))
         blind = "use of the bottleneck" in why
         raise ModelError(
             why, hint="name the column of the busy servers with --busy" if blind else "measure more load levels"
         )
-    shown = choice.chosen if wish.curve == "auto" else next(iter(choice.candidates), None)
+    shown = _shown(choice, request.curve)
     document = {
         **head,
         "curve": shown.name if shown else None,
         **(_parameters(shown) if shown else {}),
-        "audit": {"checked": len(findings), "findings": [one.document() for one in findings if one.suspect]},
+        "audit": {
+            "checked": len(findings),
+            "findings": [finding.document() for finding in findings if finding.suspect],
+        },
         "excluded": excluded,
         "points": _points(points, shown),
     }
     if shown:
-        document |= _worth(shown, points, wish, think)
+        document |= _worth(shown, points, request, think)
     else:
         document |= {"verdict": {"level": REJECTED, "reasons": [{"level": REJECTED, "text": choice.why}], "tests": []}}
     document["knees"] = _knees(shown, points, think)
-    if wish.curve == "auto":
+    if request.curve == "auto":
         document["choice"] = _choice(choice)
     return Answer(document, choice, points, think)
 
 
+def _shown(choice: Choice, asked: str) -> Candidate | None:
+    return choice.chosen if asked == "auto" else next(iter(choice.candidates), None)
+
+
+def shown_candidate(answer: Answer) -> Candidate | None:
+    """Return the curve that an answer describes; None if it has none."""
+    return _shown(answer.choice, str(answer.document["asked"]))
+
+
 def number(value: float) -> float | None:
-    """As JSON has it: null for what is not finite."""
+    """Return a number for JSON: null for one that is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
-def _parameters(one: Candidate) -> Json:
-    """Parameters, what follows from them, and all intervals."""
-    fit = one.fit
+def _parameters(candidate: Candidate) -> Json:
+    """Return the parameters, the quantities that follow from them, and all intervals."""
+    fit = candidate.fit
     values = dict(zip(fit.curve.parameters, (float(value) for value in fit.parameters), strict=True))
     if "lambda" in values:
         values = {name: values.get(name, 0.0) for name in USL_PARAMETERS}
     derived = {name: number(value[0]) for name, value in fit.curve.derived(fit.parameters[None, :]).items()}
-    drawn = {name: percentiles(value) for name, value in fit.curve.derived(at_saturation(fit, one.replicates)).items()}
+    drawn = {
+        name: percentiles(value) for name, value in fit.curve.derived(at_saturation(fit, candidate.replicates)).items()
+    }
     drawn = {name: pair if derived[name] is not None else (None, None) for name, pair in drawn.items()}
     linear, boot = t_intervals(fit), {}
     for place, name in enumerate(fit.curve.parameters):
-        boot[name] = percentiles(one.replicates[:, place])
+        boot[name] = percentiles(candidate.replicates[:, place])
     return {
         **values,
         **derived,
@@ -226,14 +253,18 @@ def _parameters(one: Candidate) -> Json:
         "standard_error": standard_errors(fit),
         "residual_error": fit.residual_error,
         "degrees_of_freedom": fit.freedom,
-        "aicc": one.aicc,
+        "aicc": candidate.aicc,
     }
 
 
 def _points(points: Observations, shown: Candidate | None) -> list[Json]:
-    """Every point as measured and, where it took part, as fitted."""
-    fit: Fit | None = shown.fit if shown else None
-    fitted = dict(zip(fit.points.names, fit.fitted, strict=True)) if fit else {}
+    """Return every point as measured and, if it took part, as fitted, with the band of the replicates of the fit."""
+    fitted: dict[str, float] = {}
+    bands: dict[str, list[float | None]] = {}
+    if shown is not None:
+        names, drawn = shown.fit.points.names, shown.fit.problem.model(shown.replicates)
+        fitted = dict(zip(names, map(float, shown.fit.fitted), strict=True))
+        bands = {name: list(percentiles(drawn[:, place])) for place, name in enumerate(names)}
     rows = []
     for place, name in enumerate(points.names):
         row: Json = {
@@ -246,22 +277,23 @@ def _points(points: Observations, shown: Candidate | None) -> list[Json]:
             "busy": None if points.busy is None else float(points.busy[place]),
             "work": None if points.work is None else float(points.work[place]),
             "others": None if points.others is None else float(points.others[place]),
-            "fitted_throughput": float(fitted[name]) if name in fitted else None,
+            "fitted_throughput": fitted.get(name),
+            "fitted_throughput_band_95": bands.get(name),
         }
         rows.append(row)
     return rows
 
 
-def _worth(one: Candidate, points: Observations, wish: Wish, think_s: float) -> Json:
-    loads = default_loads(one) if wish.loads is None else wish.loads
-    doubts = _interval_doubts(one)
-    verdict = one.judgement.document()
+def _worth(candidate: Candidate, points: Observations, request: FitRequest, think_s: float) -> Json:
+    loads = default_loads(candidate) if request.loads is None else request.loads
+    doubts = _interval_doubts(candidate)
+    verdict = candidate.judgement.document()
     _doubt(verdict, doubts)
     return {
         "verdict": verdict,
-        "held_out": held_out(one, points),
-        "predictions": predict(one, loads, think_s),
-        "trust": trust(one, think_s),
+        "held_out": held_out(candidate, points),
+        "predictions": predict(candidate, loads, think_s),
+        "trust": trust(candidate, think_s),
     }
 
 
@@ -272,11 +304,11 @@ def _doubt(verdict: Json, doubts: list[str]) -> None:
         verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
 
 
-def attribution_doubts(one: Configuration) -> list[str]:
+def attribution_doubts(configuration: Configuration) -> list[str]:
     """Doubt of demands if processes of no tier used more than the limit in some runs; names the run with the most."""
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
-        for run in one.runs
+        for run in configuration.runs
         for reason in run["verdict"].get("reasons") or ()
         if reason["kind"] == Kind.NOT_ATTRIBUTED
     ]
@@ -284,13 +316,13 @@ def attribution_doubts(one: Configuration) -> list[str]:
         return []
     _, name, message = max(found)
     return [
-        f"{len({run for _, run, _ in found})} of {len(one.runs)} runs used CPU time that is attributed to no tier, "
-        f"most of all {name}: {message}. Demands hold only what is attributed to tiers"
+        f"{len({run for _, run, _ in found})} of {len(configuration.runs)} runs used CPU time "
+        f"that is attributed to no tier, most of all {name}: {message}. Demands hold only what is attributed to tiers"
     ]
 
 
-def _interval_doubts(one: Candidate) -> list[str]:
-    length = block_length(one.fit)
+def _interval_doubts(candidate: Candidate) -> list[str]:
+    length = block_length(candidate.fit)
     if length == 1:
         return []
     return [
@@ -300,19 +332,20 @@ def _interval_doubts(one: Candidate) -> list[str]:
 
 
 def _choice(choice: Choice) -> Json:
-    best = min((one.aicc for one in choice.candidates if one.aicc is not None), default=None)
+    best = min((candidate.aicc for candidate in choice.candidates if candidate.aicc is not None), default=None)
     rows = [
         {
-            "curve": one.name,
-            "aicc": one.aicc,
-            "delta_aicc": None if one.aicc is None or best is None else one.aicc - best,
-            "joint_aicc": one.joint_aicc,
-            "held_out_error": one.held_out["worst_error"] if one.held_out else None,
-            "parameters": dict(zip(one.fit.curve.parameters, map(float, one.fit.parameters), strict=True)),
-            "verdict": one.judgement.level,
-            "reasons": [text for _, text in one.judgement.reasons],
+            "curve": candidate.name,
+            "aicc": candidate.aicc,
+            "delta_aicc": None if candidate.aicc is None or best is None else candidate.aicc - best,
+            "joint_aicc": candidate.joint_aicc,
+            "held_out_error": candidate.held_out["worst_error"] if candidate.held_out else None,
+            "held_out_interval": candidate.held_out_interval,
+            "parameters": dict(zip(candidate.fit.curve.parameters, map(float, candidate.fit.parameters), strict=True)),
+            "verdict": candidate.judgement.level,
+            "reasons": [text for _, text in candidate.judgement.reasons],
         }
-        for one in choice.candidates
+        for candidate in choice.candidates
     ]
     return {"why": choice.why, "candidates": rows, "refused": choice.refused}
 
@@ -322,7 +355,7 @@ def _knees(shown: Candidate | None, points: Observations, think_s: float) -> lis
     if shown is not None:
         found = [knees.model_knee(shown), knees.power_knee(shown, think_s), *found]
     distance = knees.distance_knee(points.load, points.throughput)
-    rows = [one for one in found if one is not None]
+    rows = [knee for knee in found if knee is not None]
     if distance is not None:
         how = "farthest above the chord (Kneedle): a drawing aid only"
         rows.append(knees.knee("distance", distance, knees.distance_samples(points), how))
@@ -332,50 +365,50 @@ def _knees(shown: Candidate | None, points: Observations, think_s: float) -> lis
 _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 
 
-def _objective_knees(one: Configuration) -> list[Json]:
-    """Where each objective about a response time passes its limit."""
+def _objective_knees(configuration: Configuration) -> list[Json]:
+    """Return the load at which each objective about a response time passes its limit."""
     found = []
-    for objective in one.objectives:
+    for objective in configuration.objectives:
         metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
-        if metric not in _TIMES or not isinstance(limit, int | float) or len(one.points) < 2:
+        if metric not in _TIMES or not isinstance(limit, int | float) or len(configuration.points) < 2:
             continue
         text = str(objective["text"])
         named = text.split(" of ", maxsplit=1)[1].split(" ", maxsplit=1)[0] if " of " in text else None
         about = {"metric": metric, "transaction": named}
-        pairs = [(point, metric_of(point, about)) for point in one.points]
+        pairs = [(point, metric_of(point, about)) for point in configuration.points]
         seen = [(point, value) for point, value in pairs if value is not None]
         if len(seen) < 2:
             continue
         load: Floats = np.array([float(point["load"]) for point, _ in seen])
         errors = [_time_error(point, metric, named) for point, _ in seen]
-        known = None if any(one is None for one in errors) else np.array(errors, dtype=float)
+        known = None if any(error is None for error in errors) else np.array(errors, dtype=float)
         at = knees.objective_knee(load, np.array([value for _, value in seen]), known, float(limit), text)
         found.append(at or knees.knee("objective", None, None, f"{text}: not passed up to {load[-1]:g}"))
     return found
 
 
 def _time_error(point: Json, metric: str, named: str | None) -> float | None:
-    """Standard error of a time at a point; None where it has no interval."""
+    """Return the standard error of a time at a point; None if it has no interval. [s]"""
     where = point["transactions"].get(named, {}).get(f"{metric}_s") if named else point["response_time_s"][metric]
     return standard_error_of(from_document(where))
 
 
 def _closed(choice: Choice) -> Candidate | None:
-    """The closed curve to write: the one chosen, else the one that describes throughput and busy time better."""
-    found = [one for one in choice.candidates if isinstance(one.fit.curve, ClosedCurve)]
+    """Return the closed curve to write: the chosen one, else the one that fits throughput and busy time better."""
+    found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:
         return choice.chosen
-    known = [one for one in found if one.joint_aicc is not None]
-    return min(known, key=lambda one: one.joint_aicc or 0.0) if known else next(iter(found), None)
+    known = [candidate for candidate in found if candidate.joint_aicc is not None]
+    return min(known, key=lambda candidate: candidate.joint_aicc or 0.0) if known else next(iter(found), None)
 
 
 def written_model(answer: Answer, source: str, path: Path) -> Json:
-    """Write the closed curve of an answer as a model file, and check what it says at the loads measured.
+    """Write the closed curve of an answer as a model file, and check its throughput at the loads measured.
 
     Raises
     ------
     ModelError
-        If there is no closed curve, or it is rejected.
+        If the answer has no closed curve, or it is rejected.
     """
     closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == REJECTED:
@@ -386,6 +419,7 @@ def written_model(answer: Answer, source: str, path: Path) -> Json:
     known = (closed, source, found, left, answer.think_s)
     points = answer.configuration.points if answer.configuration else ()
     tails = curve_tails(points, lambda order: model_file.model_text(*known, discipline=order), model_file.CLASS)
-    put_text(path, model_file.model_text(*known, tails=tails))
+    limit = of_curve(answer.configuration, answer.document.get("shape"), asserted=answer.asserted)
+    put_text(path, model_file.model_text(*known, tails=tails, limit=limit))
     check = model_file.checked(closed, found, left, answer.think_s)
     return {"file": str(path), "check": check, "percentiles": None if tails is None else tails.document()}

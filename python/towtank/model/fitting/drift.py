@@ -1,7 +1,7 @@
-"""How far the demand at the bottleneck may move between the highest utilization measured and the one predicted.
+"""Drift of the demand at the bottleneck between the highest utilization measured and the one predicted.
 
 A constant demand is an assumption that the levels measured can hardly test: batching and fewer wakeups make it fall
-towards saturation, cold caches and contention make it rise. What a bootstrap of the levels draws knows nothing of that.
+towards saturation, cold caches and contention make it rise. A bootstrap of the levels does not contain this error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Drifted:
 
 
 def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions | None = None) -> Drifted:
-    """Throughputs of replicates at loads; beyond the highest utilization measured the demand may have moved.
+    """Return throughputs of replicates at loads; beyond the highest utilization measured the demand may have moved.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
     loads : ndarray of shape (n_loads,)
         Users. [1]
     conditions : Conditions, optional
-        Of each load; the usual ones if left out. Closed curves only.
+        Conditions at each load; the usual ones if left out. Closed curves only.
 
     Notes
     -----
@@ -67,13 +67,13 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
     for place in np.flatnonzero(excess > 0):
         moved = parameters.copy()
         moved[:, 0] *= factors[:, place]
-        one = slice(place, place + 1)
-        rates[:, one] = curve.throughput_in(moved, loads[one], asked.chosen(one))
+        column = slice(place, place + 1)
+        rates[:, column] = curve.throughput_in(moved, loads[column], asked.chosen(column))
     return Drifted(rates, factors)
 
 
 def at_saturation(fit: Fit, parameters: Floats) -> Floats:
-    """Parameters of replicates with the demand that they may have where the bottleneck is busy all the time."""
+    """Return the parameters of replicates, with the demand drifted as far as it may be at a saturated bottleneck."""
     if not isinstance(fit.curve, ClosedCurve) or isinstance(fit.curve, DependentCurve):
         return parameters
     moved = parameters.copy()
@@ -86,19 +86,19 @@ def _as_fitted(rates: Floats) -> Drifted:
 
 
 def _slopes(count: int) -> Floats:
-    """g of each replicate, the same at all loads."""
+    """Return g of each replicate, the same at all loads."""
     return DRIFT * np.random.default_rng(SEED + 2).standard_normal(count)
 
 
 def _reached(fit: Fit) -> float:
-    """Highest utilization of the bottleneck among the points fitted, in [0, 1]."""
+    """Return the highest utilization of the bottleneck among the points fitted, in [0, 1]."""
     points = fit.points
     assert isinstance(fit.curve, ClosedCurve)
     return float(np.max(_utilization(fit, points.throughput, points.conditions(fit.curve.think_s))))
 
 
 def _utilization(fit: Fit, rates: Floats, asked: Conditions) -> Floats:
-    """Utilization of the bottleneck by everything, at throughputs and conditions of loads; shape (n_loads,)."""
+    """Return utilization of the bottleneck by everything, at throughputs and conditions of loads; shape (n_loads,)."""
     curve = fit.curve
     assert isinstance(curve, ClosedCurve)
     busy = [

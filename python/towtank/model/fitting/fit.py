@@ -23,8 +23,7 @@ _AT_BOUND = 1e-6
 
 
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
-    """The family of a name; servers, think time and what the points tell of the bottleneck are those of the closed
-    system."""
+    """Return the family of a name; a closed system also has servers, think time and, from the points, busy time."""
     with_busy = points is not None and points.busy is not None
     others = 0.0 if points is None or points.others is None else float(points.others.mean())
     if name == "closed":
@@ -36,11 +35,11 @@ def curve_named(name: str, servers: int, think_s: float, points: Observations | 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is minimised: the misses of throughput and, for a closed system that tells it, of response time.
+    """Least-squares problem: residuals of throughput and, for a closed system that measured it, of response time.
 
-    Both are one thing in a closed system, R = N / X - Z. Throughput tells the demand of the bottleneck and hardly
-    anything of the time elsewhere, as most of a cycle is thinking; response times at low load tell just that. So
-    both are fitted, each over its own error, while the degrees of freedom count the points once. Where the use of the
+    Both are one quantity in a closed system, R = N / X - Z. Throughput determines the demand of the bottleneck and
+    hardly the time elsewhere, as most of a cycle is thinking; response times at low load determine the latter. So
+    both are fitted, each over its own error, while the degrees of freedom count the points once. If the use of the
     bottleneck was measured, U = b + S X is fitted as well; it is an observation of its own and counts as one.
     """
 
@@ -49,12 +48,12 @@ class Problem:
 
     @property
     def uses_response(self) -> bool:
-        """Whether response times are among the values."""
+        """True if response times are among the values."""
         return isinstance(self.curve, ClosedCurve) and self.points.response is not None
 
     @property
     def target(self) -> Floats:
-        """Throughputs, then response times where they are used."""
+        """Throughputs, then response times and busy servers if they are used."""
         return self._joined(self.points.throughput, self.points.response, self.points.busy)
 
     @property
@@ -72,16 +71,16 @@ class Problem:
 
     @property
     def uses_busy(self) -> bool:
-        """Whether the use of the bottleneck is among the values."""
+        """True if the use of the bottleneck is among the values."""
         return isinstance(self.curve, ClosedCurve) and self.curve.with_busy
 
     @property
     def independent(self) -> int:
-        """Observations of a point that do not follow from one another. [1]"""
+        """Number of independent observations of a point. [1]"""
         return 2 if self.uses_busy else 1
 
     def model(self, parameters: Floats) -> Floats:
-        """Fitted values of shape (n_problems, n_values)."""
+        """Return the fitted values of shape (n_problems, n_values)."""
         load = self.points.load
         if not isinstance(self.curve, ClosedCurve):
             return self.curve.throughput(parameters, load)
@@ -118,7 +117,7 @@ class Fit:
 
     @property
     def points(self) -> Observations:
-        """What it was fitted to."""
+        """Points that were fitted."""
         return self.problem.points
 
     @property
@@ -128,7 +127,7 @@ class Fit:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: observations less parameters, those at a bound among them. [1]"""
+        """Degrees of freedom: observations less parameters, including those at a bound. [1]"""
         return self.points.count * self.problem.independent - len(self.parameters)
 
     @property
@@ -143,7 +142,7 @@ class Fit:
 
     @property
     def busy_misses(self) -> Floats | None:
-        """Measured over fitted use of the bottleneck, less one; None where it was not fitted."""
+        """Measured over fitted use of the bottleneck, less one; None if it was not fitted. [ratio]"""
         measured = self.points.busy
         if not self.problem.uses_busy or measured is None:
             return None
@@ -152,7 +151,7 @@ class Fit:
 
     @property
     def r_squared(self) -> float | None:
-        """1 - residual over total sum of squares of the throughput; None where it does not vary."""
+        """1 - residual over total sum of squares of the throughput; None if it does not vary. [ratio]"""
         values, weights = self.points.throughput, 1 / self.points.deviations**2
         spread = float(np.sum(weights * (values - np.average(values, weights=weights)) ** 2))
         return 1 - float(self.misses @ self.misses) / spread if spread > 0 else None
@@ -164,32 +163,34 @@ class Fit:
 
     @property
     def residual_error(self) -> float:
-        """Residual standard error in the unit of throughput where all points weigh the same. [1/s]"""
+        """Residual standard error, for points of equal weight in the unit of throughput. [1/s]"""
         scale = float(np.sqrt(np.mean(self.points.deviations**2)))
         return scale * float(np.sqrt(self.misses @ self.misses / max(1, self.freedom)))
 
     def throughput(self, load: Floats) -> Floats:
-        """Throughput of the fitted curve at any loads. [1/s]"""
+        """Return the throughput of the fitted curve at any loads. [1/s]"""
         return np.asarray(self.curve.throughput(self.parameters[None, :], load)[0], dtype=float)
 
 
 def levels_needed(curve: Curve) -> int:
-    """Different loads without which a curve cannot be fitted: one more than its shape has parameters."""
+    """Return the number of different loads that a curve needs: one more than its shape has parameters."""
     return shape_parameters(curve) + 1
 
 
 def shape_parameters(curve: Curve) -> int:
-    """Parameters that throughput over load has to tell; the use of the bottleneck tells background, or how the demand
-    changes, by itself."""
+    """Count the parameters that throughput over load must determine.
+
+    The use of the bottleneck alone determines the background, or how the demand changes. [1]
+    """
     return len(curve.parameters) - int(isinstance(curve, ClosedCurve) and curve.with_busy)
 
 
 LEAST_SPAN = 0.25
-"""Utilizations that lie closer together do not tell how the demand changes with them. [ratio]"""
+"""Utilizations within a smaller range do not show how the demand changes with them. [ratio]"""
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
-    """How a demand changes is read off measured CPU time alone; a bend of the throughput has too many reasons."""
+    """Refuse a changing demand without measured CPU time: a bend of the throughput alone has too many reasons."""
     if not isinstance(curve, DependentCurve):
         return
     if points.busy is None or not curve.with_busy:
@@ -219,7 +220,7 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
     Raises
     ------
     ModelError
-        If there are not more different loads than parameters.
+        If the points have no more different loads than the curve has parameters.
     """
     needed = levels_needed(curve)
     if len(points.levels) < needed:
@@ -239,7 +240,7 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
 
 
 def _held(solution: Solution, bounds: Bounds) -> npt.NDArray[np.bool_]:
-    """Parameters at a bound: so near that moving there changes no fitted value by a millionth of a deviation."""
+    """Return the parameters at a bound, as a mask: moving there changes no fitted value by 1e-6 of a deviation."""
     parameters = solution.parameters
     reach = np.linalg.norm(solution.jacobian, axis=0)
     gaps = np.minimum(parameters - bounds.lower, bounds.upper - parameters)

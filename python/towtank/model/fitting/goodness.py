@@ -1,7 +1,7 @@
-"""Whether a fitted curve may be believed: information criterion, lack of fit, residual pattern, held-out levels.
+"""Goodness of a fitted curve: information criterion, lack of fit, residual pattern, held-out levels.
 
 A curve that minimises a sum of squares is the best of its family, which says nothing about the family. Each check
-here can end in "rejected", and says why in words.
+here can end in "rejected", and states the reason.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from towtank.distributions import f_tail
 from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import WIDER
@@ -38,7 +38,7 @@ _ROUNDING = 1e-9
 
 @dataclass
 class Judgement:
-    """What the checks found.
+    """Result of the checks.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Judgement:
         return REJECTED if REJECTED in levels else DOUBTFUL if DOUBTFUL in levels else SUPPORTED
 
     def shape(self, fit: Fit, sentence: str) -> None:
-        """Add that the shape is wrong for certain: a rejection where it matters."""
+        """Add that the shape is certainly wrong: as a rejection if it is far off, else as a doubt."""
         size = float(np.sqrt(np.mean(fit.relative_misses**2)))
         if size > MATTERS:
             self.reject(f"{sentence}; on average by {_percent(size)}")
@@ -74,18 +74,18 @@ class Judgement:
         self.reasons.append((REJECTED, sentence))
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a document."""
+        """Return the entry of a document."""
         reasons = [{"level": level, "text": text} for level, text in self.reasons]
         return {"level": self.level, "reasons": reasons, "tests": self.tests}
 
 
 def aicc(fit: Fit) -> float | None:
-    """Akaike's information criterion with the correction for few points, of the throughput.
+    """Return Akaike's information criterion with the correction for few points, of the throughput.
 
     Returns
     -------
     float or None
-        Smaller is better; None where there are too few points for the correction.
+        Smaller is better; None if the points are too few for the correction.
 
     Notes
     -----
@@ -106,10 +106,10 @@ def aicc(fit: Fit) -> float | None:
 
 
 def joint_aicc(fit: Fit) -> float | None:
-    """The same criterion of throughput and use of the bottleneck together, for curves that tell both.
+    """Return the same criterion of throughput and use of the bottleneck together, for curves that give both.
 
     Throughput hardly shows whether busy time that is not in proportion is background or a demand that changes: the
-    use of the bottleneck does. None where it was not fitted, or there are too few points.
+    use of the bottleneck does. None if it was not fitted, or the points are too few.
     """
     if not fit.problem.uses_busy:
         return None
@@ -124,7 +124,7 @@ def joint_aicc(fit: Fit) -> float | None:
 
 
 def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
-    """All checks of one fit."""
+    """Make all checks of one fit."""
     judgement = Judgement()
     _count(fit, judgement)
     _held(fit, judgement)
@@ -151,7 +151,9 @@ def _count(fit: Fit, judgement: Judgement) -> None:
             f"{'' if fit.freedom == 1 else 's'} of freedom: any such points lie on some curve of this family"
         )
     elif len(fit.points.levels) < FEW_POINTS:
-        judgement.doubt(f"{len(fit.points.levels)} load levels tell little about the shape; {FEW_POINTS} or more do")
+        judgement.doubt(
+            f"{len(fit.points.levels)} load levels say little about the shape; {FEW_POINTS} or more are needed"
+        )
     if fit.points.load.min() > 2 and fit.curve.name in WIDER:
         judgement.doubt(
             f"the lowest load is {fit.points.load.min():g}: lambda, the throughput at load 1, is extrapolated"
@@ -183,7 +185,7 @@ def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
 
 
 def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
-    """F test of the misses of the level means against the spread of repetitions.
+    """Make the F test of the misses of the level means against the spread of repetitions.
 
     Notes
     -----
@@ -201,7 +203,7 @@ def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
     if pure <= 0:
         return
     statistic = max(0.0, lack / lack_freedom / (pure / pure_freedom))
-    p_value = float(stats.f.sf(statistic, lack_freedom, pure_freedom))
+    p_value = f_tail(statistic, lack_freedom, pure_freedom)
     judgement.tests.append(
         {"test": "lack of fit", "statistic": statistic, "freedom": [lack_freedom, pure_freedom], "p_value": p_value}
     )
@@ -214,7 +216,7 @@ def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
 
 
 def _pattern(fit: Fit, judgement: Judgement) -> None:
-    """Runs of equal signs among the residuals in order of load."""
+    """Test the runs of equal signs among the residuals in order of load."""
     signs = fit.misses > 0
     above, runs = int(signs.sum()), 1 + int(np.count_nonzero(signs[1:] != signs[:-1]))
     below = len(signs) - above
@@ -232,7 +234,7 @@ def _pattern(fit: Fit, judgement: Judgement) -> None:
 
 @lru_cache(maxsize=512)
 def at_most_runs(above: int, below: int, runs: int) -> float:
-    """Probability of so few runs of signs, if the signs come in random order.
+    """Return the probability of so few runs of signs, if the signs come in random order.
 
     Notes
     -----
@@ -256,7 +258,7 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
 
 def _wider(fit: Fit, judgement: Judgement) -> None:
-    """F test against the next larger family, which bends where this one cannot."""
+    """Make the F test against the next larger family, which has one bend more."""
     wider = WIDER.get(fit.curve.name)
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return
@@ -270,12 +272,12 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     if larger.freedom < 1:
         return
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
-    # What is left may be rounding alone; then the smaller family misses by more than rounding or by nothing.
+    # The residual may be rounding alone; then the smaller family misses by more than rounding or by nothing.
     left = larger.solution.sum_of_squares / larger.freedom
     if gained <= 0 or left <= 0:
         return
     statistic = gained / extra / left
-    p_value = float(stats.f.sf(statistic, extra, larger.freedom))
+    p_value = f_tail(statistic, extra, larger.freedom)
     judgement.tests.append(
         {
             "test": f"against {wider.name}",
@@ -286,25 +288,25 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     )
     values = dict(zip(wider.parameters, larger.parameters, strict=True))
     if fit.curve.name == "usl":
-        told = ", ".join(f"{name} = {values[name]:.3g}" for name in ("sigma", "kappa"))
-        judgement.doubt(f"without bounds the best fit has {told} (p = {p_value:.2g}), which no such system can have")
+        shown = ", ".join(f"{name} = {values[name]:.3g}" for name in ("sigma", "kappa"))
+        judgement.doubt(f"without bounds the best fit has {shown} (p = {p_value:.2g}), which no such system can have")
     elif p_value < LEVEL:
         judgement.shape(fit, f"{wider.name} describes the points better than chance explains (p = {p_value:.2g})")
 
 
 def fit_below(fit: Fit, highest: int) -> Fit | None:
-    """The same family fitted without the highest levels; None where too few are left."""
+    """Fit the same family without the highest levels; None if too few are left."""
     if len(fit.points.levels) - highest < levels_needed(fit.curve):
         return None
     below, _ = fit.points.split(highest)
     try:
-        return fit_curve(fit.curve, below, [float(one) for one in fit.parameters])
+        return fit_curve(fit.curve, below, [float(parameter) for parameter in fit.parameters])
     except ModelError:
         return None
 
 
 def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
-    """Throughputs at points that were not fitted, with the conditions that were there; and the think time.
+    """Return throughputs at points that were not fitted, under the conditions there; and the think time.
 
     Users, think time, mix and other programs are what was asked of the system, not what it did: they are known of
     every point.
@@ -316,7 +318,7 @@ def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Float
 
 
 def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
-    """How a fit predicts points that it has not seen."""
+    """Compare the prediction of a fit with measured points that it was not fitted to."""
     every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]
     errors = predicted / above.throughput - 1

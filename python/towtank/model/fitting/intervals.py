@@ -1,12 +1,12 @@
-"""Confidence intervals of the parameters of a fitted curve, by three methods that need not agree."""
+"""Confidence intervals of the parameters of a fitted curve, by three methods, which may differ."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from scipy import stats
 
+from towtank.distributions import t_quantile
 from towtank.model.fitting.fit import Fit
 from towtank.model.fitting.least_squares import Bounds, minimise
 from towtank.model.fitting.observations import Floats
@@ -17,13 +17,8 @@ Interval = tuple[float | None, float | None]
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 
-def t_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Two-sided quantile of Student's t with n - p degrees of freedom."""
-    return float(stats.t.ppf(0.5 + confidence / 2, freedom))
-
-
 def standard_errors(fit: Fit) -> dict[str, float | None]:
-    """Standard error of each parameter; None of one at its bound."""
+    """Return the standard error of each parameter; None for a parameter at its bound."""
     if fit.freedom < 1:
         return dict.fromkeys(fit.curve.parameters)
     freedom = fit.freedom + int(fit.held.sum())
@@ -33,13 +28,13 @@ def standard_errors(fit: Fit) -> dict[str, float | None]:
 
 
 def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]:
-    """Intervals of the linearised model: estimate +- t(n - p) standard errors.
+    """Return the intervals of the linearised model: estimate +- t(n - p) standard errors.
 
     Notes
     -----
-    A parameter at its bound is taken out of the model and out of p [1]_; what it might be is told on one side, by
-    the profile of the sum of squares. Bounds do not cut the interval of any other parameter: one that reaches beyond
-    says that the data cannot tell the parameter from its bound.
+    A parameter at its bound is taken out of the model and out of p [1]_; its interval is one-sided, from the profile
+    of the sum of squares. Bounds do not cut the interval of any other parameter: an interval that reaches beyond means
+    that the data cannot distinguish the parameter from its bound.
 
     References
     ----------
@@ -56,27 +51,27 @@ def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]
         elif error is None:
             found[name] = _one_sided(fit, number, confidence)
         else:
-            half = t_quantile(freedom, confidence) * error
+            half = t_quantile(0.5 + confidence / 2, freedom) * error
             found[name] = (float(value - half), float(value + half))
     return found
 
 
 def _one_sided(fit: Fit, number: int, confidence: float) -> Interval:
-    """From the bound to where the sum of squares has risen too far, at the one-sided level."""
+    """Return the interval from the bound to the value at which the sum of squares exceeds the one-sided limit."""
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     at_lower = value - bounds.lower[number] <= bounds.upper[number] - value
-    reach = _profile_end(fit, number, 1 if at_lower else -1, float(stats.t.ppf(confidence, max(1, fit.freedom))))
+    reach = _profile_end(fit, number, 1 if at_lower else -1, t_quantile(confidence, max(1, fit.freedom)))
     return (float(bounds.lower[number]), reach) if at_lower else (reach, float(bounds.upper[number]))
 
 
 def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]:
-    """Intervals from the profile of the sum of squares, within the bounds of the parameters.
+    """Return the intervals from the profile of the sum of squares, within the bounds of the parameters.
 
     Notes
     -----
     All values θ for which S(θ), minimised over the other parameters, is at most S_min (1 + t(n - p)^2 / (n - p))
-    [1]_. Unlike the linear interval it follows a curve that bends and does not depend on how a parameter is written
-    down. A side is None where the sum of squares never rises so far: the data do not bound it.
+    [1]_. Unlike the linear interval it follows a curve that bends and does not depend on the parametrisation. A side
+    is None if the sum of squares never rises so far: the data do not bound it.
 
     References
     ----------
@@ -85,7 +80,7 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
     """
     if fit.freedom < 1:
         return dict.fromkeys(fit.curve.parameters, (None, None))
-    limit = t_quantile(fit.freedom, confidence)
+    limit = t_quantile(0.5 + confidence / 2, fit.freedom)
     sides = range(len(fit.parameters))
     return {
         fit.curve.parameters[number]: (
@@ -97,7 +92,7 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
 
 def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None:
-    """Where the signed root of the rise of the sum of squares passes the limit; None where it does not."""
+    """Return the value at which the signed root of the rise of the sum of squares passes the limit; None if none."""
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     edge = float(bounds.upper[number] if side > 0 else bounds.lower[number])
     slope = float(np.linalg.norm(_unexplained(fit, number)))
@@ -121,7 +116,7 @@ def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None
 
 
 def _unexplained(fit: Fit, number: int) -> Floats:
-    """The part of a column of the Jacobian that the other free columns cannot make up for."""
+    """Return the part of a column of the Jacobian that the other free columns do not explain."""
     column = fit.solution.jacobian[:, number]
     others = [place for place in range(len(fit.parameters)) if place != number and not fit.held[place]]
     if not others:
@@ -151,7 +146,7 @@ def _profile(fit: Fit, number: int, values: Floats) -> Floats:
 
 
 def percentiles(samples: Floats, confidence: float = CONFIDENCE) -> Interval:
-    """Percentile interval of replicates; None where more than a share 1 - confidence has no value.
+    """Return the percentile interval of replicates; None if more than a share 1 - confidence has no value.
 
     Replicates without a value (a curve without a peak) count as infinitely large.
     """

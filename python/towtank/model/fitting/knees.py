@@ -1,9 +1,9 @@
-"""Where a capacity curve bends: no one definition is right, so each is told with its interval.
+"""Knees of a capacity curve. No single definition is right, so each knee is reported with its interval.
 
-The objective's knee is the load up to which people are served as promised. The model's knee is N* = (D + Z) / D_max,
-where the asymptotes of the closed system meet. The knee of efficiency is where power, throughput over response
-time, is largest: beyond it each gain in throughput costs more than its share of time. The break is where two
-straight lines through the points meet.
+The objective's knee is the load up to which an objective holds. The model's knee is N* = (D + Z) / D_max, at which
+the asymptotes of the closed system meet. The knee of efficiency is the load of the largest power, throughput over
+response time: beyond it each gain in throughput costs more than its share of time. The break is the load at which
+two straight lines through the points meet.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _POWER_STEPS = 60
 
 
 def knee(kind: str, load: float | None, samples: Floats | None, how: str) -> dict[str, Any]:
-    """One knee as documents have it."""
+    """Return the entry of a knee in a document."""
     low, high = (None, None) if samples is None or load is None else percentiles(samples)
     return {"kind": kind, "load": load, "low": low, "high": high, "confidence": 0.95, "how": how}
 
 
 def model_knee(candidate: Candidate) -> dict[str, Any] | None:
-    """N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law."""
+    """Return the knee N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law."""
     curve, fit = candidate.fit.curve, candidate.fit
     name, how = (
         ("knee_load", "(D + Z) / D_max of the closed curve")
@@ -46,12 +46,12 @@ def model_knee(candidate: Candidate) -> dict[str, Any] | None:
 
 
 def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:
-    """Load at which power X / R is largest, R = N / X - Z of the curve.
+    """Return the load at which power X / R is largest, R = N / X - Z of the curve.
 
     Returns
     -------
     dict or None
-        None where the largest power lies at an end of the loads measured: then there is no knee among them.
+        None if the largest power lies at an end of the loads measured: then no knee lies between them.
 
     References
     ----------
@@ -79,12 +79,12 @@ def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
 
 
 def break_knee(points: Observations) -> dict[str, Any] | None:
-    """Load at which two straight lines through throughput over load meet.
+    """Return the load at which two straight lines through throughput over load meet.
 
     Returns
     -------
     dict or None
-        None with fewer than five levels, or where the second line is no flatter than the first.
+        None with fewer than five levels, or if the second line is no flatter than the first.
 
     Notes
     -----
@@ -115,7 +115,7 @@ def break_knee(points: Observations) -> dict[str, Any] | None:
     noise = scale * size * stream.standard_normal((_DRAWS, points.count))
     drawn, drawn_slopes = _best_break(designs, fitted + noise)
     samples = np.where(drawn_slopes < 0, candidates[drawn], np.nan)
-    return knee("break", float(candidates[number]), samples, "where two straight lines through the points meet")
+    return knee("break", float(candidates[number]), samples, "load at which two straight lines through the points meet")
 
 
 def _hinged(load: Floats, at: float) -> Floats:
@@ -123,7 +123,7 @@ def _hinged(load: Floats, at: float) -> Floats:
 
 
 def _best_break(designs: list[Floats], targets: Floats) -> tuple[Any, Floats]:
-    """Number of the best design for each row of targets, and the change of slope there."""
+    """Return the number of the best design for each row of targets, and the change of slope there."""
     squares, bends = [], []
     for design in designs:
         inverse = np.linalg.pinv(design)
@@ -157,17 +157,17 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
 
 
 def distance_samples(points: Observations) -> Floats | None:
-    """The same of throughputs drawn from their errors; NaN where there is none, None where no error is known."""
+    """Return distance knees of throughputs drawn from their errors; NaN for a draw without one, None without errors."""
     if points.error is None:
         return None
     stream = np.random.default_rng(SEED)
     drawn = points.throughput + points.error * stream.standard_normal((_DRAWS, points.count))
     found = [distance_knee(points.load, row) for row in drawn]
-    return np.array([np.nan if one is None else one for one in found])
+    return np.array([np.nan if load is None else load for load in found])
 
 
 def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
-    """Load at which a time passes its limit, by straight lines between the levels.
+    """Return the load at which a time passes its limit, by straight lines between the levels.
 
     Parameters
     ----------
@@ -176,17 +176,17 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
     errors : ndarray of shape (n_points,) or None
         Standard errors of the times; without them the knee has no interval. [s]
     limit : float
-        What it must stay below. [s]
+        Limit of the time. [s]
 
     Returns
     -------
     dict or None
-        None where the limit is not passed; the highest load measured is then within the objective.
+        None if the limit is not passed; the highest load measured is then within the objective.
     """
     at = _crossing(load, seen[None, :], limit)[0]
     if not math.isfinite(at):
         return None
-    how = f"{text}: where it passes its limit"
+    how = f"{text}: load at which it passes its limit"
     if errors is None:
         return knee("objective", float(at), None, how)
     stream = np.random.default_rng(SEED)
@@ -195,7 +195,7 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
 
 
 def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
-    """First load at which each row passes the limit; the lowest load where it begins above; NaN where it never does."""
+    """Return the first load at which each row passes the limit: the lowest if it begins above, NaN if it never does."""
     above = seen > limit
     first = np.argmax(above, axis=1)
     rows = np.arange(len(seen))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
+import scipy
 
 Floats = npt.NDArray[np.float64]
 Model = Callable[[Floats], Floats]
@@ -28,19 +28,19 @@ _CONVERGED = 1e-13
 
 @dataclass(frozen=True)
 class Bounds:
-    """What parameters may be, for a physical reason.
+    """Physical bounds of parameters.
 
     Attributes
     ----------
     lower, upper : ndarray of shape (n_parameters,)
-        Infinite where nothing bounds them.
+        Ends; infinite for parameters without a bound.
     """
 
     lower: Floats
     upper: Floats
 
     def clip(self, parameters: Floats) -> Floats:
-        """The nearest parameters that are allowed."""
+        """Return the nearest allowed parameters."""
         return np.clip(parameters, self.lower, self.upper)
 
 
@@ -67,7 +67,7 @@ class Solution:
         return float(self.residuals @ self.residuals)
 
     def covariance(self, freedom: int, free: npt.NDArray[np.bool_] | None = None) -> Floats:
-        """Covariance of the parameters, s^2 (J'J)^-1 with s^2 the sum of squares over the degrees of freedom.
+        """Return covariance of the parameters, s^2 (J'J)^-1 with s^2 the sum of squares over the degrees of freedom.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Solution:
 
 
 def jacobian(model: Model, parameters: Floats) -> Floats:
-    """Derivatives by central differences; shape (n_problems, n_values, n_parameters)."""
+    """Return derivatives by central differences; shape (n_problems, n_values, n_parameters)."""
     columns = []
     for number in range(parameters.shape[1]):
         step = _STEP * np.maximum(np.abs(parameters[:, number]), 1e-9)
@@ -112,14 +112,14 @@ def minimise(
     steps: int = 80,
     tolerance: float = _CONVERGED,
 ) -> Floats:
-    """Levenberg-Marquardt for many problems at once, within bounds.
+    """Minimise many problems at once by the Levenberg-Marquardt method, within bounds.
 
     Parameters
     ----------
     model : callable
     starts : ndarray of shape (n_problems, n_parameters)
     targets : ndarray of shape (n_problems, n_values) or (n_values,)
-        What was measured.
+        Measured values.
     deviations : ndarray of shape (n_values,)
         Standard deviation of each value, up to a common factor.
     bounds : Bounds
@@ -192,7 +192,7 @@ def _damped_step(slopes: Floats, residuals: Floats, parameters: Floats, damping:
 
 
 def fit(model: Model, starts: Floats, target: Floats, deviations: Floats, bounds: Bounds) -> Solution:
-    """Best fit to one data set from many starting points.
+    """Find the best fit to one data set from many starting points.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def _polished(model: Model, start: Floats, target: Floats, deviations: Floats, b
         every = jacobian(model, whole(some)[None, :])[0]
         return np.asarray(-every[:, free] / deviations[:, None], dtype=float)
 
-    done = optimize.least_squares(
+    done = scipy.optimize.least_squares(
         misses,
         start[free],
         slopes,

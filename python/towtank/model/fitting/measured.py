@@ -1,4 +1,4 @@
-"""Points from a results folder: configurations of a study with what was measured at each load."""
+"""Points from a results folder: configurations of a study with the measurements at each load."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Resource:
     name : str
         The tiers, joined by `+`.
     servers : int
-        CPUs; the next whole number where a quota allows parts of them. [1]
+        CPUs; rounded up if a quota allows parts of them. [1]
     tiers : tuple of str
     part : float
-        What a quota allows of each, in (0, 1]: a tenth of a CPU is one server at which a transaction is ten times as
-        long as it needs CPU. Busy time over this is that of the servers. [ratio]
+        Share of each server that a quota allows, in (0, 1]: a tenth of a CPU is one server at which a transaction takes
+        ten times its CPU time. CPU time over this share is the busy time of the servers. [ratio]
     """
 
     name: str
@@ -55,18 +55,18 @@ class Configuration:
     key : dict
         Levels of the factors other than the load.
     points : list of dict
-        As a study summary has them, from runs that passed; ascending load.
+        Points of the study summary, from runs that passed; ascending load.
     findings : list of Finding
-        What the audit found, of all runs.
+        Findings of the audit, of all runs.
     excluded : list of dict
         Runs that are not modelled: `run`, `load`, `why`.
     resources : list of Resource
     objectives : list of dict
-        With what was seen, as a study summary has them.
+        Objectives of the study summary, with the measured values.
     runs : list of dict
         Summaries of the runs that passed.
     folders : list of RunFolder
-        Of the same runs; none where only a study summary is there.
+        Folders of the same runs; none if only a study summary is available.
     """
 
     label: str
@@ -85,7 +85,7 @@ class Configuration:
         rate = [from_document(point["throughput_per_s"]) for point in self.points]
         response = [from_document(point["response_time_s"]["mean"]) for point in self.points]
         think = [point.get("think_time_s") for point in self.points]
-        timed = all(one.value for one in response)
+        timed = all(estimate.value for estimate in response)
         busy, busy_error = self._busy()
         return observations(
             np.array([float(point["load"]) for point in self.points]),
@@ -93,7 +93,7 @@ class Configuration:
             error=_errors(rate),
             response=_values(response) if timed else None,
             response_error=_errors(response) if timed else None,
-            think=np.array(think, dtype=float) if all(one is not None for one in think) else None,
+            think=np.array(think, dtype=float) if all(time is not None for time in think) else None,
             busy=busy,
             busy_error=busy_error,
             others=self._others(),
@@ -101,21 +101,23 @@ class Configuration:
         )
 
     def _others(self) -> Floats | None:
-        """CPUs of the bottleneck that other programs kept busy at each point; None where a run does not tell.
+        """Return the CPUs of the bottleneck that other programs kept busy at each point; None if a run lacks this. [1]
 
-        Told of all CPUs that tiers are pinned to, which other programs are taken to use evenly.
+        It is measured over all CPUs that tiers are pinned to; other programs are assumed to use these evenly.
         """
         bottleneck = self.bottleneck()
         shares = {str(run["run"]): run["host"].get("foreign_share") for run in self.runs}
         if bottleneck is None or not shares:
             return None
         rows = [[shares.get(str(run)) for run in point["runs"]] for point in self.points]
-        if any(one is None for row in rows for one in row):
+        if any(share is None for row in rows for share in row):
             return None
-        return np.array([bottleneck.servers * float(np.mean([one for one in row if one is not None])) for row in rows])
+        return np.array(
+            [bottleneck.servers * float(np.mean([share for share in row if share is not None])) for row in rows]
+        )
 
     def _busy(self) -> tuple[Floats | None, Floats | None]:
-        """CPUs used of the bottleneck, with standard errors; None where a point does not tell them."""
+        """Return the CPUs used of the bottleneck, with standard errors; None if a point lacks them. [1]"""
         bottleneck = self.bottleneck()
         # A level at which nothing was busy has no relative error to be fitted by.
         if bottleneck is None or not (used := self.cpus(bottleneck)).all() or not np.isfinite(used).all():
@@ -130,67 +132,68 @@ class Configuration:
 
     @property
     def think_s(self) -> float:
-        """Mean think time over the points; 0 where it is not told. [s]"""
-        told = [
+        """Mean think time over the points; 0 if it was not measured. [s]"""
+        known = [
             (float(point["think_time_s"]), from_document(point["throughput_per_s"]).value, float(point["load"]))
             for point in self.points
             if point.get("think_time_s") is not None
         ]
-        found = mean_by_cycle(told)
+        found = mean_by_cycle(known)
         return 0.0 if found is None else found
 
     def cpus(self, resource: Resource) -> Floats:
-        """Busy servers of a resource at each point; NaN where a tier was not observed. [1]"""
+        """Return the busy servers of a resource at each point; NaN if a tier was not observed. [1]"""
         rows = []
         for point in self.points:
             used = [from_document(point["tiers"].get(tier, {}).get("cpus_used")).value for tier in resource.tiers]
-            rows.append(np.nan if any(one is None for one in used) else sum(one for one in used if one is not None))
+            rows.append(
+                np.nan if any(cpus is None for cpus in used) else sum(cpus for cpus in used if cpus is not None)
+            )
         return np.array(rows, dtype=float) / resource.part
 
     def bottleneck(self) -> Resource | None:
-        """The resource with the highest utilization at any load; None if no tier was seen to be busy."""
+        """Return the resource with the highest utilization at any load; None if no tier was measured busy."""
         found: list[tuple[float, Resource]] = []
-        for one in self.resources:
-            used = self.cpus(one)
+        for resource in self.resources:
+            used = self.cpus(resource)
             if (used > 0).any():
-                found.append((float(np.nanmax(used)) / one.servers, one))
+                found.append((float(np.nanmax(used)) / resource.servers, resource))
         return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | None:
-    """Mean of what was seen in closed systems, each with its throughput X [1/s] and its users N; None without any.
+    """Return the weighted mean of measurements of closed systems, each with throughput X [1/s] and users N; or None.
 
-    In a window of a given length, what is left of a cycle N / X when the response time is taken off, and whatever is
-    counted at the ends of transactions, is the less certain the longer the cycle: each weighs by the inverse of its
-    square.
+    In a window of a given length, the think time (the cycle N / X less the response time) and all quantities counted at
+    the ends of transactions are the less certain the longer the cycle: each weighs by the inverse of its square.
     """
-    told = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
-    if not told:
+    weighted = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
+    if not weighted:
         return None
-    values, weights = zip(*told, strict=True)
+    values, weights = zip(*weighted, strict=True)
     return float(np.average(values, weights=weights))
 
 
 def _values(rows: list[Estimate]) -> Floats:
-    return np.array([np.nan if one.value is None else one.value for one in rows], dtype=float)
+    return np.array([np.nan if estimate.value is None else estimate.value for estimate in rows], dtype=float)
 
 
 def _errors(rows: list[Estimate]) -> Floats | None:
-    """Standard errors; None where any is not known."""
-    errors = [standard_error_of(one) for one in rows]
-    if any(one is None or one <= 0 for one in errors):
+    """Return the standard errors; None if any is not known."""
+    errors = [standard_error_of(estimate) for estimate in rows]
+    if any(error is None or error <= 0 for error in errors):
         return None
-    runs = np.array([one.n if one.method == "runs" else 1 for one in rows], dtype=float)
+    runs = np.array([estimate.n if estimate.method == "runs" else 1 for estimate in rows], dtype=float)
     return pooled_errors(_values(rows), np.array(errors, dtype=float), runs)
 
 
 def is_results(path: Path) -> bool:
-    """Whether a path is a results folder, or the summary of one."""
+    """Return True if a path is a results folder, or the summary of one."""
     return (path / STUDY_MANIFEST).is_file() or (path / SUMMARY_FILE).is_file() or path.name == SUMMARY_FILE
 
 
 def read_configurations(path: Path) -> list[Configuration]:
-    """Configurations of a study, audited.
+    """Read the configurations of a study, audited.
 
     Parameters
     ----------
@@ -206,11 +209,11 @@ def read_configurations(path: Path) -> list[Configuration]:
         found = _from_runs(ResultsFolder.open(path))
     else:
         found = _from_summary(path if path.is_file() else path / SUMMARY_FILE)
-    if not any(one.points for one in found):
-        reasons = [f"  {run['run']}: {run['why']}" for one in found for run in one.excluded]
+    if not any(configuration.points for configuration in found):
+        reasons = [f"  {run['run']}: {run['why']}" for configuration in found for run in configuration.excluded]
         raise MeasurementError(
             "\n".join([f"{path}: no run may be modelled:", *reasons]),
-            hint="repeat the runs once what the messages name is right",
+            hint="repeat the runs once the causes in these messages are removed",
         )
     return found
 
@@ -223,11 +226,11 @@ def _from_summary(path: Path) -> list[Configuration]:
     if not isinstance(summary, dict) or summary.get("load_factor") == "rate":
         raise StudyError.at(path, _CLOSED_ONLY)
     found = []
-    for one in summary.get("configurations", []):
-        usable = [point for point in one["points"] if any(level != "invalid" for level in point["verdicts"])]
+    for configuration in summary.get("configurations", []):
+        usable = [point for point in configuration["points"] if any(level != "invalid" for level in point["verdicts"])]
         left = [
             {"run": ", ".join(point["runs"]), "load": point["load"], "why": "invalid"}
-            for point in one["points"]
+            for point in configuration["points"]
             if point not in usable
         ]
         tiers = dict.fromkeys(tier for point in usable for tier in point["tiers"])
@@ -236,13 +239,11 @@ def _from_summary(path: Path) -> list[Configuration]:
             for tier in tiers
             if (allotted := next((p["tiers"][tier].get("cpus_allotted") for p in usable if tier in p["tiers"]), None))
         ]
-        found.append(Configuration(one["label"], one["key"], usable, [], left, resources))
+        found.append(Configuration(configuration["label"], configuration["key"], usable, [], left, resources))
     return found
 
 
-_CLOSED_ONLY = (
-    "must hold a study of users: with an arrival rate given the throughput is what arrives, got a study of rates"
-)
+_CLOSED_ONLY = "must hold a study of users: with a given arrival rate the throughput is that rate, got a study of rates"
 
 
 def _from_runs(results: ResultsFolder) -> list[Configuration]:
@@ -250,18 +251,20 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
     folders = [run for run in results.runs() if SET_ASIDE not in run.run_id]
     summaries = summaries_of(folders)
     whole = describe_study(manifest, list(summaries.values()))
-    if whole["load_factor"] == "rate" or any(one.get("rate") for one in summaries.values()):
+    if whole["load_factor"] == "rate" or any(summary.get("rate") for summary in summaries.values()):
         raise StudyError.at(results.path, _CLOSED_ONLY)
     found = []
     for configuration in whole["configurations"]:
         loads = {name: float(point["load"]) for point in configuration["points"] for name in point["runs"]}
         names = list(loads)
         findings, excluded = _judged({name: summaries[name] for name in names}, loads)
-        bad = {one["run"] for one in excluded}
+        bad = {run["run"] for run in excluded}
         kept = [summaries[name] for name in names if name not in bad]
         described = describe_study(manifest, kept)["configurations"] if kept else []
-        points: list[Json] = next((one["points"] for one in described if one["key"] == configuration["key"]), [])
-        objectives = [one for one in whole["objectives"] if one["configuration"] == configuration["key"]]
+        points: list[Json] = next((entry["points"] for entry in described if entry["key"] == configuration["key"]), [])
+        objectives = [
+            objective for objective in whole["objectives"] if objective["configuration"] == configuration["key"]
+        ]
         shared = _resources([run for run in folders if run.run_id in set(names)], kept)
         found.append(
             Configuration(
@@ -289,11 +292,11 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
             excluded.append({"run": name, "load": run["users"].get("asked"), "why": f"invalid: {why}"})
         else:
             usable[name] = run
-    findings = audit([one for name, run in usable.items() if (one := _quantities(name, run)) is not None])
+    findings = audit([quantities for name, run in usable.items() if (quantities := _quantities(name, run)) is not None])
     for name, run in usable.items():
-        broken = [one for one in findings if one.name == name and one.suspect]
+        broken = [finding for finding in findings if finding.name == name and finding.suspect]
         if broken:
-            why = "; ".join(one.message for one in broken)
+            why = "; ".join(finding.message for finding in broken)
             excluded.append({"run": name, "load": run["users"].get("asked"), "why": f"fails the audit: {why}"})
         elif empty := _empty(run, loads[name]):
             excluded.append({"run": name, "load": run["users"].get("asked"), "why": empty})
@@ -301,7 +304,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
 
 
 def _empty(run: Json, load: float) -> str | None:
-    """Reason why a run cannot be a point of a curve; None if it can."""
+    """Return the reason why a run cannot be a point of a curve; None if it can."""
     if not run["laws"]["little"]:
         return "nothing ended in its window"
     if not from_document(run["throughput_per_s"]).value:
@@ -313,7 +316,7 @@ def _quantities(name: str, run: Json) -> Quantities | None:
     little = run["laws"]["little"]
     if not little:
         return None
-    cpus = {tier: from_document(one.get("cpus_used")).value for tier, one in run["tiers"].items()}
+    cpus = {tier: from_document(figures.get("cpus_used")).value for tier, figures in run["tiers"].items()}
     return Quantities(
         name,
         float(little["n"]),
@@ -324,44 +327,44 @@ def _quantities(name: str, run: Json) -> Quantities | None:
         float(little["limit"]),
         {tier: used for tier, used in cpus.items() if used},
         {
-            one["tier"]: (float(one["residual"]), float(one["limit"]))
-            for one in run["laws"]["utilization"]
-            if one["holds"] is False
+            law["tier"]: (float(law["residual"]), float(law["limit"]))
+            for law in run["laws"]["utilization"]
+            if law["holds"] is False
         },
     )
 
 
 def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
-    """Tiers by the CPUs they share: those that are pinned to the same ones, and those that are pinned to none.
+    """Group tiers by the CPUs they share: those pinned to the same ones, and those that are not pinned.
 
     Of the latter, those that a control group limits share only what that group may use.
     """
     allotted = {
-        tier: float(one["cpus_allotted"])
+        tier: float(figures["cpus_allotted"])
         for run in summaries
-        for tier, one in run["tiers"].items()
-        if one.get("cpus_allotted")
+        for tier, figures in run["tiers"].items()
+        if figures.get("cpus_allotted")
     }
-    limited = {tier: one.get("cpu_control_group") for run in summaries for tier, one in run["tiers"].items()}
+    limited = {tier: figures.get("cpu_control_group") for run in summaries for tier, figures in run["tiers"].items()}
     groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     declared: Json = {}
     for run in folders:
         declared |= _tiers(run)
     for tier in allotted:
-        one = declared.get(tier, {})
-        cpus = tuple(one.get("cpus") or ())
-        groups[str(one.get("host")), cpus, None if cpus else limited.get(tier)].append(tier)
+        tier_file = declared.get(tier, {})
+        cpus = tuple(tier_file.get("cpus") or ())
+        groups[str(tier_file.get("host")), cpus, None if cpus else limited.get(tier)].append(tier)
     return [_resource(tiers, max(allotted[tier] for tier in tiers)) for tiers in groups.values()]
 
 
 def _resource(tiers: list[str], allotted: float) -> Resource:
-    """CPUs of tiers; a quota of 1.5 is two CPUs of three quarters each."""
+    """Return the CPUs of tiers; a quota of 1.5 is two CPUs of three quarters each."""
     servers = max(1, math.ceil(allotted - 1e-9))
     return Resource("+".join(tiers), servers, tuple(tiers), min(1.0, allotted / servers))
 
 
 def _tiers(run: RunFolder) -> Json:
-    """Tiers as the manifest of a run declares them; none where a kill tore it."""
+    """Return the tiers that the manifest of a run declares; none if a kill left it incomplete."""
     try:
         found = run.manifest.get("tiers")
     except (OSError, ValueError, StudyError):

@@ -1,8 +1,8 @@
-"""What the mix of transactions at each load level demands: runs draw their transactions at random, and one that costs
-twenty times as much as the others moves the mean demand of a level by several per cent from run to run.
+"""Demand of the mix of transactions at each load level.
 
-The mix is what was asked of the system, like users and think time, so it is taken as it was. Demands of classes come
-from the levels below the highest only: what is held out stays unseen.
+Runs draw their transactions at random, and a transaction that costs twenty times as much as the others moves the mean
+demand of a level by several per cent from run to run. The mix is part of the load, like users and think time, so it is
+taken as measured. Demands of classes come from the levels below the highest only: the held-out level stays unseen.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Demands by class are used where they leave less than this of the scatter that counting all transactions alike leaves
-in the seconds of runs they were not made from. [ratio]"""
+"""Demands by class are used if, in the seconds of runs that they were not estimated from, they leave less than this
+share of the scatter that counting all transactions alike leaves. [ratio]"""
 _COUNTS, _REGRESSION, _TIMES = "all alike", "non-negative least squares", "service demand law"
 
 
@@ -32,7 +32,7 @@ class Mix:
     work : ndarray of shape (n_points,)
         Demand of the mix of a level over that of the mean mix. [ratio]
     estimator : str
-        Where the demands of the classes come from.
+        Name of the estimator of the demands.
     scatter_left : dict of str to float
         Scatter of the seconds that each estimator leaves, over that of counting all alike. [ratio]
     demands : dict of str to float
@@ -45,7 +45,7 @@ class Mix:
     demands: dict[str, float]
 
     def document(self, loads: Floats) -> dict[str, Any]:
-        """As it stands in a document."""
+        """Return the entry of a document."""
         rows = zip(loads, self.work, strict=True)
         return {
             "estimator": self.estimator,
@@ -55,27 +55,27 @@ class Mix:
         }
 
 
-def mix_of(one: Configuration, held: int) -> Mix | None:
-    """Work of the mix at each point of a configuration.
+def mix_of(configuration: Configuration, held: int) -> Mix | None:
+    """Return the work of the mix at each point of a configuration.
 
     Parameters
     ----------
-    one : Configuration
+    configuration : Configuration
     held : int
-        Highest levels that the demands of the classes must not come from. [1]
+        Number of highest levels not used for the demands of the classes. [1]
 
     Returns
     -------
     Mix or None
-        None where there is one class, or too little to tell, or where telling classes apart explains nothing.
+        None with a single class, with too few data, or if demands by class explain no more than equal demands.
     """
-    bottleneck = one.bottleneck()
-    shares, names = _shares(one)
-    seen = one.points[: len(one.points) - held]
-    if bottleneck is None or len(names) < 2 or len(seen) < 2 or not one.folders:
+    bottleneck = configuration.bottleneck()
+    shares, names = _shares(configuration)
+    seen = configuration.points[: len(configuration.points) - held]
+    if bottleneck is None or len(names) < 2 or len(seen) < 2 or not configuration.folders:
         return None
     wanted = {str(name) for point in seen for name in point["runs"]}
-    runs, _ = read_series([run for run in one.folders if run.run_id in wanted], one.resources)
+    runs, _ = read_series([run for run in configuration.folders if run.run_id in wanted], configuration.resources)
     lowest = {str(name) for name in seen[0]["runs"]}
     found = pooled(runs, bottleneck.name, bottleneck.servers, timed=True)
     first = pooled([run for run in runs if run.name in lowest], bottleneck.name, bottleneck.servers, timed=True)
@@ -86,7 +86,7 @@ def mix_of(one: Configuration, held: int) -> Mix | None:
     scatter = {_REGRESSION: _left_out(series)}
     times = _by_times(first, classes)
     if times is not None:
-        # Where nobody waits, a transaction takes as long as it works; of all runs but the lowest this saw nothing.
+        # Without waiting, a transaction takes as long as it works; this estimate has seen the lowest level only.
         demands[_TIMES] = times
         scatter[_TIMES] = _scatter(series, [times] * len(np.unique(series.stretches)))
     best = min(scatter, key=lambda name: scatter[name])
@@ -95,19 +95,19 @@ def mix_of(one: Configuration, held: int) -> Mix | None:
     by_name = dict(zip(classes, demands[best], strict=True))
     costs = np.array([by_name.get(name, 0.0) for name in names])
     work = shares @ costs
-    # What no run below the highest level met has no demand; its share counts as the mean of the others.
+    # A class without transactions below the highest level has no demand; its share counts as the mean of the others.
     known = shares @ np.array([name in by_name for name in names], dtype=float)
     work = work / np.where(known > 0, known, 1.0)
     return Mix(work / float(work.mean()), best, scatter, {name: float(cost) for name, cost in by_name.items()})
 
 
-def _shares(one: Configuration) -> tuple[Floats, list[str]]:
-    """Share of each transaction at each point; shape (n_points, n_classes)."""
-    names = sorted({name for run in one.runs for name in run.get("transactions", {})})
+def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
+    """Return the share of each transaction at each point; shape (n_points, n_classes)."""
+    names = sorted({name for run in configuration.runs for name in run.get("transactions", {})})
     rows = []
-    for point in one.points:
+    for point in configuration.points:
         counts = np.zeros(len(names))
-        for run in one.runs:
+        for run in configuration.runs:
             if run["run"] in point["runs"]:
                 counts += [float(run["transactions"].get(name, {}).get("count") or 0) for name in names]
         rows.append(counts / counts.sum() if counts.sum() else np.full(len(names), np.nan))
@@ -116,7 +116,7 @@ def _shares(one: Configuration) -> tuple[Floats, list[str]]:
 
 
 def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Floats | None:
-    """Demands in proportion to response times at the lowest level; None where a class did not come there."""
+    """Return demands in proportion to response times at the lowest level; None if a class had no transaction there."""
     if first is None:
         return None
     found = service_demand_law(first[0])
@@ -128,7 +128,7 @@ def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Flo
 
 
 def _left_out(series: Series) -> float:
-    """Scatter that the regression leaves in each run when made from the others."""
+    """Return the scatter that the regression leaves in each run when made from the others."""
     found = []
     for run in np.unique(series.stretches):
         others = np.flatnonzero(series.stretches != run)
@@ -137,7 +137,7 @@ def _left_out(series: Series) -> float:
 
 
 def _scatter(series: Series, demands: list[Floats]) -> float:
-    """Squared misses of busy time by run, over those of counting all transactions alike; each run on its own scale."""
+    """Return squared misses of busy time by run, over those of counting all transactions alike. [ratio]"""
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):
         rows = series.stretches == run

@@ -14,7 +14,9 @@ from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curve_tails import SHARING, Tails, tails_lines
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.drift import at_saturation
+from towtank.model.fitting.held_out import error_lines
 from towtank.model.fitting.measured import Configuration
+from towtank.model.fitting.measured_limit import MeasuredLimit
 from towtank.model.fitting.network import Rates, network_throughput
 from towtank.model.fitting.replicates import SEED
 from towtank.model.fitting.selection import Candidate
@@ -30,7 +32,7 @@ _NORMAL_95 = 1.959964
 
 @dataclass(frozen=True)
 class Station:
-    """One station of the file.
+    """Station of the file.
 
     Attributes
     ----------
@@ -38,11 +40,11 @@ class Station:
     servers : int
     demand_s : float
     how : str
-        Where the demand comes from.
+        Origin of the demand.
     error : float or None
         Relative standard error of a demand that was measured beside the fit; None for the fitted one. [ratio]
     rates : tuple of float or None
-        Speed with 1, 2, ... jobs; None where the servers tell it. [1]
+        Speed with 1, 2, ... jobs; None if it follows from the servers. [1]
     """
 
     name: str
@@ -53,59 +55,61 @@ class Station:
     rates: Rates | None = None
 
 
-def stations(candidate: Candidate, one: Configuration | None, demands: dict[str, Any]) -> tuple[list[Station], float]:
-    """Stations of a fitted closed curve, and the time that is left outside them.
+def stations(
+    candidate: Candidate, configuration: Configuration | None, demands: dict[str, Any]
+) -> tuple[list[Station], float]:
+    """Return the stations of a fitted closed curve, and the remaining time outside them.
 
     Parameters
     ----------
     candidate : Candidate
-        Of a closed curve.
-    one : Configuration or None
-        Where the points come from; without it there is one station.
+        Candidate of a closed curve.
+    configuration : Configuration or None
+        Configuration of the points; without it the bottleneck is the only station.
     demands : dict
-        As `resource_demands` tells them.
+        Demands as `resource_demands` returns them.
 
     Notes
     -----
-    The bottleneck has the demand that was fitted. Other resources have the demand measured at them, taken out of the
-    time elsewhere, where there is that much.
+    The bottleneck has the demand that was fitted. Other resources have the demand measured at them, subtracted from
+    the time elsewhere as far as that lasts.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve):
         raise ModelError(f"a curve {curve.name} is no network")
     left, servers = float(candidate.fit.parameters[1]), curve.servers
-    # Background work at the bottleneck is in the demand: what is left of the servers works as much longer.
+    # The demand includes background work at the bottleneck: the remaining share of the servers works longer.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
-    bottleneck = one.bottleneck() if one else None
+    bottleneck = configuration.bottleneck() if configuration else None
     rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
     how = "fitted to the curve" if rates is None else "fitted to the curve: at full use, speed by jobs present"
     found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, how, rates=rates)]
-    for resource in one.resources if one else []:
-        told = (demands.get(resource.name) or {}).get("demand_s", {})
-        value = told.get("value")
+    for resource in configuration.resources if configuration else []:
+        measured = (demands.get(resource.name) or {}).get("demand_s", {})
+        value = measured.get("value")
         if bottleneck is not None and resource.name != bottleneck.name and value and 0 < value <= left:
             how = "CPU time over throughput"
-            name, error = _safe(resource.name), _relative_error(told)
+            name, error = _safe(resource.name), _relative_error(measured)
             found.append(Station(name, resource.servers, float(value), how, error))
             left -= value
     return found, left
 
 
-def _relative_error(told: dict[str, Any]) -> float:
-    """Of a demand with an interval of 95 %; none where it has no interval."""
-    low, high = told.get("low"), told.get("high")
-    return 0.0 if low is None or high is None else (float(high) - float(low)) / 2 / _NORMAL_95 / float(told["value"])
+def _relative_error(demand: dict[str, Any]) -> float:
+    """Return the relative standard error of a demand with an interval of 95 %; 0 without an interval. [ratio]"""
+    low, high = demand.get("low"), demand.get("high")
+    return 0.0 if low is None or high is None else (float(high) - float(low)) / 2 / _NORMAL_95 / float(demand["value"])
 
 
 def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, list[float]]:
-    """Demands over those of the file in `DRAWS` replicates of the fit, by station.
+    """Return demands over those of the file in `DRAWS` replicates of the fit, by station. [ratio]
 
     Notes
     -----
-    The fitted demand, at full use where it depends on the load, and the time elsewhere are drawn together, as the
-    bootstrap gives them, the demand drifting as it may up to full use (`drift`); how it depends on the load stays as
-    in the file. Demands that were measured beside the fit vary by their own intervals, log-normally; what they take
-    more or less is missing or left elsewhere.
+    The fitted demand (at full use if it depends on the load) and the time elsewhere are drawn together from the
+    bootstrap, and the demand drifts as it may up to full use (`drift`); its dependence on the load stays as in the
+    file. Demands that were measured beside the fit vary by their own intervals, log-normally; the time elsewhere
+    varies by the opposite amount.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)
@@ -114,9 +118,9 @@ def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, 
     stream = np.random.default_rng(SEED)
     rows = {found[0].name: curve.held_up(chosen) / found[0].demand_s}
     elsewhere = chosen[:, 1].copy()
-    for one in found[1:]:
-        rows[one.name] = np.exp((one.error or 0.0) * stream.standard_normal(len(chosen)))
-        elsewhere -= rows[one.name] * one.demand_s
+    for station in found[1:]:
+        rows[station.name] = np.exp((station.error or 0.0) * stream.standard_normal(len(chosen)))
+        elsewhere -= rows[station.name] * station.demand_s
     if left > 0:
         rows[ELSEWHERE] = np.maximum(elsewhere, 0.0) / left
     return {name: [float(f"{value:.{_DIGITS}g}") for value in row] for name, row in rows.items()}
@@ -136,15 +140,16 @@ def model_text(
     *,
     tails: Tails | None = None,
     discipline: str = SHARING,
+    limit: MeasuredLimit | None = None,
 ) -> str:
     """Render the model file, with a comment that names the origin of its numbers.
 
     Parameters
     ----------
     candidate : Candidate
-        Of a closed curve.
+        Candidate of a closed curve.
     source : str
-        What was measured.
+        Name of the results that were fitted.
     found : list of Station
     left : float
         Time outside of the stations. [s]
@@ -154,6 +159,8 @@ def model_text(
         Comparison with the measured percentiles, which gives the order of service.
     discipline : str, default "ps"
         Order of service without `tails`.
+    limit : MeasuredLimit, optional
+        Limit of the measured load.
     """
     order = discipline if tails is None else tails.discipline
     points = candidate.fit.points
@@ -162,27 +169,33 @@ def model_text(
         f"# Fitted by `towtank model fit` to {source}:",
         f"# {points.count} points from {points.load.min():g} to {points.load.max():g} users; the curve is "
         f"{candidate.judgement.level}.",
-        "# Beyond what was measured it is a prediction: `towtank model fit` tells how far it carries, with bands.",
+        "# Beyond the measured range it is a prediction: `towtank model fit` reports its range and its bands.",
         "schema: towtank/model/1",
         "classes:",
         f"  {CLASS}: {{users: {users}, think: {exact_duration(think_s)}}}",
         "stations:",
     ]
     lines += [
-        f"  {one.name}: {{{_speed(one)}, discipline: {order}, "
-        f"demand: {{{CLASS}: {exact_duration(one.demand_s)}}}}}  # {one.how}"
-        for one in found
+        f"  {station.name}: {{{_speed(station)}, discipline: {order}, "
+        f"demand: {{{CLASS}: {exact_duration(station.demand_s)}}}}}  # {station.how}"
+        for station in found
     ]
     if left > 0:
         lines.append(
-            f"  {ELSEWHERE}: {{discipline: delay, demand: {{{CLASS}: {exact_duration(left)}}}}}  # what is left of the "
+            f"  {ELSEWHERE}: {{discipline: delay, demand: {{{CLASS}: {exact_duration(left)}}}}}  # the rest of the "
             f"response time at low load"
         )
-    return "\n".join(lines + _fitted(candidate, source, draws(candidate, found, left), tails)) + "\n"
+    return "\n".join(lines + _fitted(candidate, source, draws(candidate, found, left), tails, limit)) + "\n"
 
 
-def _fitted(candidate: Candidate, source: str, rows: dict[str, list[float]], tails: Tails | None) -> list[str]:
-    """The key `fitted`: the range measured, the error held out, percentiles, replicates of the demands."""
+def _fitted(
+    candidate: Candidate,
+    source: str,
+    rows: dict[str, list[float]],
+    tails: Tails | None,
+    limit: MeasuredLimit | None,
+) -> list[str]:
+    """Return the key `fitted`: the range measured, the error held out, percentiles, replicates of the demands."""
     points, held_out = candidate.fit.points, candidate.held_out
     lines = [
         "fitted:",
@@ -192,10 +205,11 @@ def _fitted(candidate: Candidate, source: str, rows: dict[str, list[float]], tai
         f"  verdict: {candidate.judgement.level}",
     ]
     if held_out is not None:
-        lines.append(f"  held_out_error: {float(held_out['worst_error']):.4g}")
+        lines += error_lines(float(held_out["worst_error"]), candidate.held_out_interval)
+    lines += limit.lines() if limit is not None else []
     if tails is not None:
         lines += [
-            "  percentiles:  # 95th percentile measured over that worked out: mean, least, largest",
+            "  percentiles:  # 95th percentile measured over computed: mean, least, largest",
             f"    {CLASS}: [{tails.ratio:.4g}, {tails.low:.4g}, {tails.high:.4g}]",
             *tails_lines({CLASS: tails.others}),
         ]
@@ -203,23 +217,38 @@ def _fitted(candidate: Candidate, source: str, rows: dict[str, list[float]], tai
     return lines + [f"    {name}: [{', '.join(f'{value:g}' for value in row)}]" for name, row in rows.items()]
 
 
-def _speed(one: Station) -> str:
-    if one.rates is None:
-        return f"servers: {one.servers}"
-    return f"rates: [{', '.join(f'{rate:.9g}' for rate in one.rates)}]"
+def _speed(station: Station) -> str:
+    if station.rates is None:
+        return f"servers: {station.servers}"
+    return f"rates: [{', '.join(f'{rate:.9g}' for rate in station.rates)}]"
 
 
-def checked(candidate: Candidate, found: list[Station], left: float, think_s: float) -> list[dict[str, float]]:
-    """Exact throughput of the file's network at the loads measured, against the measurement."""
+def _error_interval(predicted: float, measured: float, standard_error: float | None) -> list[float] | None:
+    """Return the 95 % interval of predicted over measured, less 1; None if the measurement may be zero. [ratio]"""
+    half = None if standard_error is None else _NORMAL_95 * standard_error
+    if half is None or half >= measured:
+        return None
+    return [predicted / (measured + half) - 1, predicted / (measured - half) - 1]
+
+
+def checked(candidate: Candidate, found: list[Station], left: float, think_s: float) -> list[dict[str, Any]]:
+    """Return the exact throughput of the file's network at the loads measured, against the measurement.
+
+    `error_interval` is that of the relative error by the standard error of the measurement; null without one.
+    """
     points = candidate.fit.points
     top = round(float(points.load.max()))
-    exact = network_throughput(top, [(one.demand_s, one.rates or one.servers) for one in found], left + think_s)
+    exact = network_throughput(
+        top, [(station.demand_s, station.rates or station.servers) for station in found], left + think_s
+    )
     rows = []
-    for load, measured in zip(points.load, points.throughput, strict=True):
+    known = [None] * len(points.load) if points.error is None else [float(error) for error in points.error]
+    for load, measured, standard_error in zip(points.load, points.throughput, known, strict=True):
         users = round(float(load))
         predicted = float(exact[users - 1])
         rows.append(
             {"load": users, "measured_throughput": float(measured), "model_throughput": predicted,
-             "error": predicted / float(measured) - 1}
+             "error": predicted / float(measured) - 1,
+             "error_interval": _error_interval(predicted, float(measured), standard_error)}
         )  # fmt: skip
     return rows

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from towtank.errors import ModelError
 from towtank.model.fitting.observations import Floats
@@ -18,7 +18,7 @@ MOST_WITH_RATES = 20_000
 
 
 def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]], delay_s: float) -> Floats:
-    """Exact throughput of a closed network of multi-server or load-dependent stations, for 1 to N users.
+    """Return the exact throughput of a closed network of multi-server or load-dependent stations, for 1 to N users.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
 
         G_k(n) = (D/m) G_k(n-1) + sum_{j<m} f(j) (1 - j/m) G_{k-1}(n-j).
 
-    All terms are positive: nothing cancels, where the usual recursion by marginal probabilities loses all digits [1]_.
+    All terms are positive: nothing cancels, while the usual recursion by marginal probabilities loses all digits [1]_.
 
     References
     ----------
@@ -54,7 +54,7 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
     """
     counts = np.arange(users + 1)
     with np.errstate(divide="ignore"):
-        constants = np.where(counts == 0, 0.0, counts * np.log(delay_s)) - gammaln(counts + 1.0)
+        constants = np.where(counts == 0, 0.0, counts * np.log(delay_s)) - scipy.special.gammaln(counts + 1.0)
     for demand, servers in stations:
         if isinstance(servers, tuple):
             constants = _with_rates(constants, demand, servers)
@@ -64,7 +64,7 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
 
 
 def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
-    """Logarithms of the constants with a station of equal servers more."""
+    """Return the logarithms of the constants with a station of equal servers more."""
     counts = np.arange(len(constants))
     fed = np.full(len(constants), -np.inf)
     for present in range(min(servers, len(constants))):
@@ -76,7 +76,7 @@ def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
 
 
 def _with_rates(constants: Floats, demand: float, rates: Rates) -> Floats:
-    """Logarithms of the constants with a station of rates of its own more, by the sum as it stands."""
+    """Return the logarithms of the constants with a station of rates of its own more, by the sum as it stands."""
     users = len(constants) - 1
     if users > MOST_WITH_RATES:
         raise ModelError(f"a station with rates: users must be at most {MOST_WITH_RATES}, got {users} instead")

@@ -1,4 +1,4 @@
-"""What a curve of capacity is fitted to: load levels with what was measured at each."""
+"""Observations that a capacity curve is fitted to: load levels with the measurements at each."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEAST_RELATIVE_ERROR = 0.005
-"""No throughput repeats better from run to run; a narrower interval tells only how even one run was. [ratio]"""
+"""No throughput repeats better from run to run; a narrower interval only shows how steady a single run was. [ratio]"""
 LEAST_RESPONSE_ERROR = 0.10
-"""Waiting depends on how much service times vary, which a curve with one demand does not know: its response times are
-hardly closer than this however well they were measured, and must not pull the demand away from what CPU time tells.
+"""Waiting depends on the variance of service times, which a curve with one demand does not know: its response times are
+hardly more exact than this however well they were measured, and must not pull the demand away from measured CPU time.
 [ratio]"""
 FEW_RUNS = 5
 """With fewer repetitions than this the standard errors of all levels are pooled: one of two or three runs is hardly
@@ -22,14 +22,14 @@ an estimate, and as a weight it would make the luckiest level decide. [1]"""
 
 @dataclass(frozen=True)
 class Conditions:
-    """What was asked of a system at each load, and what it had to do it with; not what it made of it.
+    """Conditions at each load: the work asked for, and the servers left for it; not the results.
 
     Attributes
     ----------
     think_s : ndarray of shape (n_loads,)
         Think time Z. [s]
     work : ndarray of shape (n_loads,)
-        Demand of a transaction of the mix there over that of the reference mix. [ratio]
+        Demand of a transaction of the mix at the load over that of the reference mix. [ratio]
     others : ndarray of shape (n_loads,)
         Servers of the bottleneck that other programs keep busy. [1]
     """
@@ -39,7 +39,7 @@ class Conditions:
     others: Floats
 
     def chosen(self, some: slice) -> Conditions:
-        """Those of some loads."""
+        """Return the conditions of some loads."""
         return Conditions(self.think_s[some], self.work[some], self.others[some])
 
 
@@ -50,11 +50,11 @@ class Observations:
     Attributes
     ----------
     load : ndarray of shape (n_points,)
-        Users, processors, or whatever the curve is drawn over, > 0. [1]
+        Users, processors, or any other load, > 0. [1]
     throughput : ndarray of shape (n_points,)
-        X. [1/s]
+        Throughput X. [1/s]
     error : ndarray of shape (n_points,) or None
-        Standard error of the throughput; None where nothing is known of it. [1/s]
+        Standard error of the throughput; None if it is not known. [1/s]
     response : ndarray of shape (n_points,) or None
         Mean response time R. [s]
     response_error : ndarray of shape (n_points,) or None
@@ -66,12 +66,11 @@ class Observations:
     busy_error : ndarray of shape (n_points,) or None
         Its standard error. [1]
     work : ndarray of shape (n_points,) or None
-        What a transaction of the mix that ran there demands of the bottleneck, over what one of the reference mix does.
-        [ratio]
+        Demand at the bottleneck of a transaction of the mix that ran, over that of the reference mix. [ratio]
     others : ndarray of shape (n_points,) or None
         Servers of the bottleneck that other programs kept busy. [1]
     names : tuple of str
-        Where each point comes from: runs, or lines of a file.
+        Origin of each point: runs, or lines of a file.
     place : ndarray of shape (n_points,)
         Order in which the points were measured, for residuals that resemble their neighbours.
     """
@@ -129,15 +128,15 @@ class Observations:
         return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
 
     def _common(self) -> float:
-        """Relative error that stands for one that is not known: that of throughput, or 1 where no error is known."""
+        """Return the relative error in place of an unknown one: that of throughput, or 1 if no error is known."""
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
     def think_s(self) -> Floats:
-        """Think time of each point; zero where none was given. [s]"""
+        """Return the think time of each point; zero if none was given. [s]"""
         return np.zeros(self.count) if self.think is None else self.think
 
     def conditions(self, think_s: float = 0.0) -> Conditions:
-        """What was asked at each point; `think_s` where no think time was given."""
+        """Return the conditions at each point; `think_s` applies if no think time was measured."""
         return Conditions(
             np.full(self.count, think_s) if self.think is None else self.think,
             np.ones(self.count) if self.work is None else self.work,
@@ -145,7 +144,7 @@ class Observations:
         )
 
     def chosen(self, mask: npt.NDArray[np.bool_]) -> Observations:
-        """Some of the points."""
+        """Return some of the points."""
         return replace(
             self,
             load=self.load[mask],
@@ -163,7 +162,7 @@ class Observations:
         )
 
     def split(self, highest: int) -> tuple[Observations, Observations]:
-        """The points below the highest levels, and those at them."""
+        """Return the points below the highest levels, and those at them."""
         limit = self.levels[-highest]
         return self.chosen(self.load < limit), self.chosen(self.load >= limit)
 
@@ -182,7 +181,7 @@ def observations(
     others: Floats | None = None,
     names: tuple[str, ...] = (),
 ) -> Observations:
-    """Points in ascending order of load, whatever order they were measured in."""
+    """Return the points in ascending order of load, whatever order they were measured in."""
     order = np.argsort(load, kind="stable")
 
     def sorted_(values: Floats | None) -> Floats | None:
@@ -206,13 +205,13 @@ def observations(
 
 
 def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
-    """Standard errors with those from few runs replaced by the common relative error of all such levels.
+    """Return the standard errors, with those from few runs replaced by the common relative error of all such levels.
 
     Parameters
     ----------
     values, errors : ndarray of shape (n_points,)
     runs : ndarray of shape (n_points,)
-        Repetitions that each error rests on; 1 where it comes from within one run. [1]
+        Number of runs behind each error; 1 if it comes from within one run. [1]
     """
     few = (runs > 1) & (runs < FEW_RUNS)
     if few.sum() < 2:

@@ -1,4 +1,4 @@
-"""What a fitted curve says about loads that were not measured, with bands, and how far that may be trusted."""
+"""Predictions of a fitted curve at loads that were not measured, with bands, and the trust in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.model.fitting.fit import Fit
 from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats, Observations
-from towtank.model.fitting.replicates import further_measurement, replicates
+from towtank.model.fitting.replicates import further_measurement
 from towtank.model.fitting.selection import Candidate
 
 BANDS = {"band_80": 0.80, "band_95": 0.95}
@@ -25,47 +25,45 @@ SATURATED = 0.9
 
 
 def farthest(candidate: Candidate) -> tuple[float, str]:
-    """The highest load that may be predicted, and the reason for it."""
+    """Return the highest load that may be predicted, and the reason for it."""
     points, fit = candidate.fit.points, candidate.fit
     top = float(points.load.max())
     if isinstance(fit.curve, ClosedCurve):
         limit = float(fit.curve.derived(fit.parameters[None, :])["limit_throughput"][0])
         reached = float(points.throughput.max()) / limit
-        if reached >= SATURATED:
-            reason = f"the bottleneck was measured at {100 * min(reached, 1.0):.0f} % of its limit"
-            return FARTHEST_SATURATED * top, reason
-        return FARTHEST * top, f"the highest throughput measured is {100 * reached:.0f} % of the limit of the curve"
-    return FARTHEST * top, "a law of scalability is not known to hold any farther"
+        reason = f"the highest throughput measured is {100 * reached:.0f} % of the limit of the curve"
+        return (FARTHEST_SATURATED if reached >= SATURATED else FARTHEST) * top, reason
+    return FARTHEST * top, "a law of scalability is not known to hold beyond this"
 
 
 def default_loads(candidate: Candidate) -> list[float]:
-    """The levels measured, and some loads beyond them."""
-    levels = [float(one) for one in candidate.fit.points.levels]
+    """Return the levels measured, and some loads beyond them."""
+    levels = [float(level) for level in candidate.fit.points.levels]
     levels = levels if len(levels) <= 20 else list(np.quantile(levels, np.linspace(0, 1, 11)))
     beyond = [float(np.rint(share * max(levels))) for share in (1.25, 1.5, 2.0)]
-    return sorted({*levels, *(one for one in beyond if one > max(levels))})
+    return sorted({*levels, *(load for load in beyond if load > max(levels))})
 
 
 def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[dict[str, Any]]:
-    """Throughput and response time at loads, or why there is no answer.
+    """Predict throughput and response time at loads, or state the reason for no answer.
 
     Returns
     -------
     list of dict
         `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`, `band_95`
-        and `measurement_95`; `response_s` likewise where it follows from N / X - Z; or `refused` with the reason.
+        and `measurement_95`; `response_s` likewise if it follows from N / X - Z; or `refused` with the reason.
 
     Notes
     -----
     The bands are percentiles of the curves of the bootstrap replicates, with a demand that may drift beyond the
-    utilizations measured (`drift`): where the true curve lies. `measurement_95` adds the error of one more
-    measurement; an end is None where it is out of all bounds.
+    utilizations measured (`drift`): they contain the true curve. `measurement_95` adds the error of one more
+    measurement; an infinite end is None.
 
-    A straight line knows no limit, and the true system may have one anywhere beyond the highest load. There its bands
+    A straight line has no limit, and the true system may have one anywhere beyond the highest load. There its bands
     begin at the throughput of the highest load measured, and `bound` is `upper`.
     """
     limit, why = farthest(candidate)
-    allowed = [one for one in loads if one <= limit * (1 + 1e-9) and not _refusal(candidate, one)]
+    allowed = [load for load in loads if load <= limit * (1 + 1e-9) and not _refusal(candidate, load)]
     found = _bands(candidate, np.array(allowed), think_s) if allowed else {}
     rows = []
     for load in loads:
@@ -89,9 +87,9 @@ def _range(candidate: Candidate, load: float) -> str:
 
 
 def _refusal(candidate: Candidate, load: float) -> str | None:
-    """Why a rejected curve is not carried beyond what was measured."""
+    """Return the reason why a rejected curve is not used beyond the measured range."""
     if candidate.judgement.level == REJECTED and _range(candidate, load) == "beyond":
-        return f"{candidate.name} is rejected, and so is what it says where nothing was measured"
+        return f"{candidate.name} is rejected, and so are its predictions beyond the measurements"
     return None
 
 
@@ -100,7 +98,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
     best = fit.throughput(loads)
     curves = drifted(fit, parameters, loads).rates
     again = further_measurement(fit, loads, curves)
-    # The tail of the errors of a handful of points may reach below zero, where no throughput is.
+    # The tail of the errors of a handful of points may reach below zero, which no throughput does.
     again = np.maximum(again, 0.0)
     found = {}
     for number, load in enumerate(loads):
@@ -129,7 +127,7 @@ def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, 
         before = row["throughput"][band][0]
         row["throughput"][band][0] = low if before is None else min(low, before)
         if "response_s" in row and row["response_s"][band][1] is not None:
-            # Where a line may carry nothing at all, its response time has no upper end.
+            # If a line may carry nothing at all, its response time has no upper end.
             slowest = load / low - think_s if low > 0 else None
             row["response_s"][band][1] = None if slowest is None else max(slowest, row["response_s"][band][1])
 
@@ -143,20 +141,19 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
 
 
 def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
-    """Predicted against measured at the held-out levels, with the bands of the fit that did not see them.
+    """Compare predictions with measurements at the held-out levels, with the bands of the fit that did not see them.
 
-    The bands are those of one more measurement: `within_95` tells whether the one that was made lies in them.
+    The bands are those of one more measurement: `within_95` states whether the measurement lies in them.
     """
-    tested, told = candidate.tested, candidate.held_out
-    if tested is None or told is None:
+    tested, document = candidate.tested, candidate.held_out
+    if tested is None or document is None:
         return None
-    above = points.chosen(points.load > tested.points.load.max())
-    asked = above.conditions(tested.curve.think_s) if isinstance(tested.curve, ClosedCurve) else None
-    curves = drifted(tested, replicates(tested), above.load, asked).rates
-    think = asked.think_s if asked is not None else above.think
-    again = np.maximum(further_measurement(tested, above.load, curves), 0.0)
+    above, again = points.chosen(points.load > tested.points.load.max()), candidate.measured_again
+    assert again is not None
+    curve = tested.curve
+    think = above.conditions(curve.think_s).think_s if isinstance(curve, ClosedCurve) else above.think
     rows = []
-    for number, row in enumerate(told["points"]):
+    for number, row in enumerate(document["points"]):
         drawn = again[:, number]
         more: dict[str, Any] = {f"throughput_{name}": list(percentiles(drawn, share)) for name, share in BANDS.items()}
         low, high = more["throughput_band_95"]
@@ -166,14 +163,14 @@ def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | Non
                 times = np.maximum(above.load[number] / drawn - think[number], 0.0)
             more |= {f"response_{name}": list(percentiles(times, share)) for name, share in BANDS.items()}
         rows.append({**row, **more})
-    return {**told, "points": rows, "refitted": candidate.refitted}
+    return {**document, "points": rows, "refitted": candidate.refitted}
 
 
 def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
-    """What the predictions rest on: range, assumptions and whether they were tested, error on what was held out."""
+    """Return the basis of the predictions: range, assumptions with their tests, error at the held-out levels."""
     points = candidate.fit.points
     limit, why = farthest(candidate)
-    told = candidate.held_out
+    tested = candidate.held_out
     return {
         "measured_from": float(points.load.min()),
         "measured_to": float(points.load.max()),
@@ -182,7 +179,7 @@ def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
         "levels": len(points.levels),
         "points": points.count,
         "repeated": points.count > len(points.levels),
-        "held_out_error": told["worst_error"] if told else None,
+        "held_out_error": tested["worst_error"] if tested else None,
         "verdict": candidate.judgement.level,
         "assumptions": _assumptions(candidate, think_s),
     }
@@ -190,7 +187,7 @@ def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
 
 def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
     points = candidate.fit.points
-    tests = {one["test"]: one for one in candidate.judgement.tests}
+    tests = {test["test"]: test for test in candidate.judgement.tests}
     spread = "lack-of-fit test" if "lack of fit" in tests else "no: no level was repeated often enough"
     found = [
         {"assumes": f"the curve has the shape of {candidate.name}", "tested": spread},
@@ -216,7 +213,7 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
         servers = candidate.fit.curve.servers
         tested = "response times were fitted as well" if points.response is not None else "no response times given"
         found += [
-            {"assumes": "one bottleneck; nobody waits anywhere else", "tested": tested},
+            {"assumes": "one bottleneck; requests wait nowhere else", "tested": tested},
             {
                 "assumes": f"{'one server' if servers == 1 else f'{servers} equal servers'} at the bottleneck",
                 "tested": "no: taken as given",
@@ -234,7 +231,7 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
 
 
 def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
-    """What the curve takes for granted of the demand of a transaction, and what tells."""
+    """Return the assumption of the curve about the demand of a transaction, and its test."""
     fit = candidate.fit
     busy = fit.busy_misses
     tested = "only through the shape of the curve"

@@ -15,13 +15,16 @@ _ROUNDS = 4
 
 
 def others_use(users: float) -> float:
-    """What who comes to a station finds of its use: a user is not in the way of himself, as (N - 1) / N. [ratio]"""
+    """Return the share of a station's utilization that an arriving user finds: that of the others, (N - 1) / N. [ratio]
+
+    A user does not wait for itself.
+    """
     return max(0.0, users - 1) / users
 
 
 @dataclass
 class QuotaCurve(ClosedCurve):
-    """As `ClosedCurve`, each of whose servers has part of a CPU.
+    """Closed curve whose servers have part of a CPU each.
 
     The slow server of the closed curve makes work wait that passes at full speed. What is spared of that wait at the
     utilization that results, as the other users make it, is taken off the time elsewhere, round after round.
@@ -29,7 +32,7 @@ class QuotaCurve(ClosedCurve):
     Attributes
     ----------
     quota : Quota
-        Of each server.
+        Quota of each server.
     """
 
     quota: Quota = field(default_factory=lambda: Quota(0.5))
@@ -37,7 +40,7 @@ class QuotaCurve(ClosedCurve):
     name = "quota"
 
     def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
-        """Throughput of a whole number of users; shape (n_problems,). [1/s]"""
+        """Return the throughput of a whole number of users; shape (n_problems,). [1/s]"""
         if users == 0:
             return np.zeros(len(parameters))
         demand = work * self.held_up(parameters, others)

@@ -18,13 +18,13 @@ SEED = 20260101
 """The same input gives the same intervals."""
 # Fewer points have no autocorrelation worth an estimate.
 _SERIES = 30
-# Replicates start at the fit; most are there in five steps. What a tolerance this fine leaves is far
+# Replicates start at the fit; most converge in five steps. The error that so fine a tolerance leaves is far
 # below the spread of the replicates.
 _STEPS, _TOLERANCE = 40, 1e-7
 
 
 def block_length(fit: Fit) -> int:
-    """Length of the blocks in which residuals are drawn; 1 where they pass for independent.
+    """Return the length of the blocks in which residuals are drawn; 1 if they pass for independent. [1]
 
     Notes
     -----
@@ -45,7 +45,7 @@ def block_length(fit: Fit) -> int:
 
 
 def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
-    """Parameters fitted to `count` data sets drawn from the fit; shape (count, n_parameters).
+    """Return the parameters fitted to `count` data sets drawn from the fit; shape (count, n_parameters).
 
     Notes
     -----
@@ -77,7 +77,7 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
 
 
 def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Which residual goes to which point; shape (count, n_points)."""
+    """Draw the residual of each point; shape (count, n_points)."""
     points, length = fit.points.count, block_length(fit)
     if length == 1:
         return stream.integers(0, points, (count, points))
@@ -92,7 +92,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
 
 
 def further_measurement(fit: Fit, loads: Floats, curves: Floats, seed: int = SEED) -> Floats:
-    """Throughput that one more measurement at each load would give: a replicate's curve with an error of its own.
+    """Return throughputs that one more measurement at each load would give: curves of replicates with an error.
 
     Parameters
     ----------

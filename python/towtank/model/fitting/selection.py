@@ -1,4 +1,4 @@
-"""Several curves on the same points, and which of them to use."""
+"""Choice among several curves on the same points."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from towtank.distributions import f_quantile
 from towtank.errors import ModelError
+from towtank.estimates import relative_error
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.fit import Fit, curve_named, fit_curve
@@ -24,6 +25,8 @@ from towtank.model.fitting.goodness import (
     judge,
     predicted_against_measured,
 )
+from towtank.model.fitting.held_out import Interval, error_interval, measured_again
+from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import replicates
 from towtank.model.fitting.utilization_law import judge_limit, judge_one_system
@@ -38,7 +41,7 @@ DEFAULT_HELD_OUT = 1
 
 @dataclass
 class Candidate:
-    """One fitted curve with all that is known of its worth.
+    """One fitted curve with its tests.
 
     Attributes
     ----------
@@ -53,6 +56,8 @@ class Candidate:
         Criterion of throughput and use of the bottleneck together.
     tested : Fit or None
         The fit that predicted the held-out levels.
+    above : Observations or None
+        Points of the held-out levels.
     """
 
     fit: Fit
@@ -62,10 +67,11 @@ class Candidate:
     refitted: bool
     joint_aicc: float | None = None
     tested: Fit | None = None
+    above: Observations | None = None
 
     @property
     def name(self) -> str:
-        """Of the family."""
+        """Name of the family."""
         return self.fit.curve.name
 
     @cached_property
@@ -73,15 +79,33 @@ class Candidate:
         """Bootstrap replicates of the parameters, made once."""
         return replicates(self.fit)
 
+    @cached_property
+    def measured_again(self) -> Floats | None:
+        """Throughputs of one more measurement at the held-out levels, predicted without them, made once. [1/s]"""
+        return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
+
+    @cached_property
+    def held_out_interval(self) -> Interval | None:
+        """Interval of the largest error at the held-out levels; None if none was held out. [ratio]"""
+        if self.held_out is None or self.measured_again is None:
+            return None
+        drawn = self.measured_again.T
+        rows = zip(self.held_out["points"], drawn, strict=True)
+        return error_interval([{**row, "throughput_band_95": percentiles(again)} for row, again in rows])
+
+    def held_out_text(self) -> str:
+        """Write the largest error at the held-out levels, in per cent, with its interval; `-` if none was held out."""
+        return "-" if self.held_out is None else relative_error(self.held_out["worst_error"], self.held_out_interval)
+
 
 @dataclass(frozen=True)
 class Choice:
-    """All candidates, the best first, and what was decided.
+    """All candidates, the best first, with the choice.
 
     Attributes
     ----------
     chosen : Candidate or None
-        None where every family is rejected.
+        None if every family is rejected.
     refused : dict
         Families that could not be fitted, and why.
     why : str
@@ -103,9 +127,9 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
         One of `fit.CURVES`.
     points : Observations
     servers : int
-        Of the bottleneck of the closed curve. [1]
+        Servers of the bottleneck of the closed curve. [1]
     think_s : float
-        Think time where points have none. [s]
+        Think time if points have none. [s]
     held : int or None
         Highest levels to leave out of the fit. None fits all of them, after a fit without the highest one has been
         tested on it.
@@ -128,10 +152,11 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
 
 
 def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> Candidate:
-    """A candidate with the test that a fit to the lower levels makes of it."""
+    """Return a candidate with the test of a fit to the lower levels."""
     highest = held or DEFAULT_HELD_OUT
-    told = None if below is None else predicted_against_measured(below, points.split(highest)[1], highest)
-    return Candidate(fit, judge(fit, told), aicc(fit), told, not held, joint_aicc(fit), below)
+    above = None if below is None else points.split(highest)[1]
+    compared = None if below is None or above is None else predicted_against_measured(below, above, highest)
+    return Candidate(fit, judge(fit, compared), aicc(fit), compared, not held, joint_aicc(fit), below, above)
 
 
 def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: float, held: int | None) -> Choice:
@@ -154,61 +179,65 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
         judge_one_system(fitted.judgement, points)
     candidates.sort(key=_rank)
     set_aside = _one_closed(candidates, points, held)
-    able = [one for one in candidates if one.judgement.level != REJECTED and one.name not in set_aside]
+    able = [
+        contender
+        for contender in candidates
+        if contender.judgement.level != REJECTED and contender.name not in set_aside
+    ]
     if not able:
         return Choice(candidates, None, refused, _no_choice(candidates, refused))
-    if any(one.aicc is None for one in able):
+    if any(contender.aicc is None for contender in able):
         return _with(set_aside, _without_criterion(candidates, able, refused))
     best = able[0].aicc or 0.0
-    close = [one for one in able if one.aicc is not None and one.aicc - best <= COMPARABLE]
-    tested = [one for one in close if one.held_out is not None]
+    close = [contender for contender in able if contender.aicc is not None and contender.aicc - best <= COMPARABLE]
+    tested = [contender for contender in close if contender.held_out is not None]
     chosen = min(tested, key=_held_out_error) if tested else able[0]
     return _with(set_aside, Choice(candidates, chosen, refused, _because(chosen, able, close)))
 
 
-def _judge_by_servers(one: Candidate, points: Observations, servers: int) -> None:
+def _judge_by_servers(contender: Candidate, points: Observations, servers: int) -> None:
     """Reject a law of scalability that exceeds the utilization law; a closed curve contains the servers already.
 
     Notes
     -----
     A curve without a peak or an asymptote is judged at the farthest load that it may predict.
     """
-    fit = one.fit
+    fit = contender.fit
     if isinstance(fit.curve, ClosedCurve):
         return
     found = fit.curve.derived(fit.parameters[None, :])
     for name in ("peak_throughput", "limit_throughput"):
         if math.isfinite(found[name][0]):
-            judge_limit(one.judgement, "its limit", float(found[name][0]), points, servers)
+            judge_limit(contender.judgement, "its limit", float(found[name][0]), points, servers)
             return
     load = FARTHEST * float(fit.points.load.max())
     highest = float(fit.throughput(np.array([load]))[0])
-    judge_limit(one.judgement, f"its prediction at a load of {load:g}", highest, points, servers)
+    judge_limit(contender.judgement, f"its prediction at a load of {load:g}", highest, points, servers)
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
-    """A choice that also tells why one of the two closed curves took no part in it."""
-    told = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
-    return replace(choice, why=f"{choice.why}; {told}") if told else choice
+    """Return a choice with the reason why one of the two closed curves took no part in it."""
+    reasons = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
+    return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
 
 
 def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
-    """Decide between the closed curves with constant and with load-dependent demand; the one set aside, and why.
+    """Decide between the closed curves with constant and with load-dependent demand; return the one set aside, and why.
 
     Notes
     -----
-    Throughput below saturation hardly tells the two apart; the use of the bottleneck at each level does, so the
+    Throughput below saturation hardly distinguishes the two; the use of the bottleneck at each level does, so the
     criterion is that of both together. They have as many parameters: background on one side, the change of the demand
-    on the other. A demand is taken to change only where the constant one misses by more than chance makes of either, so
+    on the other. A demand is taken to change only if the constant one misses by more than chance explains, so
     that a handful of levels does not decide by its noise. The error at the held-out level
-    is that of the curve which the levels below would have chosen by themselves, so that what is held out has no part in
-    the choice that it tests.
+    is that of the curve which the levels below would have chosen by themselves, so that the held-out level has no part
+    in the choice that it tests.
     """
-    pair = {one.name: one for one in candidates if one.joint_aicc is not None}
+    pair = {contender.name: contender for contender in candidates if contender.joint_aicc is not None}
     plain, changing = pair.get("closed"), pair.get("load-dependent")
     if plain is None or changing is None:
         return {}
-    rejected = {name for name, one in pair.items() if one.judgement.level == REJECTED}
+    rejected = {name for name, contender in pair.items() if contender.judgement.level == REJECTED}
     changes = "load-dependent" not in rejected and _changes(plain.fit, changing.fit)
     best = changing if changes or "closed" in rejected else plain
     other = plain if best is changing else changing
@@ -216,7 +245,7 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
         first = changing.tested if _changes(plain.tested, changing.tested) else plain.tested
         if first is not best.tested:
             # The levels below would have chosen otherwise: that is the prediction they would have made.
-            place = next(number for number, one in enumerate(candidates) if one is best)
+            place = next(number for number, contender in enumerate(candidates) if contender is best)
             candidates[place] = _tested(best.fit, first, points, held)
     if other.name in rejected:
         return {other.name: "rejected"}
@@ -228,7 +257,7 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
 
 
 def _changes(plain: Fit, changing: Fit) -> bool:
-    """Whether use and throughput together say that the demand changes with the load.
+    """Return True if use and throughput together show that the demand changes with the load.
 
     Notes
     -----
@@ -243,22 +272,24 @@ def _changes(plain: Fit, changing: Fit) -> bool:
 
 
 def _credible_gap(fit: Fit) -> float:
-    """Difference of the joint criterion beyond which chance does not explain it."""
+    """Return the difference of the joint criterion beyond which chance does not explain it."""
     values = 2 * fit.points.count
     freedom = values - len(fit.parameters)
-    return float(values * math.log(stats.f.ppf(1 - _CHANGE_LEVEL, freedom, freedom)))
+    return float(values * math.log(f_quantile(1 - _CHANGE_LEVEL, freedom, freedom)))
 
 
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
-    """Too few points for AICc to compare all: what predicts the highest level is left to decide.
+    """Choose by the prediction of the highest level, if the points are too few to compare all candidates by AICc.
 
-    Where none of those that could be tested predicts it within `MISS_LIMIT`, a closed curve that has too few levels to
-    leave one out is better founded than they are: it met the use of the bottleneck at each level as well.
+    If no candidate that could be tested predicts it within `MISS_LIMIT`, a closed curve with too few levels to leave
+    one out is better founded: it also fits the use of the bottleneck at each level.
     """
-    tested = [one for one in able if one.held_out is not None]
-    founded = [one for one in able if one.held_out is None and one.joint_aicc is not None]
-    if founded and all(_held_out_error(one) > MISS_LIMIT for one in tested):
-        others = "".join(f"; {one.name} misses it by {100 * _held_out_error(one):.2g} %" for one in tested)
+    tested = [contender for contender in able if contender.held_out is not None]
+    founded = [contender for contender in able if contender.held_out is None and contender.joint_aicc is not None]
+    if founded and all(_held_out_error(contender) > MISS_LIMIT for contender in tested):
+        others = "".join(
+            f"; the error of {contender.name} there is {contender.held_out_text()}" for contender in tested
+        )
         why = f"{founded[0].name}: too few levels to leave the highest out{others}"
         return Choice(candidates, founded[0], refused, why)
     if not tested:
@@ -266,42 +297,41 @@ def _without_criterion(candidates: list[Candidate], able: list[Candidate], refus
         return Choice(candidates, None, refused, why)
     chosen = min(tested, key=_held_out_error)
     others = "; ".join(
-        f"{one.name} {100 * one.held_out['worst_error']:+.2g} %" for one in tested if one.held_out and one is not chosen
+        f"{contender.name} {contender.held_out_text()}" for contender in tested if contender is not chosen
     )
-    error = 100 * chosen.held_out["worst_error"] if chosen.held_out else 0.0
     why = (
-        f"{chosen.name}: there are too few points for AICc; it predicts the highest load, left out of its fit, best "
-        f"({error:+.2g} %{f'; {others}' if others else ''})"
+        f"{chosen.name}: too few points for AICc; it predicts the highest load, left out of its fit, best "
+        f"({chosen.held_out_text()}{f'; {others}' if others else ''})"
     )
     return Choice(candidates, chosen, refused, why)
 
 
-def _rank(one: Candidate) -> float:
-    return float("inf") if one.aicc is None else one.aicc
+def _rank(contender: Candidate) -> float:
+    return float("inf") if contender.aicc is None else contender.aicc
 
 
-def _held_out_error(one: Candidate) -> float:
-    return abs(one.held_out["worst_error"]) if one.held_out else float("inf")
+def _held_out_error(contender: Candidate) -> float:
+    return abs(contender.held_out["worst_error"]) if contender.held_out else float("inf")
 
 
 def _because(chosen: Candidate, able: list[Candidate], close: list[Candidate]) -> str:
     if len(close) == 1:
-        others = [one for one in able if one is not chosen]
+        others = [contender for contender in able if contender is not chosen]
         if not others:
             return f"{chosen.name}: the only curve that is not rejected"
         gap = (others[0].aicc or 0.0) - (chosen.aicc or 0.0)
         return f"{chosen.name}: smallest AICc, {gap:.3g} below {others[0].name}"
-    names = ", ".join(one.name for one in close if one is not chosen)
+    names = ", ".join(contender.name for contender in close if contender is not chosen)
     if chosen.held_out is None:
         return f"{chosen.name}: smallest AICc; {names} within {COMPARABLE:g} of it"
     return (
-        f"{chosen.name}: AICc cannot tell it from {names}; it predicts the highest load, left out of its fit, best "
-        f"({100 * chosen.held_out['worst_error']:+.2g} %)"
+        f"{chosen.name}: AICc does not distinguish it from {names}; it predicts the held-out highest load best "
+        f"({chosen.held_out_text()})"
     )
 
 
 def _no_choice(candidates: list[Candidate], refused: dict[str, str]) -> str:
-    told = [f"{one.name}: {next(text for level, text in one.judgement.reasons if level == REJECTED)}"
-            for one in candidates if one.judgement.level == REJECTED]  # fmt: skip
-    told += list(refused.values())
-    return "every curve is rejected: " + "; ".join(told)
+    reasons = [f"{contender.name}: {next(text for level, text in contender.judgement.reasons if level == REJECTED)}"
+            for contender in candidates if contender.judgement.level == REJECTED]  # fmt: skip
+    reasons += list(refused.values())
+    return "every curve is rejected: " + "; ".join(reasons)

@@ -1,20 +1,24 @@
-"""What kind of limit a capacity curve shows: CPU, lock or pool, disk, memory, or the generator itself.
+"""Kind of limit that a capacity curve shows: CPU, lock or pool, disk, memory, or the generator itself.
 
-Response times rise sharply for many reasons that look alike from outside. The summaries tell them apart: each kind of
-limit has numbers that only it moves. All numbers that were looked at are listed, also those that rule a kind out.
+Response times rise sharply for many reasons that look alike from outside. The summaries distinguish them: each kind of
+limit moves numbers of its own. All numbers considered are listed, also those that rule a kind out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from towtank.analysis.statistics.estimates import from_document
+from towtank.analysis.statistics import ratio_interval
+from towtank.analysis.statistics.estimates import NOTHING, Estimate, from_document
+from towtank.estimates import few_digits, number_estimate, share_estimate
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
+from towtank.model.percentiles import erlang_c
+from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
@@ -22,18 +26,26 @@ SHARP = 2.0
 SHORTFALL = 0.10
 """Throughput below the line of the lowest load by more than this has left it. [ratio]"""
 FULL = 0.90
-"""Utilization of CPUs from which they are saturated; of disks, which work in parallel, it is told at 0.8. [ratio]"""
+"""Utilization of CPUs from which they are saturated; of disks, which work in parallel, the limit is 0.8. [ratio]"""
 DISK_FULL = 0.80
+QUEUES = 2.0
+"""Response time over 1 / (1 - U), U the highest utilization observed, beyond which queues at what was observed do not
+explain its growth: of exponential service, M/M/1 has 1 / (1 - U), and several servers and closed loads have less.
+[ratio]"""
 GENERATOR_BUSY = 0.80
 """Share of the calibrated rate of the generator above which it is suspected. [ratio]"""
 PRESSURE = 0.10
 """Share of the time that somebody waited for memory or disk from which it counts. [ratio]"""
+HELD_UP = 0.10
+"""Share of the time that the CPU limit of a control group held processes up from which it counts. [ratio]"""
 FAULTS = 20.0
 """Pages per second that had to be read back from a disk, from which memory counts as short. [1/s]"""
 GROWN = 1.2
 """CPU time per transaction at the top over that at the lowest load from which it has grown. [ratio]"""
 CPU_TIME = "CPU time per transaction of"
 """First words of the evidence that the CPUs of a resource were observed."""
+UTILIZATION = "utilization of"
+"""First words of the evidence how busy a CPU or a disk was."""
 _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
 
 
@@ -46,68 +58,112 @@ class Evidence:
     highest: float | None
     limit: float | None
     speaks_for: str | None
+    interval: tuple[float | None, float | None] | None = None
 
     def document(self) -> Json:
-        """As it stands in a document."""
+        """Return the entry of a document."""
         return {
             "what": self.what,
             "at_lowest": self.lowest,
             "at_highest": self.highest,
             "limit": self.limit,
             "speaks_for": self.speaks_for,
+            **({} if self.interval is None else {"at_highest_interval": list(self.interval)}),
         }
 
 
-def classify(one: Configuration) -> Json:
-    """Kind of limit of a configuration, with the evidence.
+def classify(configuration: Configuration) -> Json:
+    """Return the kind of limit of a configuration, with the evidence.
 
     Returns
     -------
     dict
-        `kind` (`cpu`, `contention`, `disk`, `memory`, `generator`, `none`, `unknown`), `resource`, `sentence`,
-        `evidence`.
+        `kind` (`cpu`, `quota`, `contention`, `disk`, `memory`, `generator`, `none`, `unknown`), `resource`,
+        `sentence`, `evidence`.
     """
-    if len(one.points) < 2:
+    if len(configuration.points) < 2:
         return {"kind": "unknown", "resource": None, "sentence": "one load level shows no shape", "evidence": []}
-    rise = _rise(one)
-    shortfall = _shortfall(one)
+    grown, reached = _grown(configuration), _reached(configuration)
+    rise, shortfall = grown.value, 1 - (1.0 if reached.value is None else reached.value)
+    below = None if reached.low is None or reached.high is None else (1 - reached.high, 1 - reached.low)
     evidence = [
-        Evidence("mean response time over that at the lowest load", 1.0, rise, SHARP, None),
-        Evidence("throughput below the line of the lowest load", 0.0, shortfall, SHORTFALL, None),
-        *_generator(one),
-        *_memory(one),
-        *_disks(one),
-        *_cpus(one),
-        *_waiting(one),
+        Evidence("mean response time over that at the lowest load", 1.0, rise, SHARP, None, (grown.low, grown.high)),
+        Evidence("throughput below the line of the lowest load", 0.0, shortfall, SHORTFALL, None, below),
+        *_generator(configuration),
+        *_memory(configuration),
+        *_disks(configuration),
+        *_cpus(configuration),
+        *_quotas(configuration),
+        *_waiting(configuration),
     ]
-    kind, resource = _decide(evidence, rise, shortfall)
+    explained = _explained(evidence)
+    evidence.insert(
+        2, Evidence("the same growth, at most, from queues at the observed resources", 1.0, explained, None, None)
+    )
+    by_queues = _is_by_queues(configuration, rise, shortfall)
+    kind, resource = _decide(evidence, rise, shortfall, by_queues=by_queues)
     return {
         "kind": kind,
         "resource": resource,
-        "sentence": _sentence(kind, resource, rise, shortfall, evidence),
+        "sentence": _sentence(kind, resource, evidence, by_queues=by_queues),
         "evidence": [item.document() for item in evidence],
     }
 
 
-def _decide(evidence: list[Evidence], rise: float | None, shortfall: float) -> tuple[str, str | None]:
-    """The generator first, for it discredits all else; then what is full; contention is what is left."""
-    for kind in ("generator", "memory", "disk", "cpu"):
+def _explained(evidence: list[Evidence]) -> float:
+    """Return the largest growth of the response time that queues at the observed resources explain. [ratio]"""
+    used = [item.highest for item in evidence if item.what.startswith(UTILIZATION) and item.highest is not None]
+    return max(SHARP, QUEUES / (1 - min(max(used, default=0.0), FULL)))
+
+
+def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: float) -> bool:
+    """Return True if queues at the CPUs explain the whole shortfall of throughput.
+
+    Notes
+    -----
+    Users who wait R in place of R0 make (Z + R0) / (Z + R) of the throughput on the line of the lowest load. M/M/m has
+    R / S = 1 + C / (m (1 - U)) with Erlang's C; closed loads that keep the CPUs as busy have less.
+    """
+    most = 1.0
+    for resource in configuration.resources:
+        used = float(configuration.cpus(resource)[-1])
+        if np.isfinite(used) and used < resource.servers:
+            waits = erlang_c(resource.servers, used) / (resource.servers - used)
+            most = max(most, 1 + waits)
+    if rise is None or not 1 < rise <= most:
+        return False
+    first, rate = configuration.points[0], from_document(configuration.points[0]["throughput_per_s"]).value
+    times = [from_document(point["response_time_s"]["mean"]).value for point in (first, configuration.points[-1])]
+    if not rate or times[0] is None or times[1] is None:
+        return False
+    cycle = float(first["load"]) / rate
+    slower = 1 - cycle / (cycle + times[1] - times[0])
+    return shortfall <= slower + SHORTFALL
+
+
+def _decide(
+    evidence: list[Evidence], rise: float | None, shortfall: float, *, by_queues: bool = False
+) -> tuple[str, str | None]:
+    """Decide: first the generator, which discredits all else; then a saturated resource; contention is the rest."""
+    for kind in ("generator", "memory", "disk", "cpu", "quota"):
         full = [item for item in evidence if item.speaks_for == kind]
         if not full or (kind != "generator" and (rise or 1.0) < SHARP and shortfall <= SHORTFALL):
             continue
         return kind, max(full, key=lambda item: item.highest or 0.0).what.rsplit(" of ", maxsplit=1)[-1]
     if rise is None:
         return "unknown", None
-    if shortfall > SHORTFALL:
+    if (shortfall > SHORTFALL and not by_queues) or rise > _explained(evidence):
         observed = any(item.what.startswith(CPU_TIME) for item in evidence)
         return ("contention", None) if observed else ("unknown", None)
     return "none", None
 
 
-def _sentence(kind: str, resource: str | None, rise: float | None, shortfall: float, evidence: list[Evidence]) -> str:
+def _sentence(kind: str, resource: str | None, evidence: list[Evidence], *, by_queues: bool) -> str:
+    """Write the kind of limit; the first two entries are the growth of the response time and the shortfall."""
+    rise, shortfall = evidence[0].highest, evidence[1].highest or 0.0
     change = (
-        f"from the lowest to the highest load response time grew {rise or 0.0:.3g}-fold and throughput is "
-        f"{100 * max(0.0, shortfall):.0f} % below the line of the lowest load"
+        f"from the lowest to the highest load response time grew by a factor of {_factor(evidence[0])} and throughput "
+        f"is {_percent(evidence[1])} below the line of the lowest load"
     )
     if kind == "cpu":
         grown = next((item for item in evidence if item.what == f"{CPU_TIME} {resource}"), None)
@@ -122,9 +178,11 @@ def _sentence(kind: str, resource: str | None, rise: float | None, shortfall: fl
         "generator": "the generator is at its own limit, so the curve is not that of the system",
         "memory": f"memory: pages come back from the disk ({resource}); {change}",
         "disk": f"disk saturation of {resource}: {change}",
+        "quota": f"a CPU limit of the control group of {resource}, below the CPUs that it is taken to have: {change}",
         "contention": f"lock or pool contention, a single thread, or a resource that was not observed: {change}, while "
         f"no observed CPU and no observed disk is full",
-        "none": f"no limit was reached: {change}",
+        "none": f"no limit was reached: {change}"
+        + (", which queues at CPUs so busy explain" if by_queues and shortfall > SHORTFALL else ""),
         "unknown": "not known: response times were not recorded"
         if rise is None
         else f"not known: {change}, but no CPU of the system was observed",
@@ -132,22 +190,42 @@ def _sentence(kind: str, resource: str | None, rise: float | None, shortfall: fl
     return reasons[kind]
 
 
-def _rise(one: Configuration) -> float | None:
-    times = [from_document(point["response_time_s"]["mean"]).value for point in one.points]
-    return times[-1] / times[0] if times[0] and times[-1] else None
+def _factor(grown: Evidence) -> str:
+    low, high = grown.interval or (None, None)
+    value = grown.highest or 0.0
+    return few_digits(value) if low is None or high is None else number_estimate(value, low, high)
 
 
-def _shortfall(one: Configuration) -> float:
-    rates = [from_document(point["throughput_per_s"]).value or 0.0 for point in one.points]
-    ideal = rates[0] / one.points[0]["load"] * one.points[-1]["load"]
-    return 1 - rates[-1] / ideal if ideal else 0.0
+def _percent(short: Evidence) -> str:
+    """Write a share below a line, none if it is above it."""
+    low, high = short.interval or (None, None)
+    value = max(0.0, short.highest or 0.0)
+    if low is None or high is None:
+        return f"{100 * value:.0f} %"
+    return share_estimate(value, max(0.0, low), max(0.0, high))
 
 
-def _ends(one: Configuration, read: Callable[[Json], float | None]) -> tuple[float | None, float | None]:
-    """Mean over the runs of the lowest and of the highest load."""
+def _grown(configuration: Configuration) -> Estimate:
+    """Return the response time at the highest load over that at the lowest. [ratio]"""
+    times = [from_document(point["response_time_s"]["mean"]) for point in configuration.points]
+    return ratio_interval(times[-1], times[0]) if times[-1].value else NOTHING
+
+
+def _reached(configuration: Configuration) -> Estimate:
+    """Return the throughput at the highest load over that on the line of the lowest. [ratio]"""
+    first, last = configuration.points[0], configuration.points[-1]
+    rates = [from_document(point["throughput_per_s"]) for point in (first, last)]
+    if not rates[0].value or not last["load"]:
+        return NOTHING
+    rates[1] = replace(rates[1], value=rates[1].value or 0.0)
+    return ratio_interval(rates[1], rates[0]).scaled(first["load"] / last["load"])
+
+
+def _ends(configuration: Configuration, read: Callable[[Json], float | None]) -> tuple[float | None, float | None]:
+    """Return the mean over the runs of the lowest and of the highest load."""
     found = []
-    for point in (one.points[0], one.points[-1]):
-        values = [read(run) for run in one.runs if run["run"] in point["runs"]]
+    for point in (configuration.points[0], configuration.points[-1]):
+        values = [read(run) for run in configuration.runs if run["run"] in point["runs"]]
         known = [value for value in values if value is not None]
         found.append(float(np.mean(known)) if known else None)
     return found[0], found[1]
@@ -158,9 +236,9 @@ def _over(what: str, ends: tuple[float | None, float | None], limit: float, kind
     return Evidence(what, *ends, limit, kind if passed else None)
 
 
-def _generator(one: Configuration) -> list[Evidence]:
-    share = _ends(one, lambda run: run["generator"].get("envelope_share"))
-    saturated = _ends(one, lambda run: float(bool(run["generator"].get("saturated"))))
+def _generator(configuration: Configuration) -> list[Evidence]:
+    share = _ends(configuration, lambda run: run["generator"].get("envelope_share"))
+    saturated = _ends(configuration, lambda run: float(bool(run["generator"].get("saturated"))))
     found = []
     if share[1] is not None:
         found.append(_over("share of the generator's calibrated rate", share, GENERATOR_BUSY, "generator"))
@@ -169,35 +247,46 @@ def _generator(one: Configuration) -> list[Evidence]:
     return found
 
 
-def _memory(one: Configuration) -> list[Evidence]:
+def _memory(configuration: Configuration) -> list[Evidence]:
     found = []
-    pressure = _ends(one, lambda run: run["host"]["pressure"].get("memory_some"))
-    if pressure[1] is not None:
-        found.append(_over("share of time waiting for memory of the host", pressure, PRESSURE, "memory"))
-    for tier in dict.fromkeys(name for point in one.points for name in point["tiers"]):
-        faults = _ends(one, lambda run, tier=tier: run["tiers"].get(tier, {}).get("major_faults_per_s"))  # type: ignore[misc]
+    for on in _machines(configuration):
+        pressure = _ends(configuration, lambda run, on=on: _pressure(run, on, "memory_some"))  # type: ignore[misc]
+        if pressure[1] is not None:
+            found.append(_over(f"share of time waiting for memory of the host{on}", pressure, PRESSURE, "memory"))
+    for tier in dict.fromkeys(name for point in configuration.points for name in point["tiers"]):
+        faults = _ends(configuration, lambda run, tier=tier: run["tiers"].get(tier, {}).get("major_faults_per_s"))  # type: ignore[misc]
         if faults[1] is not None:
             found.append(_over(f"major page faults per second of {tier}", faults, FAULTS, "memory"))
     return found
 
 
-def _disks(one: Configuration) -> list[Evidence]:
+def _machines(configuration: Configuration) -> list[str]:
+    return list(dict.fromkeys(on for run in configuration.runs for on in machines(run)))
+
+
+def _pressure(run: Json, on: str, name: str) -> float | None:
+    """Return the share of the time that threads of a machine waited for a resource."""
+    return (machines(run).get(on, {}).get("pressure") or {}).get(name)
+
+
+def _disks(configuration: Configuration) -> list[Evidence]:
     found = []
-    for disk in dict.fromkeys(name for run in one.runs for name in run["host"]["disks"]):
-        ends = _ends(one, lambda run, disk=disk: run["host"]["disks"].get(disk, {}).get("utilization"))  # type: ignore[misc]
+    for disk in dict.fromkeys(name for run in configuration.runs for name in disks(run)):
+        ends = _ends(configuration, lambda run, disk=disk: disks(run).get(disk, {}).get("utilization"))  # type: ignore[misc]
         if ends[1] is not None:
             found.append(_over(f"utilization of disk {disk}", ends, DISK_FULL, "disk"))
-    pressure = _ends(one, lambda run: run["host"]["pressure"].get("io_full"))
-    if pressure[1] is not None:
-        found.append(Evidence("share of time in which all waited for disks", *pressure, PRESSURE, None))
+    for on in _machines(configuration):
+        pressure = _ends(configuration, lambda run, on=on: _pressure(run, on, "io_full"))  # type: ignore[misc]
+        if pressure[1] is not None:
+            found.append(Evidence(f"share of time in which all waited for disks{on}", *pressure, PRESSURE, None))
     return found
 
 
-def _cpus(one: Configuration) -> list[Evidence]:
+def _cpus(configuration: Configuration) -> list[Evidence]:
     found = []
-    rates = [from_document(point["throughput_per_s"]).value or float("nan") for point in one.points]
-    for resource in one.resources:
-        used: Floats = one.cpus(resource)
+    rates = [from_document(point["throughput_per_s"]).value or float("nan") for point in configuration.points]
+    for resource in configuration.resources:
+        used: Floats = configuration.cpus(resource)
         if not np.isfinite(used[[0, -1]]).all():
             continue
         ends = (float(used[0] / resource.servers), float(used[-1] / resource.servers))
@@ -207,21 +296,51 @@ def _cpus(one: Configuration) -> list[Evidence]:
     return found
 
 
-def _waiting(one: Configuration) -> list[Evidence]:
-    """What the services tell of queues, pools and locks, and how often threads gave the CPU away."""
+def _quotas(configuration: Configuration) -> list[Evidence]:
+    """Return the evidence of CPU limits: the time for which they delayed tiers.
+
+    Limits of hosts of a study, and those that bound a whole tier, are left out: they are the CPUs of the resource.
+    """
+    known = {
+        tier
+        for run in configuration.runs
+        for host in (run.get("hosts") or {}).values()
+        if host.get("cpus_virtual") is not None
+        for tier in host.get("tiers") or ()
+    }
+    known |= {
+        name for run in configuration.runs for name, tier in run["tiers"].items() if tier.get("cpu_control_group")
+    }
     found = []
-    switches = _ends(one, _switches)
+    for tier in dict.fromkeys(name for point in configuration.points for name in point["tiers"]):
+        ends = _ends(configuration, lambda run, tier=tier: _held_up(run, tier))  # type: ignore[misc]
+        if ends[1] is not None:
+            kind = "quota" if tier not in known and ends[1] >= HELD_UP else None
+            what = f"share of the time held up by the CPU limit of {tier}"
+            found.append(Evidence(what, *ends, HELD_UP, kind))
+    return found
+
+
+def _held_up(run: Json, tier: str) -> float | None:
+    shares = [(seen.get("throttled") or {}).get(tier) for seen in machines(run).values()]
+    return next((share for share in shares if share is not None), None)
+
+
+def _waiting(configuration: Configuration) -> list[Evidence]:
+    """Return the evidence of waiting: metrics of queues, pools and locks of the services, and context switches."""
+    found = []
+    switches = _ends(configuration, _switches)
     if switches[1] is not None:
         found.append(Evidence("context switches per transaction", *switches, None, None))
     names = dict.fromkeys(
         (service, key)
-        for run in one.runs
+        for run in configuration.runs
         for service, table in run["services"].items()
         for key, value in table.items()
         if value["kind"] == "gauge" and any(word in key.lower() for word in _WAITING_WORDS)
     )
     for service, key in names:
-        ends = _ends(one, lambda run, s=service, k=key: run["services"].get(s, {}).get(k, {}).get("mean"))  # type: ignore[misc]
+        ends = _ends(configuration, lambda run, s=service, k=key: run["services"].get(s, {}).get(k, {}).get("mean"))  # type: ignore[misc]
         if ends[1] is not None:
             found.append(Evidence(f"{key} of {service}", *ends, None, None))
     return found

@@ -1,4 +1,4 @@
-"""Points from a CSV file of any tool: columns are checked, and every fault is told with its place."""
+"""Reads points from a CSV file of any tool. Reports every fault with its line and column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are what; None for what is to be found, or is not there.
+    """Names of the columns; None for a column to be found, or that is missing.
 
     Attributes
     ----------
@@ -115,7 +115,9 @@ def _read(path: Path) -> _Reader:
         reader.fault(1, 1, "", f"must have at most {MOST_ROWS} rows, one for each measurement, got {len(lines) - 1}")
         return reader
     separator = max(",;\t", key=lines[0][1].count)
-    reader.header = [cell.strip() for cell in _cells(lines[0][1], separator)]
+    if (header := _cells(reader, lines[0][0], lines[0][1], separator)) is None:
+        return reader
+    reader.header = [cell.strip() for cell in header]
     for number, line in lines[1:]:
         _add(reader, number, line, separator)
     twice = {name for name in reader.header if reader.header.count(name) > 1}
@@ -124,16 +126,24 @@ def _read(path: Path) -> _Reader:
     return reader
 
 
-def _cells(line: str, separator: str) -> list[str]:
-    return next(iter(csv.reader(io.StringIO(line), delimiter=separator)))
+def _cells(reader: _Reader, number: int, line: str, separator: str) -> list[str] | None:
+    """Return the cells of a line; None if it has a cell that is too long."""
+    try:
+        return next(iter(csv.reader(io.StringIO(line), delimiter=separator)))
+    except csv.Error:
+        most = csv.field_size_limit()
+        reader.fault(number, 1, "", f"must have cells of at most {most:,} characters, got a line of {len(line):,}")
+        return None
 
 
 def _add(reader: _Reader, number: int, line: str, separator: str) -> None:
-    cells = _cells(line, separator)
+    cells = _cells(reader, number, line, separator)
+    if cells is None:
+        return
     if len(cells) != len(reader.header):
         reader.fault(number, 1, "", f"must have {len(reader.header)} cells as the header has, got {len(cells)} instead")
         return
-    # Where a cell is quoted its column cannot be had by counting; the place is then that of the line.
+    # With a quoted cell the column cannot be counted; the place is then that of the line.
     starts = [1] * len(cells)
     if '"' not in line:
         for place in range(1, len(cells)):
@@ -184,7 +194,7 @@ def _place(reader: _Reader, role: str, option: str, given: str | None, known: tu
 
 
 def _numbers(reader: _Reader, place: int, role: str) -> Floats:
-    """A column as numbers; all are above zero but errors and think times, which may be zero."""
+    """Return a column as numbers; all are above zero but errors and think times, which may be zero."""
     least = 0.0 if role in ("error", "think") else None
     values = []
     for line, cells, starts in reader.rows:

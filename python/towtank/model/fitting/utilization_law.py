@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 from towtank.analysis.statistics.change_points import change_points
 from towtank.analysis.statistics.robust import Floats
+from towtank.distributions import t_quantile
 from towtank.model.fitting.goodness import Judgement
 from towtank.model.fitting.observations import Observations
 
@@ -54,7 +54,7 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
     inverse = np.linalg.pinv(design.T @ design)
     beyond = np.geomspace(rates.max(), _FARTHEST * rates.max(), _GRID)
     rows = np.column_stack([np.ones_like(beyond), beyond])
-    width = stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * scale * np.sqrt(np.einsum("ij,jk,ik->i", rows, inverse, rows))
+    width = t_quantile((1 + CONFIDENCE) / 2, freedom) * scale * np.sqrt(np.einsum("ij,jk,ik->i", rows, inverse, rows))
     full = np.flatnonzero(rows @ found - width >= servers)
     if not len(full):
         return None
@@ -62,7 +62,7 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
 
 
 def _rates(points: Observations) -> Floats:
-    """Throughput in transactions of the reference mix. [1/s]"""
+    """Return the throughput in transactions of the reference mix. [1/s]"""
     return points.throughput if points.work is None else np.asarray(points.throughput * points.work, dtype=float)
 
 

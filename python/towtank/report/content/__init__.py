@@ -1,12 +1,13 @@
-"""What a report says: one file for each section, in the order of `SECTIONS`.
+"""Content of a report: one file for each section, in the order of `SECTIONS`.
 
-To add a section: a file with `build(results) -> Section`, a line in `SECTIONS`, a test. One that has nothing to say of
-these results gives None and is left out.
+To add a section: a file with `build(results) -> Section`, a line in `SECTIONS`, a test. A builder returns None for
+results without data for its section, which is then left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from towtank import __version__
 from towtank.containment import Failed, attempt, attempt_or, contained
@@ -43,40 +44,61 @@ from towtank.report.content import (
     workload,
 )
 from towtank.report.content.not_made import overview, section_not_made
-from towtank.report.document import Document, Section
+from towtank.report.document import Callout, Document, Section
 from towtank.report.source import Results
 
-SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
+Builder = Callable[[Results], Section | None]
+SECTIONS: tuple[Builder, ...] = (
+    # What one wants to know.
     headline.build,
-    question.build,
-    configuration.build,
-    workload.build,
     found_limit.build,
     tables.build,
     figures.build,
+    effects.build,
+    observations.build,
+    capacity_model.build,
+    prediction.build,
+    sizing.build,
+    claims.build,
+    limits.build,
+    verdicts.build,
+    # What explains it.
+    question.build,
+    workload.build,
     events.build,
     stored.build,
     hosts.build,
     storage.build,
     java.build,
-    observations.build,
     balance.build,
     spread.build,
     databases.build,
-    effects.build,
-    capacity_model.build,
     demand_table.build,
     model_trust.build,
-    prediction.build,
-    sizing.build,
-    limits.build,
-    verdicts.build,
+    # What documents it: appendices.
+    configuration.build,
     audit.build,
     backlog.build,
     generator.build,
     observation_cost.build,
-    claims.build,
     appendix.build,
+)
+_FIRST_APPENDIX = configuration.build
+# Sections that explain the results, or repeat them in sentences; readers open them as they need them.
+_DETAILS: tuple[Builder, ...] = (
+    observations.build,
+    capacity_model.build,
+    verdicts.build,
+    question.build,
+    workload.build,
+    hosts.build,
+    storage.build,
+    java.build,
+    balance.build,
+    spread.build,
+    databases.build,
+    demand_table.build,
+    model_trust.build,
 )
 
 
@@ -92,19 +114,38 @@ def build_document(results: Results) -> Document:
         subtitle=f"Study {name}, started {started}",
         sections=(overview(failed), *sections) if failed else sections,
         made_with=f"Written by Towtank {__version__} from the results folder {results.name}.",
+        answer=_answer(sections),
+        question=str(results.summary.get("question") or results.study.get("question") or "").strip(),
+        verdict=_verdict(sections),
+        parts=tuple(map(str, results.summary.get("answers") or ())),
     )
 
 
-def part_of(build: Callable[[Results], Section | None]) -> str:
+def _answer(sections: tuple[Section, ...]) -> str:
+    """The headline that stands in the summary; empty if it could not be made."""
+    headlines = (block for block in _callouts(sections) if block.level == "headline")
+    return " ".join(run.text for block in headlines for content in block.content for run in content)
+
+
+def _verdict(sections: tuple[Section, ...]) -> str:
+    """The title of the verdict that stands in the summary; empty if it could not be made."""
+    return next((block.title for block in _callouts(sections) if block.level in headline.LEVELS), "")
+
+
+def _callouts(sections: tuple[Section, ...]) -> list[Callout]:
+    blocks = (block for section in sections if section.name == "summary" for block in section.blocks)
+    return [block for block in blocks if isinstance(block, Callout)]
+
+
+def part_of(build: Builder) -> str:
     """Name the part that a builder makes, as `section capacity model`."""
     return f"section {build.__module__.rpartition('.')[2].replace('_', ' ')}"
 
 
-def _section(build: Callable[[Results], Section | None], results: Results) -> Section | None:
+def _section(build: Builder, results: Results) -> Section | None:
     """Build a section; if it fails, return a statement in its place."""
-    part = part_of(build)
+    part, is_appendix = part_of(build), SECTIONS.index(build) >= SECTIONS.index(_FIRST_APPENDIX)
     made = attempt(part, build, results)
     if isinstance(made, Failed):
-        title = part.removeprefix("section ").capitalize()
-        return section_not_made(made, title, appendix=build is appendix.build)
-    return made
+        return section_not_made(made, part.removeprefix("section ").capitalize(), appendix=is_appendix)
+    return None if made is None else replace(made, appendix=is_appendix, is_detail=is_appendix or build in _DETAILS)

@@ -19,16 +19,18 @@ _OPTIONS = {
     "changes": "--set",
     "allowed": "--i-may-load",
 }
+# The same of options without a value.
+_SWITCHES = {"trusted": "--trust"}
 
 
 def build(results: Results) -> Section:
-    """Facts, commands, seeds of the runs, hashes."""
+    """Build the section: facts, commands, seeds of the runs, hashes."""
     blocks: list[Block] = [Definitions(tuple(_facts(results)))]
     blocks.append(Listing("To run the study again, then to write this report again", commands(results)))
     blocks.append(_runs(results))
     if results.hashes:
         blocks += _hashes(results)
-    return Section("reproducibility", "Reproducibility", tuple(blocks), appendix=True)
+    return Section("reproducibility", "Reproducibility", tuple(blocks))
 
 
 def started(results: Results) -> str:
@@ -75,7 +77,7 @@ def _facts(results: Results) -> list[tuple[str, Text]]:
 
 
 def commands(results: Results) -> tuple[str, ...]:
-    """The command the study was run with, or one that does the same; and that of the report."""
+    """Return the command of the study, or an equivalent one, and that of the report."""
     recorded = results.manifest.get("command")
     name = str(results.study.get("name") or results.summary.get("study") or "STUDY")
     words = ["towtank", "run", name]
@@ -95,8 +97,8 @@ def _request(request: Mapping[str, Any], name: str) -> list[str]:
     for key, option in _OPTIONS.items():
         value = request.get(key)
         values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
-        words += [word for one in values for word in (option, str(one))]
-    return words
+        words += [word for level in values for word in (option, str(level))]
+    return words + [option for key, option in _SWITCHES.items() if request.get(key) is True]
 
 
 def _runs(results: Results) -> Table:
@@ -118,7 +120,7 @@ def _seed_of(manifest: Mapping[str, Any]) -> str:
 
 
 def _hashes(results: Results) -> list[Block]:
-    rows = tuple((one.path, people.plural(one.files, "file"), one.sha256) for one in results.hashes)
+    rows = tuple((entry.path, people.plural(entry.files, "file"), entry.sha256) for entry in results.hashes)
     columns = (Column("Path"), Column("Holds"), Column("SHA-256"))
     words = (
         "The hash of a run is that of the lines that sha256sum prints for run.json, plan.json and the "

@@ -15,7 +15,7 @@ _OF_SHARES = ("mix", "group shares")
 
 
 def build(results: Results) -> Section:
-    """All tests, then what could not be tested and why."""
+    """Build the section: all tests, then what could not be tested and why."""
     found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
     rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
     left = _untested(found)
@@ -35,8 +35,8 @@ def build(results: Results) -> Section:
         Column("Verdict"),
     )
     notes = (
-        "p is the probability of a result at least as far off, were the load exactly as asked. A run is suspect by "
-        f"chance in at most {people.share(_family(found))} of all runs.",
+        "p is the probability of a result at least as far off if the load is exactly as asked. At most "
+        f"{people.share(_family(found))} of all runs are suspect by chance.",
     )
     blocks: list[Block] = [paragraph(sentence(results)), Table("Asked and seen", columns, rows, notes)]
     if left:
@@ -45,20 +45,18 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """How many tests there were and how many failed."""
-    tests = [one for run in results.measured for one in dig(run.summary, "audit", "tests") or ()]
-    bad = sum(one.get("verdict") == "suspect" for one in tests)
+    """Count the tests and those that failed."""
+    tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
+    bad = sum(test.get("verdict") == "suspect" for test in tests)
     made = people.plural(len(tests), "test")
-    text = (
-        "Whether mix, pauses and arrivals came out as the plans asked was tested on what began in the steady window. "
-    )
+    text = "Tests compare mix, pauses and arrivals that began in the steady window with those that the plans ask for. "
     if not bad:
         return text + f"None of {made} gives reason for doubt."
     return text + f"{bad} of {made} {'says' if bad == 1 else 'say'} that the load was another than the one asked for."
 
 
 def _family(found: list[tuple[str, Json]]) -> float | None:
-    return next((one["family_level"] for _, one in found if one.get("family_level") is not None), None)
+    return next((test["family_level"] for _, test in found if test.get("family_level") is not None), None)
 
 
 def _row(run: str, test: Json) -> tuple[str, ...]:
@@ -80,7 +78,7 @@ def _row(run: str, test: Json) -> tuple[str, ...]:
 
 
 def _parts(asked: Json, seen: Json) -> list[str]:
-    """Those of a mix that are furthest off."""
+    """Return the transactions of a mix whose shares differ most from those asked for."""
     distances = {name: abs(float(seen.get(name) or 0) - float(share or 0)) for name, share in asked.items()}
     return sorted(distances, key=lambda name: -distances[name])[:_SHARES_SHOWN]
 
@@ -111,10 +109,10 @@ def probability(value: Any) -> str:
 def _untested(found: list[tuple[str, Json]]) -> str:
     reasons: dict[str, list[str]] = {}
     for run, audit in found:
-        for one in audit.get("untested") or ():
-            what = "anything" if one.get("test") == "all" else str(one.get("test"))
-            where = "".join(f" of {one[key]}" for key in ("group", "stage") if one.get(key))
-            runs = reasons.setdefault(f"{what}{where}, because {one.get('why')}", [])
+        for untested in audit.get("untested") or ():
+            what = "anything" if untested.get("test") == "all" else str(untested.get("test"))
+            where = "".join(f" of {untested[key]}" for key in ("group", "stage") if untested.get(key))
+            runs = reasons.setdefault(f"{what}{where}, because {untested.get('why')}", [])
             if run not in runs:
                 runs.append(run)
     every = len(found)

@@ -1,4 +1,4 @@
-"""What each run had in hand at the edges of its window, against what its load needs."""
+"""Backlog of each run at the edges of its window, against the requests in flight that its load needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.report.source import Results
 
 
 def build(results: Results) -> Section | None:
-    """One row for each run; None where no run has it."""
+    """Build a table with a row for each run; None if no run has it."""
     runs = [run for run in results.measured if run.summary.get("backlog")]
     if not runs:
         return None
@@ -24,20 +24,20 @@ def build(results: Results) -> Section | None:
     rows = tuple(
         (
             run.run_id,
-            people.count(one["at_start"]),
-            people.count(one["at_end"]),
-            people.number(one["needs"]),
-            people.count(one["waiting_at_start"]),
-            people.count(one["waiting_at_end"]),
-            people.seconds(one["drained_s"]) if one["excess_at_start"] else people.ABSENT,
+            people.count(backlog["at_start"]),
+            people.count(backlog["at_end"]),
+            people.number(backlog["needs"]),
+            people.count(backlog["waiting_at_start"]),
+            people.count(backlog["waiting_at_end"]),
+            people.seconds(backlog["drained_s"]) if backlog["excess_at_start"] else people.ABSENT,
         )
         for run in runs
-        for one in [run.summary["backlog"]]
+        for backlog in [run.summary["backlog"]]
     )
     carried = sum(bool(run.summary["backlog"]["excess_at_start"]) for run in runs)
     said = paragraph(
-        f"{people.plural(carried, 'run')} of {len(runs)} began the window with more requests in hand than the load of "
-        "the window needs, beyond what it swings by. Needed are X R requests in flight, the rate at which requests "
+        f"{people.plural(carried, 'run')} of {len(runs)} began the window with more requests in flight or waiting than "
+        "the load of the window needs, beyond its swing. It needs X R requests in flight, the rate at which requests "
         "ended times their mean exchange time."
     )
     return Section("backlog", "Backlog", (said, Table("Requests in flight and arrivals that wait", columns, rows)))

@@ -1,4 +1,4 @@
-"""How evenly balancers spread requests over their members, as their own counters tell."""
+"""Spread of requests by balancers over their members, from the balancers' own counters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.report.source import Json, Results, RunResult, dig
 
 
 def build(results: Results) -> Section | None:
-    """One row for each member in each run; None where there is no balancer."""
+    """Build a table with a row for each member in each run; None without a balancer."""
     runs = [run for run in results.measured if run.summary.get("balance")]
     if not runs:
         return None
@@ -27,37 +27,42 @@ def build(results: Results) -> Section | None:
     rows = tuple(row for run in runs for name in run.summary["balance"] for row in _rows(run, name))
     said = (
         "Requests in the window that each balancer gave to each of its members, from its own counters, once a second. "
-        "Brackets hold confidence intervals of 95 % of the share. Fairness is Jain's index, (Σ x)² / (n Σ x²): 1 where "
-        "all members got the same, 1/n where one of n got everything."
+        "Brackets hold confidence intervals of 95 % of the share. Fairness is Jain's index, (Σ x)² / (n Σ x²): 1 if "
+        "all members got the same, 1/n if one of n got everything."
     )
     blocks = [paragraph(said), *(paragraph(words) for words in (_uneven(runs),) if words)]
     return Section("balance", "Balance between members", (*blocks, Table("Requests by member", columns, rows)))
 
 
 def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
-    told: Json = run.summary["balance"][balancer]
+    balance: Json = run.summary["balance"][balancer]
     policy = dig(run.manifest, "settings", balancer, "policy")
     kind = dig(run.manifest, "tiers", balancer, "kind")
-    for number, (member, one) in enumerate(told["members"].items()):
+    for number, (member, each) in enumerate(balance["members"].items()):
         first = number == 0
         yield (
             *heads.cells(run, first=first),
             f"{balancer} ({kind})" if kind and first else balancer if first else "",
             str(policy).replace("_", " ") if policy and first else "",
             member,
-            people.count(round(one["requests"])),
-            people.plain_estimate(one["share"]),
-            people.number(told.get("fairness"), 4) if first else "",
+            people.count(round(each["requests"])),
+            people.plain_estimate(each["share"]),
+            people.number(balance.get("fairness"), 4) if first else "",
         )
 
 
 def _uneven(runs: list[RunResult]) -> str:
-    """The run in which requests were spread least evenly."""
-    told = [(run, name, one) for run in runs for name, one in run.summary["balance"].items() if one.get("fairness")]
-    if not told:
+    """Name the run in which requests were spread least evenly."""
+    judged = [
+        (run, name, balance)
+        for run in runs
+        for name, balance in run.summary["balance"].items()
+        if balance.get("fairness")
+    ]
+    if not judged:
         return ""
-    run, name, worst = min(told, key=lambda one: float(one[2]["fairness"]))
+    run, name, worst = min(judged, key=lambda row: float(row[2]["fairness"]))
     return (
         f"Least even was {name} in {run.run_id}: fairness {people.number(worst['fairness'], 4)} over "
-        f"{people.plural(len(worst['members']), 'member')}, where an even share is {people.share(worst['even_share'])}."
+        f"{people.plural(len(worst['members']), 'member')}; an even share is {people.share(worst['even_share'])}."
     )

@@ -4,44 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from towtank.claim_words import ANSWERED, WORDS, answer
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
+from towtank.report.suspects import MARK
 
 _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
     "s": people.seconds_estimate,
     "/s": people.rate_estimate,
     "B/s": people.size_rate_estimate,
 }
-_WORDS = {
-    "confirmed": "confirmed",
-    "refuted": "refuted",
-    "undecided": "undecided",
-    "not_testable": "not testable here",
-}
-_MARK = "†"
+_SHOWN = 6
+"""Claims that the summary lists; of more, those that are not confirmed come first. [1]"""
 
 
 def build(results: Results) -> Section | None:
-    """The section; None where the study has no claims."""
-    claims: list[Json] = [one for one in results.claims.get("claims") or () if isinstance(one, dict)]
+    """Build the section; None if the study has no claims."""
+    claims = _claims(results)
     if not claims:
         return None
-    counts = results.claims.get("counts") or {}
-    told = [f"{counts[verdict]} {words}" for verdict, words in _WORDS.items() if counts.get(verdict)]
+    counts = by_verdict(results)
     blocks: list[Block] = [
         paragraph(
-            f"{people.plural(len(claims), 'claim')} of the reference: {people.listing(told)}. Claims are tested in "
-            "kind (directions, ratios, places), never by the figures of other machines. One is confirmed where the "
-            "whole interval holds (95 %), refuted where the whole interval does not, and undecided where it crosses "
-            "or nothing was repeated. Invalid runs do not count."
+            f"{people.plural(len(claims), 'claim')} of the reference: {people.listing(counts)}. Claims are tested in "
+            "kind (directions, ratios, places), never by the figures of other machines. A claim is confirmed if it "
+            "holds over its whole interval (95 %), refuted if it holds nowhere in it, and undecided if the interval "
+            "crosses its bound or does not exist. A single run has the interval within it, widened by what an "
+            "assumed difference of the system's speed from run to run does to the value. A claim about several levels "
+            "is confirmed if it certainly holds at each, refuted if it certainly fails at one; otherwise each level "
+            "counts as one value. Invalid runs do not count."
         ),
         _table(claims),
     ]
-    courses = [(number, one) for number, one in enumerate(claims, 1) if one["levels"]]
+    courses = [(number, claim) for number, claim in enumerate(claims, 1) if claim["levels"]]
     if courses:
         blocks.append(_levels(courses))
     return Section("claims", "Claims", tuple(blocks))
+
+
+def _claims(results: Results) -> list[Json]:
+    return [claim for claim in results.claims.get("claims") or () if isinstance(claim, dict)]
+
+
+def in_brief(results: Results) -> Table | None:
+    """Build the table of what was expected and what was found, for the summary; None if the study has no claims."""
+    claims = list(enumerate(_claims(results), 1))
+    if not claims:
+        return None
+    open_first = sorted(claims, key=lambda numbered: numbered[1]["verdict"] == "confirmed")
+    shown, left = sorted(open_first[:_SHOWN], key=lambda numbered: numbered[0]), len(claims) - _SHOWN
+    columns = (Column("No.", numeric=True), Column("Expected"), Column("Must be"), Column("Found"), Column("Answer"))
+    rows = tuple(
+        (str(number), str(claim["says"]), str(claim["holds"]) or people.ABSENT, measured(claim), _answer(claim))
+        for number, claim in shown
+    )
+    notes = [f"{people.plural(left, 'further claim')}: see the section on claims."] if left > 0 else []
+    return Table("Expected and found", columns, rows, tuple(notes))
+
+
+def by_verdict(results: Results) -> list[str]:
+    """Claims by verdict, as `5 confirmed`; empty without claims."""
+    counts = results.claims.get("counts") or {}
+    return [f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if counts.get(verdict)]
 
 
 def _table(claims: list[Json]) -> Table:
@@ -52,44 +77,45 @@ def _table(claims: list[Json]) -> Table:
         Column("Compared here"),
         Column("Measured here"),
         Column("Must be"),
-        Column("Verdict"),
+        Column("Answer"),
     )
     rows = tuple(
         (
             str(number),
-            str(one["says"]),
-            str(one["source"]) or people.ABSENT,
-            str(one["asks"]) or people.ABSENT,
-            measured(one),
-            str(one["holds"]) or people.ABSENT,
-            _verdict(one),
+            str(claim["says"]),
+            str(claim["source"]) or people.ABSENT,
+            str(claim["asks"]) or people.ABSENT,
+            measured(claim),
+            str(claim["holds"]) or people.ABSENT,
+            _answer(claim),
         )
-        for number, one in enumerate(claims, 1)
+        for number, claim in enumerate(claims, 1)
     )
     return Table("Claims of the reference and what was measured here", columns, rows, tuple(_notes(claims)))
 
 
-def measured(one: Json) -> str:
-    """What was measured, with its interval."""
-    if one["found"] is not None:
-        others = [level for level in one["may_be"] if level != one["found"]]
-        return f"{one['found']} (or {people.listing(others)})" if others else str(one["found"])
-    if one["levels"]:
-        return f"last to first {people.plain_estimate(one['measured'])}"
-    return _SHOW.get(str(one["unit"]), people.plain_estimate)(one["measured"])
+def measured(claim: Json) -> str:
+    """Render the measured value with its interval."""
+    if claim["found"] is not None:
+        others = [level for level in claim["may_be"] if level != claim["found"]]
+        return f"{claim['found']} (or {people.listing(others)})" if others else str(claim["found"])
+    if claim["levels"]:
+        return f"last to first {people.plain_estimate(claim['measured'])}"
+    return _SHOW.get(str(claim["unit"]), people.plain_estimate)(claim["measured"])
 
 
-def _verdict(one: Json) -> str:
-    mark = f" {_MARK}" if one["suspect_runs"] else ""
-    why = f": {one['why']}" if one["why"] else ""
-    return f"{_WORDS[one['verdict']]}{mark}{why}"
+def _answer(claim: Json) -> str:
+    """Render verdict, reason, doubts and what to do; a verdict that leans on suspect runs is marked."""
+    text = answer(claim)
+    if not claim["suspect_runs"] or claim["verdict"] not in ANSWERED:
+        return text
+    word = WORDS[claim["verdict"]].capitalize()
+    return f"{word} {MARK}{text.removeprefix(word)}"
 
 
 def _notes(claims: list[Json]) -> list[str]:
-    suspects = sorted({run for one in claims for run in one["suspect_runs"]})
-    notes = [f"{_MARK} Leans on suspect runs: {people.listing(suspects)}."] if suspects else []
-    left_out = list(dict.fromkeys(why for one in claims for why in one["left_out"]))
-    return notes + ([f"Left out: {'; '.join(left_out)}."] if left_out else [])
+    suspects = sorted({run for claim in claims for run in claim["suspect_runs"]})
+    return [f"{MARK} Leans on suspect runs: {people.listing(suspects)}."] if suspects else []
 
 
 def _levels(courses: list[tuple[int, Json]]) -> Table:
@@ -97,11 +123,11 @@ def _levels(courses: list[tuple[int, Json]]) -> Table:
         (
             str(number),
             str(level["level"]),
-            _SHOW.get(str(one["unit"]), people.plain_estimate)(level["measured"]),
-            _may_be(one, str(level["level"])),
+            _SHOW.get(str(claim["unit"]), people.plain_estimate)(level["measured"]),
+            _may_be(claim, str(level["level"])),
         )
-        for number, one in courses
-        for level in one["levels"]
+        for number, claim in courses
+        for level in claim["levels"]
     )
     columns = (
         Column("Claim", numeric=True),
@@ -112,8 +138,8 @@ def _levels(courses: list[tuple[int, Json]]) -> Table:
     return Table("Levels behind the claims", columns, rows)
 
 
-def _may_be(one: Json, level: str) -> str:
-    """Whether a level may be the highest or lowest; nothing of a trend."""
-    if one["found"] is None:
+def _may_be(claim: Json, level: str) -> str:
+    """Render whether a level may be the highest or lowest; a dash for a trend."""
+    if claim["found"] is None:
         return people.ABSENT
-    return "yes" if level in one["may_be"] else "no"
+    return "yes" if level in claim["may_be"] else "no"

@@ -44,7 +44,7 @@ def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult
 
 
 def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Settings as the study describes them, where no run came far enough to record them."""
+    """Return the settings that the study describes, for runs that ended before they recorded any."""
     return {
         (name, key): {shown(value): []}
         for name, service in named(dig(results.study, "system", "services"))
@@ -67,7 +67,7 @@ def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def shown(value: Any) -> str:
-    """A setting as a person would write it."""
+    """Render a setting as a person would write it."""
     if isinstance(value, bool) or value is None:
         return {True: "on", False: "off", None: "not set"}[value]
     if isinstance(value, str):
@@ -75,22 +75,22 @@ def shown(value: Any) -> str:
     if isinstance(value, (list, tuple)) and not value:
         return "none"
     if isinstance(value, (list, tuple)):
-        return ", ".join(shown(one) for one in value)
+        return ", ".join(shown(item) for item in value)
     return json.dumps(value, ensure_ascii=False)
 
 
 def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
-    """A value, or each of several with the levels it goes with: those of as few factors as tell them apart."""
+    """Render a value, or each of several with the levels of as few factors as distinguish them."""
     if len(values) == 1:
         return next(iter(values))
     count = sum(len(runs) for runs in values.values())
     for number in range(1, len(factors) + 1):
         for chosen in combinations(factors, number):
             levels = {value: dict.fromkeys(_levels(run, chosen) for run in runs) for value, runs in values.items()}
-            told = [level for of_value in levels.values() for level in of_value]
-            if len(set(told)) < len(told):
+            every_level = [level for of_value in levels.values() for level in of_value]
+            if len(set(every_level)) < len(every_level):
                 continue
-            if len(told) == count == len(values) and number == len(factors) > 1:
+            if len(every_level) == count == len(values) and number == len(factors) > 1:
                 break  # each run has its own value: that is no setting of the factors
             return "; ".join(f"{value} ({', or '.join(of_value)})" for value, of_value in levels.items())
     return f"differs from run to run: {', '.join(values)}"
@@ -101,7 +101,7 @@ def _levels(run: RunResult, factors: Iterable[str]) -> str:
 
 
 def _pinning(results: Results) -> list[Block]:
-    """Which CPUs the system and the generator had, for every way it was done."""
+    """Return the CPUs of the system and of the generator, for each pinning that runs used."""
     ways = {
         (cpu_names(pinning.get("system")) if run.manifest.get("tiers") else "", cpu_names(pinning.get("generator")))
         for run in results.runs

@@ -8,7 +8,7 @@ from towtank.report.source import Json, Results, RunResult, dig
 
 
 def blocks(results: Results) -> list[Block]:
-    """A sentence and one row for each run; nothing where no run tells."""
+    """Build a sentence and a row for each run; empty if no run recorded connections."""
     runs = [run for run in results.measured if run.summary.get("connections")]
     if not runs:
         return []
@@ -24,27 +24,27 @@ def blocks(results: Results) -> list[Block]:
         Column("Wait", "of those: mean, p99", numeric=True),
         Column("Wait", "of response time", numeric=True),
     )
-    told = (paragraph(words) for words in (waiting(runs), failures(runs)) if words)
+    sentences = (paragraph(words) for words in (waiting(runs), failures(runs)) if words)
     rows = [_row(run) for run in runs]
     # No column for what no run has: there may be no TLS, and no pool.
     kept = [
         number for number, _ in enumerate(columns) if number < 2 or any(row[number] != people.ABSENT for row in rows)
     ]
     table = tuple(tuple(row[number] for number in kept) for row in rows)
-    return [*told, Table("Connections of the load generator", tuple(columns[number] for number in kept), table)]
+    return [*sentences, Table("Connections of the load generator", tuple(columns[number] for number in kept), table)]
 
 
 def _row(run: RunResult) -> tuple[str, ...]:
-    one = run.summary["connections"]
-    waits, handshakes = one.get("wait_time_s") or {}, one.get("handshakes")
+    connections = run.summary["connections"]
+    waits, handshakes = connections.get("wait_time_s") or {}, connections.get("handshakes")
     both = f"{people.count(handshakes['full'])}, {people.count(handshakes['resumed'])}" if handshakes else people.ABSENT
     return (
         run.run_id,
         people.plain(run.load),
-        people.number(one.get("open_mean")),
-        people.count(one.get("opened")),
-        _mean_and_p99(one.get("connect_time_s")),
-        _mean_and_p99(one.get("tls_time_s")),
+        people.number(connections.get("open_mean")),
+        people.count(connections.get("opened")),
+        _mean_and_p99(connections.get("connect_time_s")),
+        _mean_and_p99(connections.get("tls_time_s")),
         both,
         people.share(waits.get("share_waited")),
         _mean_and_p99(waits),
@@ -60,7 +60,7 @@ def _mean_and_p99(times: Json | None) -> str:
 
 
 def waiting(runs: list[RunResult]) -> str:
-    """The run in which waiting for a connection of the pool made most of response time; empty without a pool."""
+    """Name the run in which waiting for a pooled connection took most of the response time; empty without a pool."""
     pooled = [run for run in runs if dig(run.summary, "connections", "wait_time_s")]
     if not pooled:
         return ""
@@ -80,12 +80,13 @@ def _share(run: RunResult) -> float:
 
 
 def failures(runs: list[RunResult]) -> str:
-    """Why connections could not be made, all runs together; empty where none failed."""
+    """Count the reasons why connections could not be made, over all runs; empty if none failed."""
     counts: dict[str, int] = {}
     for run in runs:
         for reason, count in (run.summary["connections"].get("connect_failures") or {}).items():
             counts[str(reason)] = counts.get(str(reason), 0) + int(count)
-    told = [
-        f"{people.count(count)} times {reason}" for reason, count in sorted(counts.items(), key=lambda one: -one[1])
+    sentences = [
+        f"{people.count(count)} times {reason}"
+        for reason, count in sorted(counts.items(), key=lambda failure: -failure[1])
     ]
-    return f"Connections that could not be made: {people.listing(told)}." if told else ""
+    return f"Connections that could not be made: {people.listing(sentences)}." if sentences else ""

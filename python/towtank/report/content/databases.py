@@ -1,4 +1,4 @@
-"""What databases did; their dear statements with plans, and advice on indexes with its evidence."""
+"""Work of databases, their most expensive statements with plans, and advice on indexes with its evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 @dataclass(frozen=True)
 class _Series:
-    """What a kind of database calls what all of them count."""
+    """Names that a kind of database gives to counters that all kinds have."""
 
     commits: str
     rows_read: str
@@ -56,13 +56,13 @@ _KINDS = (
 
 
 def build(results: Results) -> Section | None:
-    """What each database did, and statements of the run with the highest load; None where no database tells."""
+    """Build the section: work of each database, and statements of the run with the highest load; None without any."""
     blocks = [*_work(results), *_statements(results)]
     return Section("databases", "Databases", tuple(blocks)) if blocks else None
 
 
 def _work(results: Results) -> list[Block]:
-    """What databases counted in the window, a row for each in each run."""
+    """Build the table of counters in the window, a row for each database in each run."""
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return []
@@ -81,9 +81,9 @@ def _work(results: Results) -> list[Block]:
         Column("Connections", "at most", numeric=True),
     )
     said = (
-        "What each database counted of itself in the steady window, the questions of the observer included. Commits of "
-        "MariaDB are its COMMIT statements, those of PostgreSQL all transactions. A block that is not found in the "
-        "memory of the database is asked of the operating system, which may have it in its own."
+        "Counters of each database in the steady window; queries of the observer are included. Commits of MariaDB are "
+        "its COMMIT statements, those of PostgreSQL all transactions. A block that is not found in the memory of the "
+        "database is read from the operating system, which may have it in its page cache."
     )
     return [paragraph(said), Table("Work of databases", columns, rows)]
 
@@ -92,45 +92,44 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
     services: Json = run.summary.get("services") or {}
     is_first = True
     for name in sorted(services):
-        told: Json = services[name]
-        series = next((one for one in _KINDS if one.commits in told), None)
+        values: Json = services[name]
+        series = next((kind for kind in _KINDS if kind.commits in values), None)
         if series is None:
             continue
         head = (run.run_id, run.configuration, people.plain(run.load)) if is_first else ("", "", "")
         is_first = False
-        found, missed = _value(told, series.found), _value(told, series.missed)
+        found, missed = _value(values, series.found), _value(values, series.missed)
         asked = None if found is None or missed is None else found + missed
-        changed = [value for each in series.rows_changed if (value := _value(told, each)) is not None]
+        changed = [value for each in series.rows_changed if (value := _value(values, each)) is not None]
         yield (
             *head,
             name,
-            people.number(_value(told, series.commits)),
-            people.number(_value(told, series.rows_read)),
+            people.number(_value(values, series.commits)),
+            people.number(_value(values, series.rows_read)),
             people.number(sum(changed) if changed else None),
             people.share(found / asked if found is not None and asked else None),
             people.number(missed),
-            people.size_rate(_value(told, series.log)),
-            people.number(_value(told, series.deadlocks)),
-            people.plain(_value(told, series.connections, "max")),
+            people.size_rate(_value(values, series.log)),
+            people.number(_value(values, series.deadlocks)),
+            people.plain(_value(values, series.connections, "max")),
         )
 
 
-def _value(told: Json, name: str, what: str = "per_s") -> float | None:
-    value = told.get(name, {}).get(what)
+def _value(values: Json, name: str, what: str = "per_s") -> float | None:
+    value = values.get(name, {}).get(what)
     return float(value) if isinstance(value, int | float) else None
 
 
 def _statements(results: Results) -> list[Block]:
-    """Statements of the run with the highest load for each database that tells them."""
+    """Return the statements of the run with the highest load, for each database that records them."""
     runs = [run for run in results.measured if run.summary.get("databases")]
     if not runs:
         return []
-    told = (
-        "Statements counted by the database itself from the first look at it to the end of the load, ramp-up included. "
-        "Plans are generic ones, asked for when the load had ended: made without the values of parameters, and not "
-        "executed."
+    sentence = (
+        "Statements as counted by the database, from the first sample to the end of the load, ramp-up included. Plans "
+        "are generic: requested after the load, made without the values of parameters, and not executed."
     )
-    blocks: list[Block] = [paragraph(told), *_advice(runs)]
+    blocks: list[Block] = [paragraph(sentence), *_advice(runs)]
     for name in dict.fromkeys(name for run in runs for name in run.summary["databases"]):
         having = [run for run in runs if name in run.summary["databases"]]
         blocks += _database(name, max(having, key=lambda run: float(run.load or 0)))
@@ -138,30 +137,30 @@ def _statements(results: Results) -> list[Block]:
 
 
 def _advice(runs: list[RunResult]) -> Iterator[Callout]:
-    """Each index that was advised, once, with the runs in which it was."""
+    """List each advised index once, with the runs in which it was advised."""
     found: dict[str, list[tuple[RunResult, Json, Json]]] = {}
     for run in runs:
         for database in run.summary["databases"].values():
             for advice in database.get("advice", ()):
-                statement = next(one for one in database["statements"] if one["queryid"] == advice["queryid"])
+                statement = next(each for each in database["statements"] if each["queryid"] == advice["queryid"])
                 found.setdefault(advice["statement"], []).append((run, advice, statement))
     for index, seen in found.items():
-        run, advice, statement = max(seen, key=lambda one: float(one[2]["seconds"]))
+        run, advice, statement = max(seen, key=lambda row: float(row[2]["seconds"]))
         scans, calls = people.count(advice["sequential_scans"]), people.count(statement["calls"])
-        named = people.listing(list(dict.fromkeys(one.run_id for one, _, _ in seen)))
+        named = people.listing(list(dict.fromkeys(seen_in.run_id for seen_in, _, _ in seen)))
         evidence = (
             f"In {run.run_id} the plan of a statement that was called {calls} times and took "
             f"{people.seconds(statement['seconds'])} reads all of about {people.count(round(advice['rows']))} rows of "
             f"{advice['table']} and is expected to keep {people.count(round(advice['rows_kept']))} of them by "
             f"{advice['condition']}. The table was read as a whole {scans} times. No "
-            "index of all its rows begins with a column of this condition."
+            "index over all its rows begins with a column of this condition."
         )
-        again = f"Advised in {named}. An index costs writes and memory: only a run with it shows what it gives."
+        again = f"Advised in {named}. An index costs writes and memory: only a run with it shows its gain."
         yield Callout("note", f"An index may help: {index}", (text(evidence), text(again)))
 
 
 def _database(name: str, run: RunResult) -> Iterator[Block]:
-    told: Json = run.summary["databases"][name]
+    database: Json = run.summary["databases"][name]
     columns = (
         Column("Statement"),
         Column("Calls", numeric=True),
@@ -172,23 +171,23 @@ def _database(name: str, run: RunResult) -> Iterator[Block]:
     )
     rows = tuple(
         (
-            _cut(one["query"]),
-            people.count(one["calls"]),
-            people.seconds(one["seconds"]),
-            people.seconds(one["seconds"] / one["calls"]),
-            people.share(one["seconds"] / told["seconds"] if told.get("seconds") else None),
-            people.number(one["rows"] / one["calls"]),
+            _cut(each["query"]),
+            people.count(each["calls"]),
+            people.seconds(each["seconds"]),
+            people.seconds(each["seconds"] / each["calls"]),
+            people.share(each["seconds"] / database["seconds"] if database.get("seconds") else None),
+            people.number(each["rows"] / each["calls"]),
         )
-        for one in told["statements"]
+        for each in database["statements"]
     )
     yield Table(f"Statements of {name} that took the most time, in {run.run_id}", columns, rows)
-    for number, one in enumerate(told["statements"][:_SHOWN], start=1):
-        plan = one["plan"] or [f"No plan: {one['no_plan_because']}."]
-        yield Listing(f"Plan of statement {number} of {name}: {_cut(one['query'])}", tuple(plan))
+    for number, statement in enumerate(database["statements"][:_SHOWN], start=1):
+        plan = statement["plan"] or [f"No plan: {statement['no_plan_because']}."]
+        yield Listing(f"Plan of statement {number} of {name}: {_cut(statement['query'])}", tuple(plan))
 
 
 def _cut(query: str) -> str:
-    """A statement by what tells it from others: long lists of columns and values are left out."""
+    """Shorten a statement to what distinguishes it: long lists of columns and values are left out."""
     query = _without_columns(_VALUES.sub(r"(\1, …)", query))
     return query if len(query) <= _QUERY_CHARACTERS else query[:_QUERY_CHARACTERS] + " …"
 

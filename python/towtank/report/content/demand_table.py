@@ -10,52 +10,52 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:
-    """The section; None where no configuration has a model, or no resource was observed."""
-    told = [one for one in capacity_curve.modelled(results) if one["demands"]]
-    if not told:
+    """Build the section; None if no configuration has a model, or no resource was observed."""
+    configurations = [configuration for configuration in capacity_curve.modelled(results) if configuration["demands"]]
+    if not configurations:
         return None
     blocks: list[Block] = [
         paragraph(
-            "The demand of a transaction is the busy time of a resource over the transactions that ended: the slope of "
-            "the utilization over the throughput, with the background, busy time without any transaction, apart."
+            "The demand of a transaction is the busy time of a resource per transaction that ended: the slope of the "
+            "utilization over the throughput. The background, busy time without any transaction, is given apart."
         ),
-        _resources(told),
+        _resources(configurations),
     ]
-    blocks += [table for one in told for table in _classes(one)]
-    blocks += network_model.demands(told)
+    blocks += [table for configuration in configurations for table in _classes(configuration)]
+    blocks += network_model.demands(configurations)
     made = utilization_by_load.figure(results)
     if made is not None:
         blocks.append(made)
     return Section("demands", "Service demands", tuple(blocks))
 
 
-def _resources(told: list[Json]) -> Table:
+def _resources(configurations: list[Json]) -> Table:
     columns = (
         Column("Configuration"),
         Column("Resource"),
         Column("Servers", numeric=True),
         Column("Demand, 95 % interval", numeric=True),
-        Column("Background", "servers", numeric=True),
+        Column("Background, 95 % interval", "servers", numeric=True),
         Column("At lowest load", numeric=True),
         Column("At highest load", numeric=True),
         Column("With the load"),
     )
     rows = tuple(
         (
-            str(one["label"]),
+            str(configuration["label"]),
             name,
             people.count(resource["servers"]),
             people.seconds_estimate(resource["demand_s"]),
-            people.number(resource["background"]["value"], 2),
+            people.plain_estimate(resource["background"]),
             people.seconds(_ends(resource)[0]),
             people.seconds(_ends(resource)[1]),
             _dependence(resource["load_dependence"]),
         )
-        for one in told
-        for name, resource in one["demands"].items()
+        for configuration in configurations
+        for name, resource in configuration["demands"].items()
     )
     notes = (
-        "At lowest and highest load: busy time over transactions as it was, background included. A disk that works on "
+        "At lowest and highest load: busy time per transaction as measured, background included. A disk that works on "
         "several requests at a time is busy for less than the sum of their times.",
     )
     return Table("Demands of the mean transaction by resource", columns, rows, notes)
@@ -74,9 +74,9 @@ def _dependence(bend: Json | None) -> str:
     return f"{bend['direction']} (p = {bend['p_value']:.2g})"
 
 
-def _classes(one: Json) -> list[Table]:
+def _classes(configuration: Json) -> list[Table]:
     """Demands by class at the bottleneck, one table for each configuration."""
-    found = one["classes"].get(one["bottleneck"])
+    found = configuration["classes"].get(configuration["bottleneck"])
     if not found or len(found["classes"]) < 2:
         return []
     columns = (
@@ -90,7 +90,7 @@ def _classes(one: Json) -> list[Table]:
         (
             name,
             people.seconds_estimate(row),
-            f"{people.seconds(row['lowest_estimate_s'])} to {people.seconds(row['highest_estimate_s'])}",
+            people.seconds_like((row["lowest_estimate_s"], row["highest_estimate_s"]), row),
             people.number(found["variance_inflation"][name], 2),
             "yes" if row["identified"] else people.sentence("no: " + "; ".join(row["why_not"])).rstrip("."),
         )
@@ -101,5 +101,5 @@ def _classes(one: Json) -> list[Table]:
         f"{estimators} of all runs; the value is that of non-negative least squares. "
         f"{people.sentence(found['sentence'])}"
     )
-    where = f"{one['label']}, {one['bottleneck']}"
+    where = f"{configuration['label']}, {configuration['bottleneck']}"
     return [Table(f"Demands by transaction: {where}", columns, rows, (note,))]

@@ -9,30 +9,30 @@ from towtank.report.content.observations import quantity_name
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# From this ratio of the largest to the smallest response on, effects are told to multiply rather than add.
+# From this ratio of the largest to the smallest response on, a note states that effects multiply rather than add.
 _SPANS = 10.0
 
 
 def build(results: Results) -> Section | None:
-    """The section; None where fewer than two factors have two levels."""
+    """Build the section; None if fewer than two factors have two levels."""
     found = results.summary.get("effects") or ()
     if not found:
         return None
     blocks: list[Block] = [
         paragraph(
-            "A change is that of the mean over all configurations when a factor goes from its first level to its "
-            "second; that of several factors together is half of what one changes more at the second level of the "
-            "other than at the first. The share is of all variation between the runs, so that the shares of one "
-            "quantity add up to 100 %."
+            "The change of a factor is the change of the mean over all configurations from its first level to its "
+            "second. The change of several factors together is half the difference between the changes of one factor "
+            "at the second and at the first level of the other. Shares are parts of all variation between the runs "
+            "and add up to 100 % for each quantity."
         )
     ]
-    blocks += [_table(one) for one in found]
+    blocks += [_table(effect) for effect in found]
     return Section("effects", "Effects of the factors", tuple(blocks))
 
 
-def _table(one: Json) -> Table:
-    show = _show(str(one["metric"]))
-    names = {factor["name"]: " → ".join(factor["levels"]) for factor in one["factors"]}
+def _table(analysis: Json) -> Table:
+    show = _show(str(analysis["metric"]))
+    names = {factor["name"]: " → ".join(factor["levels"]) for factor in analysis["factors"]}
     rows = [
         (
             _name(effect["factors"], names),
@@ -40,20 +40,21 @@ def _table(one: Json) -> Table:
             people.share(effect["share"]),
             _certain(effect["differs"]),
         )
-        for effect in one["effects"]
+        for effect in analysis["effects"]
     ]
     rows.append(
-        ("repetitions of the same configuration", people.ABSENT, people.share(one["error_share"]), people.ABSENT)
+        ("repetitions of the same configuration", people.ABSENT, people.share(analysis["error_share"]), people.ABSENT)
     )
-    at = ", ".join(f"{name} {level}" for name, level in one["at"].items())
-    caption = f"Effects on the {quantity_name(str(one['metric']))}{f' at {at}' if at else ''}, mean {show(one['mean'])}"
+    at = ", ".join(f"{name} {level}" for name, level in analysis["at"].items())
+    metric = quantity_name(str(analysis["metric"]))
+    caption = f"Effects on the {metric}{f' at {at}' if at else ''}, mean {show(analysis['mean'])}"
     columns = (
         Column("Factors"),
         Column("Change", numeric=True),
         Column("Share", numeric=True),
         Column("Beyond chance"),
     )
-    return Table(caption, columns, tuple(rows), tuple(_notes(one)))
+    return Table(caption, columns, tuple(rows), tuple(_notes(analysis)))
 
 
 def _show(metric: str) -> Callable[[people.Estimate | None], str]:
@@ -70,13 +71,13 @@ def _certain(differs: bool | None) -> str:
     return {True: "yes", False: "no", None: people.ABSENT}[differs]
 
 
-def _notes(one: Json) -> list[str]:
+def _notes(analysis: Json) -> list[str]:
     notes = []
-    if one["error_share"] is None:
-        notes.append("Nothing was repeated, so that no interval tells chance from effect.")
-    if one["spans"] is not None and one["spans"] >= _SPANS:
+    if analysis["error_share"] is None:
+        notes.append("Nothing was repeated, so no interval separates effects from chance.")
+    if analysis["spans"] is not None and analysis["spans"] >= _SPANS:
         notes.append(
-            f"The largest value is {people.number(one['spans'])} times the smallest: such effects rather multiply than "
-            "add, and what factors do together is partly that."
+            f"The largest value is {people.number(analysis['spans'])} times the smallest. Effects of that size rather "
+            "multiply than add, and a part of what factors do together comes from that."
         )
     return notes

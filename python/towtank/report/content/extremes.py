@@ -1,4 +1,4 @@
-"""Many things alike in a table: beyond some, those at both ends tell more than all of them."""
+"""Shortens long tables: of many similar rows, those at both ends say more than all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHOWN_AT_MOST = 12
 
 
 def extremes(items: list[T], value: Callable[[T], float | None]) -> list[T]:
-    """All of them, or of many the half that has least and the half that has most, in this order.
+    """Return all items, or of many those with the lowest and those with the highest values, in this order.
 
     Parameters
     ----------

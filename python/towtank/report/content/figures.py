@@ -1,27 +1,49 @@
-"""The figures, in order; one that cannot be drawn is named with what it lacks."""
+"""The figures, in order; a figure that cannot be drawn is named with what it lacks."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from towtank.containment import Failed, attempt
 from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Section, paragraph
-from towtank.report.figures import FIGURES
+from towtank.report.figures import FIGURES, every_run, panel
 from towtank.report.source import Results
 
 _LACKS = {
     "throughput relative to the lowest level": "it needs two load levels with a run that counts in one configuration",
+    "percentiles of the response time": "it needs two points with a run that counts",
+    "response times of one run over time": "the recordings of no run can be read",
     "timeline of one run": "no run left a timeline",
 }
+# Figures that repeat or single out what others show.
+_DETAILS = ("throughput relative to the lowest level", "disk reads and writes", "timeline of one run")
+_NOT_OF_MANY = ("throughput relative to the lowest level", "percentiles of the response time")
+_MANY = f"more than {panel.CROWDED} configurations are compared in tables"
 
 
 def build(results: Results) -> Section:
-    """All figures that the data allow."""
+    """Build all figures that the data allow."""
     blocks: list[Block] = []
     for what, make in FIGURES:
         made = attempt(f"figure {what}", make, results)
         if isinstance(made, Failed):
             blocks.append(not_made(made))
             continue
-        lack = _LACKS.get(what, "nothing was recorded for it")
-        blocks.append(made or paragraph(f"No figure of {what}: {lack}."))
+        is_crowded = len(results.configurations) > panel.CROWDED and what in _NOT_OF_MANY
+        lack = _MANY if is_crowded else _LACKS.get(what, _nothing(results))
+        if made is not None:
+            blocks.append(replace(made, is_detail=what in _DETAILS))
+        else:
+            blocks.append(paragraph(f"No figure of {what}: {lack}."))
+    small = attempt("figures of every run", every_run.figures, results)
+    blocks += [not_made(small)] if isinstance(small, Failed) else small
     return Section("figures", "Figures", tuple(blocks))
+
+
+def _nothing(results: Results) -> str:
+    """Return why a figure of points is missing: no run counts, there is one point only, or nothing was recorded."""
+    if not results.in_state("valid", "suspect"):
+        return "no run counts"
+    points = sum(len(configuration.get("points") or ()) for configuration in results.configurations)
+    return "it needs two points, and the tables have the one" if points == 1 else "nothing was recorded for it"

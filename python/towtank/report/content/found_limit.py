@@ -19,17 +19,17 @@ _ENDED = {
     "interrupted": "the run ended before the search did",
 }
 _METHODS = {
-    "tested bracket": "Below the interval the objective is met and above it missed, each beyond chance; that the "
-    "margin rises with the load and that plateaus vary alike is assumed, no shape of the curve is.",
-    "bracket": "The bracket has no confidence: its lower end passed and its upper end failed, and no test tells how "
-    "surely.",
+    "tested bracket": "Below the interval the objective is met and above it missed, each beyond chance. Assumed are a "
+    "margin that rises with the load and plateaus that vary alike; no shape of the curve is assumed.",
+    "bracket": "The bracket has no confidence: its lower end passed and its upper end failed, without a test of "
+    "chance.",
     "runs": "The interval is Student's t over the limits that the runs found.",
     "none": "A search that found no failure of the system gives a lower bound.",
 }
 
 
 def build(results: Results) -> Section | None:
-    """The section; None where no run searched."""
+    """Build the section; None if no run searched."""
     runs = [run for run in results.measured if run.summary.get("limit")]
     if not runs:
         return None
@@ -37,13 +37,14 @@ def build(results: Results) -> Section | None:
     for configuration in results.configurations:
         found = configuration.get("found_limit")
         if found:
-            blocks += _of_configuration(configuration, found)
+            blocks.append(_of_configuration(results, configuration, found))
     for run in runs:
-        blocks += _of_run(results, run)
+        blocks += _of_run(results, run) if run.verdict in ("valid", "suspect") else _of_invalid_run(results, run)
     return Section("limit", "The limit", tuple(blocks))
 
 
-def _of_configuration(configuration: Json, found: Json) -> list[Block]:
+def _of_configuration(results: Results, configuration: Json, found: Json) -> Callout:
+    """State the limit of a configuration, with the doubt of the runs that found it."""
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
     confidence = f", {100 * found['confidence']:.0f} % confidence" if found.get("confidence") else ""
     said = [text(f"{where}{text_of(found)} ({found['method']}{confidence}).")]
@@ -52,19 +53,32 @@ def _of_configuration(configuration: Json, found: Json) -> list[Block]:
         said.append(text(people.sentence(f"beyond it: {reason}" if not found["is_lower_bound"] else str(reason))))
     said.append(text(_METHODS.get(str(found["method"]), "")))
     title = "At least" if found["is_lower_bound"] else "Limit found"
-    return [Callout("note", title, tuple(said))]
+    names = {str(run["run"]) for run in found.get("runs") or ()}
+    suspect = [run.run_id for run in results.in_state("suspect") if run.run_id in names]
+    doubt = f", from {people.plural(len(suspect), 'suspect run')}: {people.listing(suspect)}" if suspect else ""
+    return Callout("suspect" if suspect else "note", f"{title}{doubt}", tuple(said))
+
+
+def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
+    """State that the search of an invalid run found nothing; its plateaus are crosses."""
+    reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    said = f"{run.run_id} ({results.label(run)}) is invalid{why}: its search found no limit, and nothing rests on it."
+    made = limit_figure.figure(results, run)
+    return [paragraph(said), *([made] if made is not None else [])]
 
 
 def _of_run(results: Results, run: RunResult) -> list[Block]:
     limit = run.summary["limit"]
     end = _ENDED.get(str(limit.get("ended")), str(limit.get("ended")))
+    who = f"{run.run_id} ({results.label(run)}{', a suspect run' if run.verdict == 'suspect' else ''})"
     blocks: list[Block] = [
         paragraph(
-            f"{run.run_id} ({results.label(run)}) found {text_of(limit)} in "
+            f"{who} found {text_of(limit)} in "
             f"{people.plural(len(limit['plateaus']), 'plateau')}: {end}. All other sections describe its plateau at "
             f"{people.plain(limit['window_level'])}, the highest level that passed."
-            if any(one["passed"] for one in limit["plateaus"])
-            else f"{run.run_id} ({results.label(run)}): {end}. No plateau passed."
+            if any(plateau["passed"] for plateau in limit["plateaus"])
+            else f"{who}: {end}. No plateau passed."
         )
     ]
     made = limit_figure.figure(results, run)
@@ -89,15 +103,15 @@ def _table(results: Results, run: RunResult) -> Table:
     rows = tuple(
         (
             str(number),
-            people.plain(one["level"]),
-            "passed" if one["passed"] else "failed",
-            people.rate_estimate(one["throughput_per_s"]),
-            people.seconds_estimate(dig(one, "response_time_s", "mean")),
-            people.seconds_estimate(dig(one, "response_time_s", "p95")),
-            people.share(one["errors_share"]),
-            {True: "yes", False: "no", None: people.ABSENT}[one["settled"]],
-            str(dig(one, "failure", "text") or people.ABSENT),
+            people.plain(plateau["level"]),
+            "passed" if plateau["passed"] else "failed",
+            people.rate_estimate(plateau["throughput_per_s"]),
+            people.seconds_estimate(dig(plateau, "response_time_s", "mean")),
+            people.seconds_estimate(dig(plateau, "response_time_s", "p95")),
+            people.share(plateau["errors_share"]),
+            {True: "yes", False: "no", None: people.ABSENT}[plateau["settled"]],
+            str(dig(plateau, "failure", "text") or people.ABSENT),
         )
-        for number, one in enumerate(run.summary["limit"]["plateaus"], start=1)
+        for number, plateau in enumerate(run.summary["limit"]["plateaus"], start=1)
     )
     return Table(f"Plateaus of {run.run_id}, in the order they were made", columns, rows)

@@ -1,4 +1,4 @@
-"""What the load generator itself used, so that a reader can tell its limits from those of the system."""
+"""Resources that the load generator used, which separate its limits from those of the system."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.report.source import Results, dig
 
 
 def build(results: Results) -> Section:
-    """One row for each run."""
+    """Build a table with a row for each run."""
     runs = [run for run in results.measured if run.summary.get("generator")]
     if not runs:
         return Section("generator", "The load generator", (nothing("What the load generator used"),))
@@ -18,15 +18,15 @@ def build(results: Results) -> Section:
         (
             run.run_id,
             people.plain(run.load),
-            people.quantity(one.get("cpus_used"), "CPUs"),
-            people.quantity(one.get("cpu_us_per_request"), "µs"),
-            people.seconds(one.get("start_lag_p99_s")),
-            people.size(one.get("peak_rss_bytes")),
-            {True: "yes", False: "no"}.get(one.get("saturated"), people.ABSENT),
+            people.quantity(generator.get("cpus_used"), "CPUs"),
+            people.quantity(generator.get("cpu_us_per_request"), "µs"),
+            people.seconds(generator.get("start_lag_p99_s")),
+            people.size(generator.get("peak_rss_bytes")),
+            {True: "yes", False: "no"}.get(generator.get("saturated"), people.ABSENT),
             people.rate_estimate(run.summary.get("request_throughput_per_s")),
         )
         for run in runs
-        for one in [run.summary["generator"]]
+        for generator in [run.summary["generator"]]
     )
     columns = (
         Column("Run"),
@@ -44,7 +44,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """The most that the generator used in any run."""
+    """State the largest use of the generator in any run."""
     runs = results.measured
     cpus = [used for run in runs if isinstance(used := dig(run.summary, "generator", "cpus_used"), (int, float))]
     lags = [lag for run in runs if isinstance(lag := dig(run.summary, "generator", "start_lag_p99_s"), (int, float))]

@@ -1,4 +1,4 @@
-"""Summary: the headline, what may be claimed, and how the objectives were met."""
+"""Summary: question, answer, the figure that shows it, results in brief, doubts, claims and objectives."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from towtank.analysis.doubts import not_checked
+from towtank.containment import Failed, attempt
 from towtank.report import format as people
 from towtank.report import objectives as outcomes
-from towtank.report.document import Block, Callout, Column, Section, Table, Text, paragraph, text
+from towtank.report.content import brief, claims
+from towtank.report.content.not_made import not_made
+from towtank.report.document import Block, Callout, Column, Section, Table, Text, paragraph, strong, text
+from towtank.report.figures import MAIN
 from towtank.report.source import Json, Results, dig
+from towtank.report.suspects import MARK, NOTE
 
+_REASONS = 3
+"""Doubts that the summary names; the others are listed with their numbers under the limits of the conclusions. [1]"""
 LEVELS = {
     "valid": "Valid measurement",
     "suspect": "Suspect measurement",
@@ -21,21 +28,49 @@ _CLAIMS = {
     "suspect": "The numbers below carry doubts that are listed under the limits of the conclusions. "
     "Values that lean on a "
     "suspect run are marked; they must not be quoted without their doubt.",
-    "invalid": "No run can carry a conclusion. The numbers below are shown to find the cause; they answer nothing.",
+    "invalid": "No run supports a conclusion. The numbers below serve to find the cause; they answer no question.",
 }
 
 
 def build(results: Results) -> Section:
-    """Headline, verdict, objectives."""
-    blocks: list[Block] = [Callout("headline", "", (text(headline(results)),)), verdict(results)]
-    objectives = [one for one in results.summary.get("objectives") or () if isinstance(one, dict)]
+    """Make the first section: question, answer, results in brief, figure, doubts, objectives."""
+    question = str(results.summary.get("question") or results.study.get("question") or "").strip()
+    asked = question or "The study file states no question."
+    blocks: list[Block] = [
+        paragraph(strong("Question. "), asked),
+        Callout("headline", "", (text(headline(results)),)),
+        *_expected(results),
+    ]
+    blocks += [table for table in (brief.table(results), claims.in_brief(results)) if table is not None]
+    blocks += [*_figure(results), verdict(results)]
+    objectives = [objective for objective in results.summary.get("objectives") or () if isinstance(objective, dict)]
     if objectives:
         blocks.append(_objectives(results, objectives))
     return Section("summary", "Summary", tuple(blocks))
 
 
+def _expected(results: Results) -> list[Block]:
+    """Give the expectation, and the claims by verdict."""
+    found: list[Block] = []
+    if results.study.get("expect"):
+        found.append(paragraph(strong("Expected beforehand. "), str(results.study["expect"]).strip()))
+    verdicts = claims.by_verdict(results)
+    if verdicts:
+        found.append(paragraph(strong("Claims. "), f"{people.sentence(people.listing(verdicts))}"))
+    return found
+
+
+def _figure(results: Results) -> list[Block]:
+    """Return the figure that shows the answer, or a statement in its place if it failed."""
+    what, make = MAIN
+    made = attempt(f"figure {what}", make, results)
+    if isinstance(made, Failed):
+        return [not_made(made)]
+    return [made] if made is not None else []
+
+
 def headline(results: Results) -> str:
-    """The sentence of the analysis; a plain statement of fact where it could not make one."""
+    """Return the headline of the analysis; without one, the number of runs that could be judged."""
     found = results.summary.get("headline")
     if found:
         return str(found)
@@ -44,7 +79,7 @@ def headline(results: Results) -> str:
 
 
 def level(results: Results) -> str:
-    """Verdict of the study; `invalid` where the analysis gave none."""
+    """Verdict of the study; `invalid` if the analysis gave none."""
     found = dig(results.summary, "verdict", "level")
     return found if found in LEVELS else "invalid"
 
@@ -62,14 +97,22 @@ def counts(results: Results) -> str:
 
 
 def verdict(results: Results) -> Callout:
-    """What the measurement may claim, and the reasons in one sentence each."""
+    """State what the measurement supports, and the reasons in one sentence each."""
     found = level(results)
-    reasons: list[Text] = [
-        text(f"{str(doubt['message']).rstrip('.')}.") for doubt in _reasons(results) if doubt.get("message")
-    ]
+    doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
+    reasons: list[Text] = [_reason(doubt) for doubt in doubts[:_REASONS]]
+    if len(doubts) > _REASONS:
+        more = people.plural(len(doubts) - _REASONS, "further doubt")
+        reasons.append(text(f"{more.capitalize()}: see what limits the conclusions."))
     missing = unchecked(results)
     unchecked_text = [text(people.sentence(missing))] if missing else []
     return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *unchecked_text))
+
+
+def _reason(doubt: Json) -> Text:
+    """A doubt, and what to do about it."""
+    said = people.sentence(str(doubt["message"]).rstrip("."))
+    return text(said, *((" ", strong("Do: "), people.sentence(str(doubt["hint"]))) if doubt.get("hint") else ()))
 
 
 def unchecked(results: Results) -> str:
@@ -82,22 +125,50 @@ def _reasons(results: Results) -> list[Json]:
 
 
 def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
-    metrics = {one.get("text"): one.get("metric") for one in results.study.get("objectives") or ()}
-    windowed = any(one.get("windows") for one in objectives)
+    metrics = {objective.get("text"): objective.get("metric") for objective in results.study.get("objectives") or ()}
+    windowed = any(objective.get("windows") for objective in objectives)
     rows = tuple(
         (
-            str(one.get("text", "")),
-            outcomes.outcome(one),
-            people.quantity(one.get("seen"), outcomes.unit_of(metrics.get(one.get("text")) or one.get("metric"))),
-            _at(one.get("at")),
-            *((_share_of_windows(one), _worst_window(one)) if windowed else ()),
+            str(objective.get("text", "")),
+            "; ".join(filter(None, (outcome, outcomes.held(objective)))),
+            people.quantity(
+                objective.get("seen"), outcomes.unit_of(metrics.get(objective.get("text")) or objective.get("metric"))
+            ),
+            _at(objective.get("at")),
+            *((_share_of_windows(objective), _worst_window(objective)) if windowed else ()),
         )
-        for one in objectives
+        for objective, outcome in _condensed(objectives)
     )
     columns: tuple[Column, ...] = (Column("Objective"), Column("Outcome"), Column("Seen", numeric=True), Column("At"))
     if windowed:
         columns += (Column("Windows that met it", numeric=True), Column("Worst window"))
-    return Table("Objectives of the study", columns, rows)
+    marked = any(MARK in row[1] for row in rows)
+    notes = (NOTE,) if marked else ()
+    return Table("Objectives of the study", columns, rows, notes)
+
+
+def _condensed(objectives: Sequence[Json]) -> list[tuple[Json, str]]:
+    """Pair objectives with outcomes; an objective met by all configurations is listed once, with the worst value."""
+    found: list[tuple[Json, str]] = []
+    for same in _by_text(objectives):
+        outcomes_of = [outcomes.outcome(each) for each in same]
+        words = {outcome.removesuffix(f" {MARK}") for outcome in outcomes_of}
+        known = all(isinstance(each.get("seen"), int | float) for each in same)
+        if len(same) > 1 and known and words == {"met"}:
+            upward = ">" in str(same[0].get("text"))
+            worst = (min if upward else max)(same, key=lambda objective: float(objective["seen"]))
+            mark = f" {MARK}" if any(each.get("suspect_runs") for each in same) else ""
+            found.append((worst, f"met in all {len(same)} configurations{mark}"))
+        else:
+            found += zip(same, outcomes_of, strict=True)
+    return found
+
+
+def _by_text(objectives: Sequence[Json]) -> list[list[Json]]:
+    groups: dict[str, list[Json]] = {}
+    for objective in objectives:
+        groups.setdefault(str(objective.get("text")), []).append(objective)
+    return list(groups.values())
 
 
 def _share_of_windows(objective: Json) -> str:
@@ -119,5 +190,5 @@ def _at(place: Any) -> str:
 
 
 def nothing(what: str) -> Block:
-    """Say that something was not recorded, instead of showing an empty table."""
+    """State that something was not recorded, instead of showing an empty table."""
     return paragraph(f"{what} was not recorded.")

@@ -1,4 +1,4 @@
-"""The columns with which a table begins that tells of runs, and the cells of them."""
+"""First columns of a table of runs, and their cells."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from towtank.report.source import Results, RunResult
 
 
 def columns(results: Results) -> tuple[Column, Column, Column]:
-    """Which run, of which configuration, at which load."""
+    """Return the columns of run, configuration and load."""
     return Column("Run"), Column("Configuration"), Column(results.load_factor.capitalize(), numeric=True)
 
 
 def cells(run: RunResult, *, first: bool = True) -> tuple[str, str, str]:
-    """The cells of a run; empty in all rows of it but the first."""
+    """Return the cells of a run; empty in all its rows but the first."""
     return (run.run_id, run.configuration, people.plain(run.load)) if first else ("", "", "")

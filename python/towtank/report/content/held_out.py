@@ -1,9 +1,10 @@
-"""Levels that were held out, predicted against measured: what the tables of all models have alike."""
+"""Levels that were held out, predicted against measured: columns and cells that all models share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from towtank.model.fitting.held_out import worst_row
 from towtank.report import format as people
 from towtank.report.document import Column
 from towtank.report.figures import panel
@@ -11,7 +12,7 @@ from towtank.report.source import Json, Results
 
 
 def columns(results: Results) -> tuple[Column, ...]:
-    """Configuration and load, then throughput and response time of both."""
+    """Return the columns: configuration and load, then throughput and response time, measured and predicted."""
     return (
         Column("Configuration"),
         Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
@@ -24,20 +25,30 @@ def columns(results: Results) -> tuple[Column, ...]:
     )
 
 
-def cells(one: Json, row: Json) -> tuple[str, ...]:
+def cells(configuration: Json, row: Json) -> tuple[str, ...]:
     """The cells of a level of a model; a level may have no response time that was measured."""
     timed = row.get("measured_response_s") is not None
     predicted = band(row.get("predicted_response_s"), row.get("response_band_95"))
     return (
-        str(one["label"]),
+        str(configuration["label"]),
         people.plain(row["load"]),
-        people.rate(row["measured_throughput"]),
+        people.rate_estimate(band(row["measured_throughput"], row.get("measured_throughput_interval"))),
         people.rate_estimate(band(row.get("predicted_throughput"), row.get("throughput_band_95"))),
-        people.signed_share(row["error"]),
-        people.seconds(row["measured_response_s"]) if timed else people.ABSENT,
+        people.error_of(row["predicted_throughput"], row.get("throughput_band_95"), row["measured_throughput"]),
+        people.seconds_estimate(band(row["measured_response_s"], row.get("measured_response_interval")))
+        if timed
+        else people.ABSENT,
         people.seconds_estimate(predicted) if timed else people.ABSENT,
-        people.signed_share(row["response_error"]) if timed else people.ABSENT,
+        people.error_of(row["predicted_response_s"], row.get("response_band_95"), row["measured_response_s"])
+        if timed
+        else people.ABSENT,
     )
+
+
+def worst_error(points: Sequence[Json]) -> str:
+    """Format the largest error of the throughput at the levels held out, with its interval."""
+    worst = worst_row(points)
+    return people.error_of(worst["predicted_throughput"], worst.get("throughput_band_95"), worst["measured_throughput"])
 
 
 def band(value: float | None, bounds: Sequence[float | None] | None) -> Json:

@@ -13,7 +13,7 @@ _WAYS = ("receive", "transmit")
 
 
 def build(results: Results) -> Section | None:
-    """What each host has used, its network and its disks, and what is below; nothing without hosts of their own."""
+    """Build tables of the use, network and disks of each host, and of the machine; empty without sized hosts."""
     runs = [run for run in results.measured if run.summary.get("hosts")]
     if not runs:
         return None
@@ -22,7 +22,7 @@ def build(results: Results) -> Section | None:
 
 
 def sentence(runs: list[RunResult]) -> str:
-    """How much was promised of how much there is."""
+    """Compare the CPUs promised to hosts with those of the machine."""
     ratios = [value for run in runs if isinstance(value := dig(run.summary, "machine", "overcommit"), int | float)]
     if not any(run.summary.get("machine") for run in runs):
         return "Each host is a machine, observed by a probe of its own."
@@ -38,17 +38,19 @@ def sentence(runs: list[RunResult]) -> str:
 
 def _each(runs: list[RunResult]) -> Iterator[tuple[RunResult, str, Json]]:
     for run in runs:
-        listed = [(str(name), one) for name, one in run.summary["hosts"].items()]
-        for name, one in extremes(listed, lambda host: dig(host[1], "cpus_used", "value")):
-            yield run, name, one
+        listed = [(str(name), each) for name, each in run.summary["hosts"].items()]
+        for name, each in extremes(listed, lambda host: dig(host[1], "cpus_used", "value")):
+            yield run, name, each
 
 
 def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
-    """That not all hosts are shown, where they are not."""
+    """State that the table shows only a part of the hosts; empty if it shows all."""
     most = max(len(run.summary["hosts"]) for run in runs)
     if most <= SHOWN_AT_MOST:
         return ()
-    return (f"Of up to {most:,} hosts of a run the {SHOWN_AT_MOST} that used the least and the most CPU are shown.",)
+    return (
+        f"The table shows the {SHOWN_AT_MOST} hosts with the least and the most CPU used, of up to {most:,} a run.",
+    )
 
 
 def _hosts(runs: list[RunResult]) -> Table:
@@ -56,15 +58,15 @@ def _hosts(runs: list[RunResult]) -> Table:
         (
             run.run_id,
             name,
-            people.listing([str(tier) for tier in one.get("tiers") or ()]) or people.ABSENT,
-            people.plain(one.get("cpus_allotted")),
-            people.plain_estimate(one.get("cpus_used")),
-            people.share(one.get("utilization")),
-            people.share(one.get("throttled_share")),
-            people.size(one.get("memory_bytes")),
-            people.rate(one.get("page_cache_refaults_per_s")),
+            people.listing([str(tier) for tier in host.get("tiers") or ()]) or people.ABSENT,
+            people.plain(host.get("cpus_allotted")),
+            people.plain_estimate(host.get("cpus_used")),
+            people.share(host.get("utilization")),
+            people.share(host.get("throttled_share")),
+            people.size(host.get("memory_bytes")),
+            people.rate(host.get("page_cache_refaults_per_s")),
         )
-        for run, name, one in _each(runs)
+        for run, name, host in _each(runs)
     )
     columns = (
         Column("Run"),
@@ -77,7 +79,9 @@ def _hosts(runs: list[RunResult]) -> Table:
         Column("Memory", "page cache included", numeric=True),
         Column("Cache refaults", "pages", numeric=True),
     )
-    notes = ("Throttled: periods in which a host had used its CPU time up and stood still until the next.",)
+    notes = (
+        "Throttled: share of the periods in which a host used up its CPU time and stood still until the next one.",
+    )
     return Table("What each host was given and used", columns, rows, (*notes, *_left_out(runs)))
 
 
@@ -87,14 +91,14 @@ def _networks(runs: list[RunResult]) -> list[Block]:
             run.run_id,
             name,
             str(dig(run.manifest, "hosts", name, "link") or people.ABSENT),
-            *(people.size_rate(one.get(f"{way}_bytes_per_s")) for way in _WAYS),
-            *(people.rate(one.get(f"{way}_packets_per_s")) for way in _WAYS),
-            people.count(_dropped(one)),
-            people.count(dig(one, "tcp", "listen_overflows")),
-            people.count(dig(one, "tcp", "retransmits")),
-            people.size(one.get("socket_memory_bytes")),
+            *(people.size_rate(host.get(f"{way}_bytes_per_s")) for way in _WAYS),
+            *(people.rate(host.get(f"{way}_packets_per_s")) for way in _WAYS),
+            people.count(_dropped(host)),
+            people.count(dig(host, "tcp", "listen_overflows")),
+            people.count(dig(host, "tcp", "retransmits")),
+            people.size(host.get("socket_memory_bytes")),
         )
-        for run, name, one in _each(runs)
+        for run, name, host in _each(runs)
     )
     if not any(cell != people.ABSENT for row in rows for cell in row[3:]):
         return []
@@ -118,10 +122,10 @@ def _networks(runs: list[RunResult]) -> list[Block]:
     return [Table("Network of the hosts", columns, rows, notes)]
 
 
-def _dropped(one: Json) -> float | None:
+def _dropped(host: Json) -> float | None:
     """Packets dropped by the device of a host, both ways."""
-    told = [count for way in _WAYS if isinstance(count := one.get(f"{way}_drops"), int | float)]
-    return sum(told) if told else None
+    counts = [count for way in _WAYS if isinstance(count := host.get(f"{way}_drops"), int | float)]
+    return sum(counts) if counts else None
 
 
 def _disks(runs: list[RunResult]) -> list[Block]:
@@ -138,8 +142,8 @@ def _disks(runs: list[RunResult]) -> list[Block]:
             people.size(values.get("free_bytes_least")),
             people.count(values.get("free_inodes_least")),
         )
-        for run, name, one in _each(runs)
-        for disk, values in (one.get("disks") or {}).items()
+        for run, name, host in _each(runs)
+        for disk, values in (host.get("disks") or {}).items()
     )
     columns = (
         Column("Run"),
@@ -184,7 +188,7 @@ def _machine(runs: list[RunResult]) -> list[Block]:
     return [Table("What all hosts asked of the machine", columns, rows)] if rows else []
 
 
-def _consumers(one: Json) -> list[str]:
+def _consumers(machine: Json) -> list[str]:
     """The three tiers that used most."""
-    first = [each for each in one.get("consumers") or () if isinstance(each, dict)][:3]
+    first = [each for each in machine.get("consumers") or () if isinstance(each, dict)][:3]
     return [f"{each.get('tier')} {people.number(each.get('cpus_used'))}" for each in first]

@@ -1,4 +1,4 @@
-"""What the collectors of Java virtual machines cost, as their logs tell."""
+"""Cost of garbage collection in Java virtual machines, from their logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAUSE_TIME = "jvm_gc_pause_seconds_total"
 
 
 def build(results: Results) -> Section | None:
-    """One row for each virtual machine in each run; None where there is none."""
+    """Build a table with a row for each virtual machine in each run; None without any."""
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return None
@@ -32,11 +32,10 @@ def build(results: Results) -> Section | None:
         Column("Limit", numeric=True),
     )
     said = (
-        "What each virtual machine wrote of its collector in the steady window. In a pause nothing else runs; "
-        "concurrent work takes CPU from the load, on as many threads as the collector has for it. A thread that waits "
-        "for memory (Z) stands still like in a pause, alone. The heap after a collection is what is really in use, and "
-        "some garbage that this collection left. What was allocated is told at collections: with few of them in the "
-        "window it is rough."
+        "Log entries of the collector of each virtual machine in the steady window. During a pause nothing else runs. "
+        "Concurrent work takes CPU from the load, on as many threads as the collector has for it. A thread that waits "
+        "for memory (Z) stands still alone. The heap after a collection holds the memory in use, and some garbage that "
+        "this collection left. Allocations are logged at collections, so they are rough if the window has few of them."
     )
     return Section("java", "Java virtual machines", (paragraph(said), Table("Collectors", columns, rows)))
 
@@ -45,35 +44,35 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
     services: Json = run.summary.get("services") or {}
     first = True
     for name in sorted(services, key=lambda each: each.removesuffix("-jvm")):
-        told: Json = services[name]
-        if _LIMIT not in told:
+        values: Json = services[name]
+        if _LIMIT not in values:
             continue
         head = heads.cells(run, first=first)
         first = False
-        pauses = _sum(told, _PAUSES)
-        # The log tells what was allocated when it is collected: without a collection that is not nothing, but unknown.
-        allocated = _value(told, "jvm_allocated_bytes_total", "per_s") if pauses else None
+        pauses = _sum(values, _PAUSES)
+        # The log records allocations at collections: without a collection they are unknown, not zero.
+        allocated = _value(values, "jvm_allocated_bytes_total", "per_s") if pauses else None
         yield (
             *head,
             name.removesuffix("-jvm"),
             people.number(pauses),
-            people.share(_sum(told, _PAUSE_TIME)),
-            people.seconds(_value(told, "jvm_gc_longest_pause_seconds", "max")),
-            people.share(_value(told, "jvm_gc_concurrent_seconds_total", "per_s")),
-            people.number(_value(told, "jvm_gc_stalls_total", "per_s")),
+            people.share(_sum(values, _PAUSE_TIME)),
+            people.seconds(_value(values, "jvm_gc_longest_pause_seconds", "max")),
+            people.share(_value(values, "jvm_gc_concurrent_seconds_total", "per_s")),
+            people.number(_value(values, "jvm_gc_stalls_total", "per_s")),
             people.size_rate(allocated),
-            people.size(_value(told, "jvm_heap_after_gc_bytes", "mean")),
-            people.size(_value(told, _LIMIT, "max")),
+            people.size(_value(values, "jvm_heap_after_gc_bytes", "mean")),
+            people.size(_value(values, _LIMIT, "max")),
         )
 
 
-def _value(told: Json, name: str, what: str) -> float | None:
-    value = told.get(name, {}).get(what)
+def _value(values: Json, name: str, what: str) -> float | None:
+    value = values.get(name, {}).get(what)
     return float(value) if isinstance(value, int | float) else None
 
 
-def _sum(told: Json, name: str) -> float | None:
-    """Rate over all kinds; None where no kind was told of."""
-    found = [_value(told, key, "per_s") for key in told if key.partition("{")[0] == name]
+def _sum(values: Json, name: str) -> float | None:
+    """Return the sum of the rates of all kinds; None if no kind was recorded."""
+    found = [_value(values, key, "per_s") for key in values if key.partition("{")[0] == name]
     known = [value for value in found if value is not None]
     return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""What limits the conclusions: every doubt with the number seen, the limit, why it matters and what to do."""
+"""Limits of the conclusions: every doubt with the number seen, the limit, why it matters and what to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towtank.report.document import (
 from towtank.report.figures import series
 from towtank.report.source import Json, Results, dig
 
-_STUDY = "study"  # where a doubt is about the study as a whole
+_STUDY = "study"  # name in place of a run, for doubts about the study as a whole
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 
@@ -34,7 +34,7 @@ class Doubt:
 
 
 def build(results: Results) -> Section:
-    """Doubts, gravest first, then what the design itself leaves open."""
+    """Build the section: doubts, gravest first, then questions that the design leaves open."""
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
         blocks.append(paragraph("No doubt about any run was found by the checks of the analysis."))
@@ -65,25 +65,25 @@ def gather(results: Results) -> list[Doubt]:
     for run in results.measured:
         for doubt in run.doubts:
             found.setdefault((str(doubt.get("level")), str(doubt.get("kind"))), []).append((run.run_id, doubt))
-    told = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
+    messages = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         key = (str(doubt.get("level")), str(doubt.get("kind")))
-        # The analysis repeats the doubts of runs in the verdict of the study; each is told once.
-        if str(doubt.get("message")) not in told and key not in found:
+        # The analysis repeats the doubts of runs in the verdict of the study; each is listed once.
+        if str(doubt.get("message")) not in messages and key not in found:
             found[key] = [(_STUDY, doubt)]
     ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))
     return [Doubt(kind, level, seen) for (level, kind), seen in ordered]
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
-    """Why it matters and what to do, then what was seen in each run."""
+    """State why a doubt matters and what to do, then the value seen in each run."""
     first = doubt.seen[0][1]
     runs = {run for run, _ in doubt.seen} - {_STUDY}
     where = f": {people.plural(len(runs), 'run')}" if runs else ""
     content: list[Text] = []
     if first.get("why"):
         content.append(text(strong("Why it matters. "), people.sentence(str(first["why"]))))
-    hints = dict.fromkeys(str(one["hint"]) for _, one in doubt.seen if one.get("hint"))
+    hints = dict.fromkeys(str(seen["hint"]) for _, seen in doubt.seen if seen.get("hint"))
     content += [text(strong("What to do. "), people.sentence(hint)) for hint in hints]
     level = doubt.level if doubt.level in _ORDER else "note"
     name = doubt.kind.replace("_", " ").capitalize()
@@ -100,17 +100,17 @@ def _seen(name: str, doubt: Doubt) -> Table:
     rows = tuple(
         (
             run,
-            str(one.get("message") or doubt.kind),
-            people.quantity(one.get("seen"), str(one.get("unit") or "")),
-            people.chosen(one.get("limit"), str(one.get("unit") or "")),
+            str(seen.get("message") or doubt.kind),
+            people.quantity(seen.get("seen"), str(seen.get("unit") or "")),
+            people.chosen(seen.get("limit"), str(seen.get("unit") or "")),
         )
-        for run, one in doubt.seen
+        for run, seen in doubt.seen
     )
-    return Table(f"{name}: what was seen", columns, rows)
+    return Table(f"{name}: what was seen", columns, rows, is_detail=True)
 
 
 def design_limits(results: Results) -> list[Text]:
-    """What the design of the study leaves open, computed from it."""
+    """Compute the questions that the design of the study leaves open."""
     limits: list[Text] = []
     if results.missing:
         names = people.listing([run.run_id for run in results.missing])
@@ -143,7 +143,7 @@ def _limits_of_configurations(results: Results) -> list[Text]:
 
 
 def _no_model(results: Results) -> list[Text]:
-    """Why the report has no capacity model."""
+    """State why the report has no capacity model."""
     why = results.model.get("refused")
     return [text(f"No capacity model was made: {why}.")] if why else []
 
@@ -164,11 +164,11 @@ def _pilot(results: Results) -> list[Text]:
 
 
 def _thin_points(results: Results) -> list[Text]:
-    """Points that rest on one run, or have no interval."""
+    """List points that rest on one run, or have no interval."""
     limits: list[Text] = []
-    points = [point for one in results.configurations for point in one.get("points") or ()]
+    points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
-    if counting and min(counting) <= 1:
+    if 1 in counting:
         limits.append(
             text(
                 f"{counting.count(1)} of {people.plural(len(points), 'point')} rest on a single run. "
@@ -177,7 +177,9 @@ def _thin_points(results: Results) -> list[Text]:
             )
         )
     bare = [
-        one for one in points if series.point_state(one) != "invalid" and dig(one, "throughput_per_s", "low") is None
+        point
+        for point in points
+        if series.point_state(point) != "invalid" and dig(point, "throughput_per_s", "low") is None
     ]
     if bare:
         limits.append(

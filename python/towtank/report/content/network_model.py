@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from towtank.report import format as people
 from towtank.report.content import held_out as levels
 from towtank.report.document import Block, Callout, Column, Table, paragraph, strong, text
@@ -9,34 +11,41 @@ from towtank.report.figures import panel
 from towtank.report.source import Json, Results
 
 
-def networks(told: list[Json]) -> list[Json]:
+def networks(configurations: list[Json]) -> list[Json]:
     """Networks of the configurations that have one, each with its label."""
-    found = [(str(one["label"]), one.get("network")) for one in told]
+    found = [(str(configuration["label"]), configuration.get("network")) for configuration in configurations]
     return [{**network, "label": label} for label, network in found if network and network["refused"] is None]
 
 
-def callouts(told: list[Json]) -> list[Block]:
-    """What each network says of the bottleneck, and how good it is; why there is none."""
+def callouts(configurations: list[Json]) -> list[Block]:
+    """State the bottleneck and the quality of each network, or why a configuration has no network."""
     blocks: list[Block] = [
-        paragraph(f"{one['label']}: no network of resources. {people.sentence(str(one['network']['refused']))}")
-        for one in told
-        if one.get("network") and one["network"]["refused"] is not None
+        paragraph(
+            f"{configuration['label']}: no network of resources. "
+            f"{people.sentence(str(configuration['network']['refused']))}"
+        )
+        for configuration in configurations
+        if configuration.get("network") and configuration["network"]["refused"] is not None
     ]
-    for one in networks(told):
-        verdict = one["verdict"]
-        resources = people.plural(len(one["stations"]), "resource")
-        ones = people.plural(len(one["transactions"]), "transaction")
-        said = [text(strong(people.sentence(str(one["sentence"]))))]
-        said.append(text(f"The network of {resources} and {ones} is {verdict['level']}."))
+    for configuration in networks(configurations):
+        verdict = configuration["verdict"]
+        resources = people.plural(len(configuration["stations"]), "resource")
+        transactions = people.plural(len(configuration["transactions"]), "transaction")
+        said = [text(strong(people.sentence(str(configuration["sentence"]))))]
+        said.append(text(f"The network of {resources} and {transactions} is {verdict['level']}."))
         said += [text(people.sentence(str(reason["text"]))) for reason in verdict["reasons"]]
         kind = "note" if verdict["level"] != "rejected" else "suspect"
-        blocks.append(Callout(kind, f"{one['label']}, network", tuple(said)))
+        blocks.append(Callout(kind, f"{configuration['label']}, network", tuple(said)))
     return blocks
 
 
-def held_out(results: Results, told: list[Json]) -> list[Table]:
-    """Predicted by the network against measured where a level was held out: the whole, then by transaction."""
-    rows = [(one, row) for one in networks(told) for row in (one["held_out"] or {}).get("points", ())]
+def held_out(results: Results, configurations: list[Json]) -> list[Table]:
+    """Build tables of held-out levels, predicted by the network against measured: the whole, then by transaction."""
+    rows = [
+        (configuration, row)
+        for configuration in networks(configurations)
+        for row in (configuration["held_out"] or {}).get("points", ())
+    ]
     if not rows:
         return []
     load = panel.load_title(results.load_factor).capitalize()
@@ -44,20 +53,27 @@ def held_out(results: Results, told: list[Json]) -> list[Table]:
     notes = (
         "Predicted by a network made without these levels, with their users, think times, mixes and other programs. "
         "Bands are those of one more measurement.",
+        "Intervals of what was measured are drawn here from blocks of seconds, as the replicates of the network are; "
+        "in the results they are those of the batch means of the steady window.",
     )
-    whole = tuple(_whole(one, row) for one, row in rows)
+    whole = tuple(_whole(network, row) for network, row in rows)
     return [
-        Table("Held-out levels: predicted by the network against measured", columns, whole, notes),
+        Table("Held-out levels: predicted by the network against measured", columns, whole, notes, is_detail=True),
         _by_transaction(load, rows),
     ]
 
 
-def _whole(one: Json, row: Json) -> tuple[str, ...]:
+def _whole(network: Json, row: Json) -> tuple[str, ...]:
     used = [
-        f"{name} {people.share(each['measured'])}, {people.share(each['predicted'])}"
+        f"{name} {_used(each['measured'], each.get('measured_interval'))}, {_used(each['predicted'], each['band_95'])}"
         for name, each in row["utilization"].items()
     ]
-    return (*levels.cells(one, row), "; ".join(used))
+    return (*levels.cells(network, row), "; ".join(used))
+
+
+def _used(ratio: float, interval: Sequence[float | None] | None) -> str:
+    percent = [None if end is None else 100 * end for end in interval or (None, None)]
+    return people.plain_estimate(levels.band(100 * ratio, percent), "%")
 
 
 def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
@@ -72,27 +88,31 @@ def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
     )
     found = tuple(
         (
-            str(one["label"]),
+            str(network["label"]),
             people.plain(row["load"]),
             name,
             people.count(each["count"]),
-            people.seconds(each["measured_response_s"]),
+            people.seconds_estimate(levels.band(each["measured_response_s"], each.get("measured_response_interval"))),
             people.seconds_estimate(levels.band(each["predicted_response_s"], each["band_95"])),
-            people.ABSENT if each["error"] is None else people.signed_share(each["error"]),
+            people.ABSENT
+            if each["error"] is None
+            else people.error_of(each["predicted_response_s"], each["band_95"], each["measured_response_s"]),
         )
-        for one, row in rows
+        for network, row in rows
         for name, each in row["classes"].items()
     )
-    return Table("Held-out levels by transaction: predicted by the network against measured", columns, found)
+    return Table(
+        "Held-out levels by transaction: predicted by the network against measured", columns, found, is_detail=True
+    )
 
 
-def demands(told: list[Json]) -> list[Block]:
+def demands(configurations: list[Json]) -> list[Block]:
     """Demands of each network by transaction and resource, with what no resource explains."""
-    return [_demands(one) for one in networks(told)]
+    return [_demands(configuration) for configuration in networks(configurations)]
 
 
-def _demands(one: Json) -> Table:
-    stations = one["stations"]
+def _demands(network: Json) -> Table:
+    stations = network["stations"]
     columns = (
         Column("Transaction"),
         Column("Share", numeric=True),
@@ -106,16 +126,18 @@ def _demands(one: Json) -> Table:
             people.share(row["share"]),
             *(people.seconds_estimate(station["demands_s"][name]) for station in stations.values()),
             people.seconds_estimate(row["elsewhere_s"]),
-            _tail(one["percentiles"].get(name)),
+            _tail(network["percentiles"].get(name)),
         )
-        for name, row in one["transactions"].items()
+        for name, row in network["transactions"].items()
     )
     notes = [
-        "Elsewhere is what no resource explains of the response time at low load: networks, pauses, what was not "
-        "observed.",
+        "Elsewhere is the part of the response time at low load that no resource explains: networks, pauses, resources "
+        "that were not observed.",
+        "These demands are fitted to busy times and response times together; those by transaction above rest on busy "
+        "times alone, and leave what they cannot separate in wide intervals.",
     ]
     notes += [f"{name}: {_merged(station)}" for name, station in stations.items() if _merged(station)]
-    return Table(f"What the network is made of: {one['label']}", columns, rows, tuple(notes))
+    return Table(f"What the network is made of: {network['label']}", columns, rows, tuple(notes))
 
 
 def _tail(found: Json | None) -> str:
@@ -125,8 +147,8 @@ def _tail(found: Json | None) -> str:
 
 
 def _merged(station: Json) -> str:
-    """Which transactions could not be told apart, in a sentence; empty where all could."""
+    """Name the transactions whose demands could not be separated; empty if all were."""
     groups = [people.listing(group) for group in station["told_apart"] if len(group) > 1]
     if not groups:
         return ""
-    return f"not told apart, so that they have one demand ({station['within_groups']}): {'; '.join(groups)}."
+    return f"not separable, so that they have one demand ({station['within_groups']}): {'; '.join(groups)}."

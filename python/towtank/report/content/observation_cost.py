@@ -1,4 +1,4 @@
-"""What watching cost, against the one percent of a core that it may cost."""
+"""Cost of observation, against its limit of one percent of a core."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ LIMIT_CPUS = 0.01  # the whole of watching stays under 1 % of one core, so that 
 
 
 def build(results: Results) -> Section:
-    """One row for each run."""
+    """Build a table with a row for each run."""
     runs = [run for run in results.measured if run.summary.get("observation")]
     if not runs:
         return Section("observation", "Cost of observation", (nothing("What observation cost"),))
     rows = tuple(
         (
             run.run_id,
-            people.share(one.get("cpus_used")),
-            people.count(one.get("samples")),
-            people.seconds(one.get("late_max_s")),
-            people.seconds(one.get("scrape_s_mean")),
+            people.share(observation.get("cpus_used")),
+            people.count(observation.get("samples")),
+            people.seconds(observation.get("late_max_s")),
+            people.seconds(observation.get("scrape_s_mean")),
         )
         for run in runs
-        for one in [run.summary["observation"]]
+        for observation in [run.summary["observation"]]
     )
     columns = (
         Column("Run"),
@@ -38,7 +38,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """The highest cost in any run, against the limit."""
+    """State the highest cost in any run, against the limit."""
     costs = [
         cost
         for run in results.measured

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from towtank.analysis.comparison import compared_points
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
+from towtank.report.figures import series
 from towtank.report.figures.panel import load_title
-from towtank.report.source import Results, dig, label_of
+from towtank.report.source import Json, Results, dig, label_of, load_of
+from towtank.report.suspects import MARK, NOTE
 
 
 def build(results: Results) -> Section:
-    """What the analysis found, sentence by sentence, and the tables behind it."""
+    """Build the section: the sentences of the analysis, and the tables behind them."""
     blocks: list[Block] = []
     found = sentences(results)
     if found:
@@ -25,9 +28,9 @@ def build(results: Results) -> Section:
 def sentences(results: Results) -> list[str]:
     """The sentences of the analysis."""
     return [
-        str(one["text"])
-        for one in results.summary.get("observations") or ()
-        if isinstance(one, dict) and one.get("text")
+        str(observation["text"])
+        for observation in results.summary.get("observations") or ()
+        if isinstance(observation, dict) and observation.get("text")
     ]
 
 
@@ -48,7 +51,7 @@ def _limits(results: Results) -> list[Block]:
                 "not decided" if reached is None else _REACHED[bool(reached)],
                 str(limit.get("resource") or people.ABSENT),
                 knee if reached else people.ABSENT,
-                people.rate_estimate(limit.get("peak_throughput_per_s")),
+                people.rate_estimate(limit.get("peak_throughput_per_s")) + _mark(configuration.get("points") or ()),
                 str(limit.get("evidence") or people.ABSENT),
             )
         )
@@ -60,23 +63,37 @@ def _limits(results: Results) -> list[Block]:
         Column("Highest throughput", numeric=True),
         Column("Evidence"),
     )
-    return [Table("Limit of the system in the range measured", columns, tuple(rows))] if rows else []
+    notes = _notes(rows)
+    made = Table("Limit of the system in the range measured", columns, tuple(rows), notes, is_detail=True)
+    return [made] if rows else []
+
+
+def _mark(points: Sequence[Json]) -> str:
+    """Return the mark behind a value that leans on a suspect run of these points."""
+    return f" {MARK}" if any(series.point_state(point) == "suspect" for point in points) else ""
+
+
+def _notes(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Explain the mark, if a row has it."""
+    marked = any(cell.endswith(MARK) for row in rows for cell in row)
+    return (NOTE,) if marked else ()
 
 
 def _comparisons(results: Results) -> list[Block]:
     rows = []
-    for one in results.summary.get("comparisons") or ():
-        metric = str(one.get("metric"))
+    for comparison in results.summary.get("comparisons") or ():
+        metric = str(comparison.get("metric"))
         show = _estimate_of(metric)
-        change = f"{one.get('factor')} {one.get('from')} → {one.get('to')}"
+        change = f"{comparison.get('factor')} {comparison.get('from')} → {comparison.get('to')}"
         rows.append(
             (
                 quantity_name(metric),
-                people.plain(one.get("users")),
+                people.plain(load_of(comparison)),
                 change,
-                show(one.get("from_value")),
-                show(one.get("to_value")),
-                people.plain_estimate(one.get("ratio"), "×"),
+                show(comparison.get("from_value")),
+                show(comparison.get("to_value")),
+                people.plain_estimate(comparison.get("ratio"), "×")
+                + _mark(compared_points(comparison, results.configurations)),
             )
         )
     columns = (
@@ -87,12 +104,22 @@ def _comparisons(results: Results) -> list[Block]:
         Column("To", numeric=True),
         Column("Ratio", numeric=True),
     )
+    certain = sum("[" in row[-1] for row in rows)
     notes = (
-        "A ratio whose interval contains 1 is no difference that these runs can show. Where a point has one run, the "
-        "interval is one within these runs, and says nothing of how much further runs would differ.",
-        f"Intervals hold in 95 of 100 cases: of {len(rows)} ratios about {len(rows) / 20:.1f} exclude 1 by chance.",
+        *_notes(rows),
+        "A ratio whose interval contains 1, or that has none, is no difference that these runs can show. If a point "
+        "has one run, the interval is one within that run and does not hold the variation from run to run.",
+        *(
+            [f"Intervals hold in 95 of 100 cases: of {certain} ratios about {certain / 20:.1f} exclude 1 by chance."]
+            if certain
+            else []
+        ),
     )
-    return [Table("Comparison of configurations at equal load", columns, tuple(rows), notes)] if rows else []
+    return (
+        [Table("Comparison of configurations at equal load", columns, tuple(rows), notes, is_detail=True)]
+        if rows
+        else []
+    )
 
 
 def quantity_name(metric: str) -> str:
@@ -132,19 +159,23 @@ def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
 
 
 def _demands(results: Results) -> list[Block]:
-    of = {str(one["label"]): one.get("demand") or {} for one in results.summary.get("configurations") or ()}
+    of = {str(configuration["label"]): configuration.get("demand") or {} for configuration in results.configurations}
+    marks = {
+        str(configuration["label"]): _mark(configuration.get("points") or ())
+        for configuration in results.configurations
+    }
     several = len(of) > 1
     rows = tuple(
         (
             *((label,) if several else ()),
             str(tier),
-            people.seconds_estimate(one.get("d_s")),
-            people.quantity(one.get("intercept_cpus"), "CPUs"),
-            people.count(one.get("points")),
+            people.seconds_estimate(demand.get("d_s")) + marks.get(label, "".join(marks.values())),
+            people.quantity(demand.get("intercept_cpus"), "CPUs"),
+            people.count(demand.get("points")),
         )
         for label, demands in (of if several else {"": results.summary.get("demand") or {}}).items()
-        for tier, one in demands.items()
-        if dig(one, "d_s", "value") is not None
+        for tier, demand in demands.items()
+        if dig(demand, "d_s", "value") is not None
     )
     columns = (
         *((Column("Configuration"),) if several else ()),
@@ -154,4 +185,4 @@ def _demands(results: Results) -> list[Block]:
         Column("Points", "count", numeric=True),
     )
     caption = "CPU demand of one transaction, from the line of CPUs used over throughput"
-    return [Table(caption, columns, rows)] if rows else []
+    return [Table(caption, columns, rows, _notes(rows), is_detail=True)] if rows else []

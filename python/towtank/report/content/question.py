@@ -1,4 +1,4 @@
-"""The question, what was expected, and the system with a drawing of its tiers."""
+"""The factors of the study, and the system with a drawing of its tiers."""
 
 from __future__ import annotations
 
@@ -19,37 +19,35 @@ from towtank.report.content.tiers import (
     times,
     when,
 )
-from towtank.report.document import Block, Column, Figure, Section, Table, paragraph, strong
+from towtank.report.document import Block, Column, Figure, Section, Table
 from towtank.report.source import Json, Results, dig
 
 _GENERATOR = "virtual users"
 
 
 def build(results: Results) -> Section:
-    """Question, expectation, factors, and the system."""
+    """Factors, and the system."""
     study = results.study
     blocks: list[Block] = []
-    question = results.summary.get("question") or study.get("question")
-    blocks.append(paragraph(strong("Question. "), str(question or "The study file states no question.").strip()))
-    if study.get("expect"):
-        blocks.append(paragraph(strong("Expected beforehand. "), str(study["expect"]).strip()))
-    factors = [one for one in results.summary.get("factors") or study.get("factors") or () if isinstance(one, Mapping)]
+    factors = [
+        factor for factor in results.summary.get("factors") or study.get("factors") or () if isinstance(factor, Mapping)
+    ]
     if factors:
         blocks.append(_factors(factors, results.load_factor))
     found = tiers(results)
     if found:
         blocks += [_drawing(results, found), _table(results, found)]
-    return Section("question", "Question and system", tuple(blocks))
+    return Section("question", "System and factors", tuple(blocks))
 
 
 def _factors(factors: list[Json], load_factor: str) -> Table:
     rows = tuple(
         (
-            str(one.get("name")),
-            ", ".join(_levels(one)),
-            "load" if one.get("name") == load_factor else "configuration",
+            str(factor.get("name")),
+            ", ".join(_levels(factor)),
+            "load" if factor.get("name") == load_factor else "configuration",
         )
-        for one in factors
+        for factor in factors
     )
     return Table("Factors of the study", (Column("Factor"), Column("Levels"), Column("Role")), rows)
 
@@ -66,7 +64,7 @@ def _levels(factor: Json) -> list[str]:
 
 
 def cpu_names(cpus: Any) -> str:
-    """`CPU 0` or `CPUs 0, 2`; `any CPU` where nothing is pinned."""
+    """Render CPUs as `CPU 0` or `CPUs 0, 2`; `any CPU` without pinning."""
     listed = [str(cpu) for cpu in cpus or ()]
     return f"{'CPU' if len(listed) == 1 else 'CPUs'} {', '.join(listed)}" if listed else "any CPU"
 
@@ -96,7 +94,7 @@ def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
 
 
 def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
-    """The host in whose frame the load generator stands: its own, or the one machine that everything is on."""
+    """Return the host whose frame holds the load generator: its own, or the machine that everything is on."""
     placed = most(generator_places(results))
     hosts = {tier.host for tier in found.values()}
     (only, *more) = hosts or {""}
@@ -111,10 +109,10 @@ def _alternatives(words: list[str]) -> str:
 
 
 def _note(results: Results, found: dict[str, Tier], several: dict[str, str]) -> str:
-    """How to read the drawing, and what it cannot show."""
-    parts = ["Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured on their own."]
+    """Explain the drawing, and name what it cannot show."""
+    parts = ["Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured separately."]
     if several:
-        parts.append("A frame with a number stands for so many hosts alike, each with all that is in it.")
+        parts.append("A frame with a number stands for that many equal hosts, each with all its contents.")
     moved = {name: tier.places for name, tier in found.items()} | {_GENERATOR: generator_places(results)}
     for name, places in moved.items():
         shown = most(places)
@@ -145,6 +143,6 @@ def _table(results: Results, found: dict[str, Tier]) -> Table:
 
 
 def _host_cell(tier: Tier, place: str, numbers: dict[str, str]) -> str:
-    """A host with how many there are, and in which runs the tier was on it where it was on several."""
+    """Render a host with its number and, if the tier was on several hosts, the runs in which it was on this one."""
     shown = f"{place} {numbers.get(place, '')}".rstrip()
     return shown if len(tier.places) == 1 or place == tier.host else f"{shown} ({when(tier.places, place)})"

@@ -1,4 +1,4 @@
-"""What hardware the load needs: the answer, why nothing cheaper will do, what-if, dates, every step, trust."""
+"""Sizing: hardware that the load needs, why nothing cheaper suffices, what-if, dates, every step, trust."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from towtank.size.interval import (
 
 
 def build(results: Results) -> Section | None:
-    """The section; None where nobody asked for a sizing."""
+    """Build the section; None without a sizing."""
     found = results.sizing
     if found is None:
         return None
@@ -41,8 +41,8 @@ def _asked(found: Json) -> str:
     grown = found.get("load_interval", {})
     loads = [f"{number_text(n, interval_of(grown.get(name)))} users of {name}" for name, n in load["users"].items()]
     loads += [f"{rate_text(n, interval_of(grown.get(name)))} of {name}" for name, n in load["rate_per_s"].items()]
-    limits = [str(one) for one in found["objectives"]]
-    limits += [f"{name} used at most {people.share(one)}" for name, one in found["utilization_at_most"].items()]
+    limits = [str(objective) for objective in found["objectives"]]
+    limits += [f"{name} used at most {people.share(limit)}" for name, limit in found["utilization_at_most"].items()]
     lost = ""
     if found["nodes_lost"]:
         lost = f", also while {people.plural(found['nodes_lost'], 'node')} of any tier of several nodes is lost"
@@ -53,88 +53,91 @@ def _answer(found: Json) -> Block:
     answer = found["answer"]
     if answer is None:
         tried = found["search"]["candidates"]
-        told = f"None of {people.plural(tried, 'candidate')} meets the objectives."
+        sentence = f"None of {people.plural(tried, 'candidate')} meets the objectives."
         top = found["strongest"]
         why = f"The strongest of every tier together, {top['configuration']}: {_why(top)}."
-        return Callout("note", "Nothing meets this", (text(told), text(why)))
-    told = (
+        return Callout("note", "Nothing meets this", (text(sentence), text(why)))
+    sentence = (
         "The probability is not known."
         if answer["probability"] is None
         else f"All of it holds with a probability of {_chance(answer)}."
     )
-    return Callout("note", str(answer["configuration"]), (text(f"{_cost(found, answer)}. {told} {_carries(answer)}"),))
+    return Callout(
+        "note", str(answer["configuration"]), (text(f"{_cost(found, answer)}. {sentence} {_carries(answer)}"),)
+    )
 
 
 def _carries(answer: Json) -> str:
     if answer["load_at_limit"] is None:
         return f"{str(answer['no_limit']).capitalize()}."
     spare = share_text(answer["headroom"], interval_of(answer.get("headroom_interval")))
-    asked = any(one["objective"].startswith("throughput") for one in answer["objectives"])
+    asked = any(objective["objective"].startswith("throughput") for objective in answer["objectives"])
     what = "a time or a utilization" if asked else "something"
     missed = answer.get("throughput_missed")
-    alone = "" if missed is None else f" A throughput alone is missed in {share_text(missed)} of the draws."
+    known = interval_of(answer.get("throughput_missed_interval"))
+    alone = "" if missed is None else f" A throughput alone is missed in {share_text(missed, known)} of the draws."
     return f"It carries {_carried(answer)} until {what} is missed: {spare} more than the load asked for.{alone}"
 
 
-def _cost(found: Json, one: Json) -> str:
+def _cost(found: Json, answer: Json) -> str:
     words = {
         "price": "The cheapest, at a price of",
         "capacity": "The smallest, with a capacity of",
         "CPUs": "The smallest, with",
     }
-    return f"{words[found['cost_by']]} {_count(one['cost'])} {found['cost_unit']}"
+    return f"{words[found['cost_by']]} {_count(answer['cost'])} {found['cost_unit']}"
 
 
 def _count(value: Any) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
 
 
-def _chance(one: Json) -> str:
+def _chance(case: Json) -> str:
     """A probability with the error of the limited number of draws."""
-    return share_text(one["probability"], interval_of(one.get("probability_interval")))
+    return share_text(case["probability"], interval_of(case.get("probability_interval")))
 
 
-def _carried(one: Json, key: str = "load_at_limit") -> str:
+def _carried(case: Json, key: str = "load_at_limit") -> str:
     """The load at which something is missed, three digits of it without an interval; any load without a limit."""
-    if one[key] is None:
+    if case[key] is None:
         return "any load"
-    known, unit = interval_of(one.get(f"{key}_interval")), one["load_unit"] if "load_unit" in one else one["unit"]
+    known, unit = interval_of(case.get(f"{key}_interval")), case["load_unit"] if "load_unit" in case else case["unit"]
     if known is None or known.is_point:
-        return f"{few_digits(one[key])} {unit}"
-    return number_text(one[key], known, unit)
+        return f"{few_digits(case[key])} {unit}"
+    return number_text(case[key], known, unit)
 
 
-def _busiest(one: Json) -> str:
-    return f"{one['station']} {share_text(one['utilization'], interval_of(one.get('interval')))}"
+def _busiest(station: Json) -> str:
+    return f"{station['station']} {share_text(station['utilization'], interval_of(station.get('interval')))}"
 
 
-def _throughput(one: Json) -> str:
-    return rate_text(one["throughput_per_s"], interval_of(one.get("throughput_interval")))
+def _throughput(group: Json) -> str:
+    return rate_text(group["throughput_per_s"], interval_of(group.get("throughput_interval")))
 
 
-def _response(one: Json) -> str:
-    return duration_text(one["response_time_s"], interval_of(one.get("response_time_interval")))
+def _response(group: Json) -> str:
+    return duration_text(group["response_time_s"], interval_of(group.get("response_time_interval")))
 
 
 def _tiers(found: Json) -> Table:
     rows = []
-    for name, one in found["answer"]["tiers"].items():
-        unit = "CPU" if one["kind"] == "cpu" else "disk"
-        known = one.get("utilization_interval", {})
+    for name, tier in found["answer"]["tiers"].items():
+        unit = "CPU" if tier["kind"] == "cpu" else "disk"
+        known = tier.get("utilization_interval", {})
         used = ", ".join(
             f"{station} {share_text(ratio, interval_of(known.get(station)))}"
-            for station, ratio in one["utilization"].items()
+            for station, ratio in tier["utilization"].items()
         )
         memory = people.ABSENT
-        if one["memory_bytes"] is not None:
-            memory = size_text(one["memory_bytes"], interval_of(one.get("memory_interval")))
-        of = people.plural(one["cpus"], unit)
+        if tier["memory_bytes"] is not None:
+            memory = size_text(tier["memory_bytes"], interval_of(tier.get("memory_interval")))
+        of = people.plural(tier["cpus"], unit)
         rows.append(
             (
                 name,
-                str(one["nodes"]),
-                f"{one['machine']}: {of}" if one["machine"] else of,
-                _speed(one["speed"]),
+                str(tier["nodes"]),
+                f"{tier['machine']}: {of}" if tier["machine"] else of,
+                _speed(tier["speed"]),
                 used,
                 memory,
             )
@@ -147,23 +150,23 @@ def _tiers(found: Json) -> Table:
     return Table("Hardware that carries the load", columns, tuple(rows), notes)
 
 
-def _speed(one: Json) -> str:
-    return people.number(one["value"]) if one["low"] == one["high"] else people.plain_estimate(one)
+def _speed(speed: Json) -> str:
+    return people.number(speed["value"]) if speed["low"] == speed["high"] else people.plain_estimate(speed)
 
 
 def _scenarios(found: Json) -> Table:
     rows = []
-    for one in found["answer"]["scenarios"]:
-        lost = one["lost"]
+    for scenario in found["answer"]["scenarios"]:
+        lost = scenario["lost"]
         label = "all up" if lost is None else f"{lost['nodes']} of {lost['tier']} lost"
-        for name, each in one["classes"].items():
+        for name, each in scenario["classes"].items():
             rows.append(
                 (
                     label,
                     name,
                     _throughput(each),
                     _response(each),
-                    *_objective(one, name),
+                    *_objective(scenario, name),
                 )
             )
     columns = (
@@ -176,58 +179,65 @@ def _scenarios(found: Json) -> Table:
 def _objective(scenario: Json, name: str) -> tuple[str, str]:
     """Values of the objectives about a class, and how they were found."""
     mine = [
-        one
-        for one in scenario["objectives"]
-        if f" of {name} " in f"{one['objective']} " or " of " not in one["objective"]
+        objective
+        for objective in scenario["objectives"]
+        if f" of {name} " in f"{objective['objective']} " or " of " not in objective["objective"]
     ]
-    told = "; ".join(f"{one['objective']}: {_value(one)}" for one in mine) or people.ABSENT
+    sentence = "; ".join(f"{objective['objective']}: {_value(objective)}" for objective in mine) or people.ABSENT
     if scenario["simulated"]:
-        return told, "percentiles simulated"
-    return told, str(scenario["percentiles"] or ("exact solution" if scenario["exact"] else "approximation"))
+        return sentence, "percentiles simulated"
+    return sentence, str(scenario["percentiles"] or ("exact solution" if scenario["exact"] else "approximation"))
 
 
-def _value(one: Json) -> str:
-    if "shown" in one:
-        return str(one["shown"])
-    if one["value"] is None:
+def _value(objective: Json) -> str:
+    if "shown" in objective:
+        return str(objective["shown"])
+    if objective["value"] is None:
         return "no steady state"
-    return rate_text(one["value"]) if one["objective"].startswith("throughput") else duration_text(one["value"])
+    return (
+        rate_text(objective["value"])
+        if objective["objective"].startswith("throughput")
+        else duration_text(objective["value"])
+    )
 
 
 def _next(found: Json) -> list[Block]:
-    """Why nothing cheaper will do, and what limits the answer."""
-    items = [f"One step cheaper, {one['configuration']}: {_why(one)}." for one in found.get("neighbours", ())]
+    """State why nothing cheaper suffices, and what limits the answer."""
+    items = [
+        f"One step cheaper, {neighbour['configuration']}: {_why(neighbour)}."
+        for neighbour in found.get("neighbours", ())
+    ]
     if found["next_cheaper"] is not None:
         one = found["next_cheaper"]
         items.append(f"The next cheaper one that was tried, {one['configuration']}: {_why(one)}.")
     limits = []
-    for place, one in enumerate(found["bottlenecks"]):
+    for place, bottleneck in enumerate(found["bottlenecks"]):
         what = (
             "The bottleneck is"
             if place == 0
             else f"After the servers of {found['bottlenecks'][place - 1]['station']} are doubled it is"
         )
         unit = found["answer"]["load_unit"]
-        used = share_text(one["utilization"], interval_of(one.get("utilization_interval")))
-        at = number_text(one["load"], interval_of(one.get("load_interval")), unit)
-        limits.append(f"{what} {one['station']}, used {used} at {at}.")
-    return [Bullets(tuple(text(one) for one in (*limits, *items)))] if limits or items else []
+        used = share_text(bottleneck["utilization"], interval_of(bottleneck.get("utilization_interval")))
+        at = number_text(bottleneck["load"], interval_of(bottleneck.get("load_interval")), unit)
+        limits.append(f"{what} {bottleneck['station']}, used {used} at {at}.")
+    return [Bullets(tuple(text(sentence) for sentence in (*limits, *items)))] if limits or items else []
 
 
-def _why(one: Json) -> str:
-    return "; ".join(str(why) for why in one["why_not"]) or "it would do as well"
+def _why(neighbour: Json) -> str:
+    return "; ".join(str(why) for why in neighbour["why_not"]) or "it would do as well"
 
 
 def _front(found: Json) -> Table:
     rows = tuple(
         (
-            str(one["configuration"]),
-            _count(one["cost"]),
-            "; ".join(_value(each) for each in one["objectives"]) or people.ABSENT,
-            _busiest(one["busiest"]),
-            people.ABSENT if one["probability"] is None else _chance(one),
+            str(candidate["configuration"]),
+            _count(candidate["cost"]),
+            "; ".join(_value(each) for each in candidate["objectives"]) or people.ABSENT,
+            _busiest(candidate["busiest"]),
+            people.ABSENT if candidate["probability"] is None else _chance(candidate),
         )
-        for one in found["pareto"]
+        for candidate in found["pareto"]
     )
     columns = (
         Column("Configuration"), Column("Cost", str(found["cost_unit"]), numeric=True),
@@ -241,13 +251,15 @@ def _pools(found: Json) -> list[Block]:
         return []
     rows = tuple(
         (
-            f"{name}{_lost(one.get('lost'))}",
-            str(one["size"] or people.ABSENT),
-            str(one["first_guess"]),
-            number_text(one["held"], interval_of(one.get("held_interval"))),
-            duration_text(one["wait_s"], interval_of(one.get("wait_interval"))) if one["size"] else str(one["why_not"]),
+            f"{name}{_lost(pool.get('lost'))}",
+            str(pool["size"] or people.ABSENT),
+            str(pool["first_guess"]),
+            number_text(pool["held"], interval_of(pool.get("held_interval"))),
+            duration_text(pool["wait_s"], interval_of(pool.get("wait_interval")))
+            if pool["size"]
+            else str(pool["why_not"]),
         )
-        for name, one in found["pools"].items()
+        for name, pool in found["pools"].items()
     )
     columns = (
         Column("Pool"),
@@ -257,9 +269,9 @@ def _pools(found: Json) -> list[Block]:
         Column("Mean wait", numeric=True),
     )
     notes = (
-        "The first guess is square-root staffing; the size is the least whose mean wait, solved, is allowed, in the "
-        "scenario that needs most.",
-        "A pool has its size for all nodes together.",
+        "The first guess is square-root staffing. The size is the smallest one whose mean wait, by the solution of the "
+        "model, is allowed in the scenario that needs most.",
+        "The size of a pool is that of all nodes together.",
     )
     return [Table("Pools", columns, rows, notes)]
 
@@ -272,23 +284,25 @@ def _what_if(found: Json) -> list[Block]:
     if not found["what_if"]:
         return []
     rows = []
-    for one in found["what_if"]:
-        if "refused" in one:
-            rows.append((one["what_if"], str(one["refused"]), *[people.ABSENT] * 4))
+    for scenario in found["what_if"]:
+        if "refused" in scenario:
+            rows.append((scenario["what_if"], str(scenario["refused"]), *[people.ABSENT] * 4))
             continue
-        means = "; ".join(_response(each) for each in one["classes"].values())
-        rates = "; ".join(_throughput(each) for each in one["classes"].values())
-        checks = "; ".join(str(each["shown"]) for each in one["objectives"])
-        met = ("yes" if one["met"] else "no") + ("" if one["probability"] is None else f" ({_chance(one)})")
-        of = [f"Of {one['hardware']}, {one['configuration']}"] if "hardware" in one else []
-        what = ". ".join([one["what_if"], *of, *one["notes"]])
+        means = "; ".join(_response(each) for each in scenario["classes"].values())
+        rates = "; ".join(_throughput(each) for each in scenario["classes"].values())
+        checks = "; ".join(str(each["shown"]) for each in scenario["objectives"])
+        met = ("yes" if scenario["met"] else "no") + (
+            "" if scenario["probability"] is None else f" ({_chance(scenario)})"
+        )
+        of = [f"Of {scenario['hardware']}, {scenario['configuration']}"] if "hardware" in scenario else []
+        what = ". ".join([scenario["what_if"], *of, *scenario["notes"]])
         rows.append(
             (
                 what,
                 rates or people.ABSENT,
                 means or people.ABSENT,
                 checks or people.ABSENT,
-                _carried(one),
+                _carried(scenario),
                 met,
             )
         )
@@ -297,8 +311,8 @@ def _what_if(found: Json) -> list[Block]:
         Column("Objectives", numeric=True), Column("Carries", numeric=True), Column("Met"),
     )  # fmt: skip
     notes = (
-        "Brackets hold what 95 % of the draws give.",
-        "The share after yes or no is that of the draws in which all holds, with the error of their limited number.",
+        "Brackets hold 95 % of the draws.",
+        "The share after yes or no is that of the draws in which everything holds, with its error of sampling.",
     )
     return [Table("What if", columns, tuple(rows), notes)]
 
@@ -308,12 +322,12 @@ def _dates(found: Json) -> list[Block]:
         return []
     rows = tuple(
         (
-            str(one["what"]),
-            _carried(one, "limit"),
-            str(one["missed_from"] or _never(one)),
-            _expected(one),
+            str(date["what"]),
+            _carried(date, "limit"),
+            str(date["missed_from"] or _never(date)),
+            _expected(date),
         )
-        for one in found["dates"]
+        for date in found["dates"]
     )
     chance = people.share(found["dates"][0]["chance"])
     columns = (
@@ -325,14 +339,14 @@ def _dates(found: Json) -> list[Block]:
     return [Table("When growth meets the limit", columns, rows)]
 
 
-def _never(one: Json) -> str:
-    """Why a row of the table of dates has no day."""
-    return "nothing to miss" if one["limit"] is None else "not within 20 years"
+def _never(date: Json) -> str:
+    """State why a row of the table of dates has no day."""
+    return "nothing to miss" if date["limit"] is None else "not within 20 years"
 
 
-def _expected(one: Json) -> str:
+def _expected(date: Json) -> str:
     """The day on which a limit is expected to be passed, with the days between which it is with 95 %."""
-    day, known = one["expected_on"] or _never(one), one.get("expected_interval")
+    day, known = date["expected_on"] or _never(date), date.get("expected_interval")
     if known is None or known["low"] == known["high"]:
         return str(day)
     return f"{day} [{known['low'] or 'later'}, {known['high'] or 'later'}]"
@@ -340,30 +354,30 @@ def _expected(one: Json) -> str:
 
 def _steps(found: Json) -> Table:
     rows = tuple(
-        (str(one["step"]), str(one["formula"]), _with(one["with"]), _step_value(one), str(one["source"]))
-        for one in found["steps"]
+        (str(step["step"]), str(step["formula"]), _with(step["with"]), _step_value(step), str(step["source"]))
+        for step in found["steps"]
     )
     columns = (Column("Step"), Column("Formula"), Column("With"), Column("Value", numeric=True), Column("Source"))
     return Table("Every step of the arithmetic", columns, rows)
 
 
 def _with(values: Mapping[str, Any]) -> str:
-    def told(value: Any) -> str:
+    def shown(value: Any) -> str:
         if isinstance(value, Mapping):
-            return "{" + _with(value) + "}" if len(value) > 1 else ", ".join(told(one) for one in value.values())
+            return "{" + _with(value) + "}" if len(value) > 1 else ", ".join(shown(part) for part in value.values())
         return number_text(value)
 
-    return ", ".join(f"{name} = {told(value)}" for name, value in values.items())
+    return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
 
 
-def _step_value(one: Json) -> str:
-    if one.get("shown"):
-        return str(one["shown"])
-    return estimate_text(one["value"], one["unit"])
+def _step_value(step: Json) -> str:
+    if step.get("shown"):
+        return str(step["shown"])
+    return estimate_text(step["value"], step["unit"])
 
 
 def _trust(found: Json) -> list[Block]:
-    """What the answer rests on."""
+    """List the grounds of the answer."""
     trust = found["trust"]
     items = []
     measured = trust["measured"]
@@ -377,16 +391,19 @@ def _trust(found: Json) -> list[Block]:
     if trust.get("model_why"):
         items.append(f"The model is the {trust['model']}: {trust['model_why']}.")
     if trust["held_out_error"] is not None:
-        items.append(f"The highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %.")
+        error = people.signed_estimate(trust["held_out_error"], trust.get("held_out_interval"))
+        items.append(f"The highest load, left out of the fit, was predicted with an error of {error}.")
     if trust.get("no_interval"):
         items.append(f"No interval: {trust['no_interval']}.")
     if trust.get("no_limit_interval"):
         items.append(f"No interval: {trust['no_limit_interval']}.")
     items += [
-        f"{one['part'].capitalize()}: {one['origin']}{', counted in the probability' if one['counted'] else ''}: "
-        f"{one['text']}."
-        for one in trust.get("rests_on", ())
+        f"{ground['part'].capitalize()}: {ground['origin']}"
+        f"{', counted in the probability' if ground['counted'] else ''}: {ground['text']}."
+        for ground in trust.get("rests_on", ())
     ]
-    items += [f"Assumes that {one['assumes']}. Tested: {one['tested']}." for one in trust["assumptions"]]
-    items += [f"Doubt: {one}." for one in trust["doubts"]]
-    return [paragraph("What this rests on:"), Bullets(tuple(text(one) for one in items))]
+    items += [
+        f"Assumes that {assumption['assumes']}. Tested: {assumption['tested']}." for assumption in trust["assumptions"]
+    ]
+    items += [f"Doubt: {doubt}." for doubt in trust["doubts"]]
+    return [paragraph("What this rests on:"), Bullets(tuple(text(sentence) for sentence in items))]

@@ -1,4 +1,4 @@
-"""What was asked of storage and what reached servers and disks, side by side."""
+"""Requests to storage beside the input and output that reached servers and disks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _OVER = 1.25
 
 
 def build(results: Results) -> Section | None:
-    """One row for each run, and one for each mount and server; None where nothing was told."""
+    """Build a table with a row for each run, mount and server; None if nothing was recorded."""
     runs = [run for run in results.measured if run.summary.get("storage")]
     if not runs:
         return None
     said = (
-        "What the content servers asked of their storage area, and what reached the disks of all hosts of provider "
-        "namespaces in the same window. Between the two are caches, and file systems that write journals and metadata "
-        "of their own. Brackets hold confidence intervals of 95 %."
+        "Requests of the content servers to their storage area, and input and output of the disks of all hosts of "
+        "provider namespaces in the same window. Between the two are caches, and file systems that write journals and "
+        "metadata of their own. Brackets hold confidence intervals of 95 %."
     )
     blocks: list[Block] = [paragraph(said), _sides(results, runs), *_mounts(results, runs)]
     return Section("storage", "Storage", tuple(blocks))
@@ -76,14 +76,16 @@ def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
 
 
 def _notes(runs: list[RunResult]) -> tuple[str, ...]:
-    """What is doubtful about the counts of caches."""
+    """Note counts of caches that cannot be right."""
     mounts = [mount for run in runs for mount in (dig(run.summary, "storage", "mounts") or {}).values()]
-    over = any((one.get("cache_bytes") or 0) > _OVER * (one.get("cache_limit_bytes") or float("inf")) for one in mounts)
-    told = (
-        "A cache that seems to hold more than its limit is counted wrong by GlusterFS itself, which forgets files "
-        "without taking their pages off; the memory of the mount's tier states what it has."
+    over = any(
+        (found.get("cache_bytes") or 0) > _OVER * (found.get("cache_limit_bytes") or float("inf")) for found in mounts
     )
-    return (told,) if over else ()
+    note = (
+        "A cache that seems to hold more than its limit is counted wrong by GlusterFS itself, which drops files "
+        "without subtracting their pages. The memory of the mount's tier is the actual size."
+    )
+    return (note,) if over else ()
 
 
 def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
@@ -96,13 +98,18 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
             _filled(mount),
             people.count(round(mount["cache_files"])) if mount.get("cache_files") is not None else people.ABSENT,
         )
-        for number, (server, one) in enumerate(mount.get("servers", {}).items()):
+        for number, (server, server_counts) in enumerate(mount.get("servers", {}).items()):
             head = first if number == 0 else ("",) * len(first)
-            yield (*head, server, people.plain_estimate(one["calls_per_s"]), people.plain_estimate(one["read_share"]))
+            yield (
+                *head,
+                server,
+                people.plain_estimate(server_counts["calls_per_s"]),
+                people.plain_estimate(server_counts["read_share"]),
+            )
 
 
 def _placed(run: RunResult, name: str) -> str:
-    """Name of a mount and of its host, where that is known."""
+    """Render the name of a mount and of its host, if that is known."""
     host = dig(run.manifest, "tiers", name, "host")
     return name if host is None else f"{name} on {host}"
 

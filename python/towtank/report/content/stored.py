@@ -1,4 +1,4 @@
-"""What users were told is stored, read back after each run: all of it there, or what is lost."""
+"""Documents confirmed to users as stored, read back after each run, with those that were lost."""
 
 from __future__ import annotations
 
@@ -10,64 +10,67 @@ from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
 NAMED_AT_MOST = 10
-"""Things shown one by one, of each run."""
+"""Documents listed singly for each run. [1]"""
 SOON_S = 5.0
-"""What was told so shortly before an event may be lost to it. [s]"""
+"""Time before an event within which a confirmed document may be lost to it. [s]"""
 _FATES = ("found", "lost", "different", "unreadable", "unread")
 _SAID = (
-    "What the answers to virtual users said is stored was noted while the load went on, with size and SHA-256 of what "
-    "was sent. After the load, with services that an event had ended started again, it was read back and compared. "
-    "Lost is not there any more; different has another content than was sent; unreadable gave no whole answer, tried "
-    "four times; not read is what the time did not suffice for. Where the answer to the last change did not come, the "
-    "state before it and the one after it are both right: these are counted as uncertain, and as found where one of "
-    "them is there."
+    "Answers to virtual users confirm that documents are stored. During the load Towtank notes each confirmed document "
+    "with the size and the SHA-256 of what was sent. After the load, with services that an event had ended started "
+    "again, it reads the documents back and compares them. Lost documents do not exist any more; different ones have "
+    "another content than was sent; unreadable ones gave no whole answer in four tries; for those not read the time "
+    "did not suffice. If the answer to the last change is missing, the states before and after it are both right: such "
+    "documents count as uncertain, and as found if one of both states exists."
 )
 
 
 def build(results: Results) -> Section | None:
-    """One row for each run; None where nobody was told that anything is stored."""
+    """Build a table with a row for each run; None if no document was confirmed as stored."""
     runs = [run for run in results.measured if run.summary.get("stored")]
     if not runs:
         return None
     columns = (
         *heads.columns(results),
-        Column("Told", numeric=True),
+        Column("Confirmed", numeric=True),
         Column("Uncertain", numeric=True),
         *(Column("Not read" if fate == "unread" else fate.capitalize(), numeric=True) for fate in _FATES),
     )
     notes = tuple(note for run in runs for note in _notes(run))
-    table = Table("What users were told is stored", columns, tuple(_row(run) for run in runs), notes)
+    table = Table("Documents confirmed as stored", columns, tuple(_row(run) for run in runs), notes)
     return Section("stored", "What is stored", (paragraph(_SAID), table))
 
 
 def _row(run: RunResult) -> tuple[str, ...]:
-    told: Json = run.summary["stored"]
+    counts: Json = run.summary["stored"]
     return (
         *heads.cells(run),
-        people.count(told["told"]),
-        people.count(told["uncertain"]),
-        *(_count(told[fate]) for fate in _FATES),
+        people.count(counts["told"]),
+        people.count(counts["uncertain"]),
+        *(_count(counts[fate]) for fate in _FATES),
     )
 
 
 def _count(value: Any) -> str:
-    """A count, or of a sample what follows for all."""
+    """Render a count, or the estimate of it from a sample."""
     return people.plain_estimate(value) if isinstance(value, dict) else people.count(value)
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Why something was not read, and what is not as it should be."""
-    told: Json = run.summary["stored"]
-    notes = [f"{run.run_id}: {told['reason']}."] if told.get("reason") else []
-    for one in told["named"][:NAMED_AT_MOST]:
+    """Note why documents were not read, and which differ from what was stored."""
+    counts: Json = run.summary["stored"]
+    notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
+    for entry in counts["named"][:NAMED_AT_MOST]:
         events = run.summary.get("events") or {}
-        when = "".join(words for name, event in events.items() if (words := _beside(name, event, one["told_s"])))
-        notes.append(f"{run.run_id}: {one['kind']} {one['key']} is {one['fate']}; told at {one['told_s']:.1f} s{when}.")
+        when = "".join(words for name, event in events.items() if (words := _beside(name, event, entry["told_s"])))
+        notes.append(
+            f"{run.run_id}: {entry['kind']} {entry['key']} is {entry['fate']}; "
+            f"confirmed at {entry['told_s']:.1f} s{when}."
+        )
     return notes
 
 
 def _beside(name: str, event: Json, at_s: float) -> str:
-    """How an instant lies to an event; nothing where they have nothing to do with each other."""
+    """Place an instant relative to an event; empty if the event is too far away to matter."""
     begin, until = event.get("begin_s"), event.get("until_s")
     if begin is None or until is None:
         return ""

@@ -1,37 +1,37 @@
-"""Result tables: one of the points, one of the transactions, marks on what leans on a suspect run."""
+"""Result tables of points and transactions, with marks on values that lean on a suspect run."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig, label_of
+from towtank.report.source import Json, Results, dig, label_of, load_of
+from towtank.report.suspects import MARK, NOTE
 
-_MARK = "†"
 _TIERS_BESIDE = 2
+# The 95th stands beside the means.
+_PERCENTILES = {"p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 _FOOTNOTES = {
-    "suspect": f"{_MARK} Leans on a suspect run; see the limits of the conclusions.",
+    "suspect": NOTE,
     "invalid": "No value: no run at this point counts.",
 }
 
 
 def build(results: Results) -> Section:
-    """Missing runs first, then the tables."""
+    """Build the section: missing runs first, then the tables."""
     blocks: list[Block] = []
     if results.missing:
         names = [f"{run.run_id} ({_why_missing(run.status)})" for run in results.missing]
-        told = f"{people.plural(len(names), 'run')} of {len(results.runs)} could not be judged"
-        message = f"{told}: {people.listing(names)}."
+        sentence = f"{people.plural(len(names), 'run')} of {len(results.runs)} could not be judged"
+        message = f"{sentence}: {people.listing(names)}."
         blocks.append(Callout("note", "These results are partial", (text(message),)))
     if not results.configurations:
         blocks.append(paragraph("No point of the study has a result."))
     else:
         blocks += [
-            paragraph(
-                "Values are means over the steady window. Brackets hold confidence intervals of "
-                f"{confidence(results)}; a value without brackets has none, because too little was "
-                f"recorded for one."
-            ),
+            paragraph(_said(results)),
             *_points(results),
             *_transactions(results),
         ]
@@ -42,8 +42,55 @@ def _why_missing(status: str) -> str:
     return {"missing": "not run", "planned": "not run", "running": "cut off"}.get(status, status)
 
 
-def confidence(results: Results) -> str:
-    """Confidence of the intervals, as the estimates state it."""
+def _said(results: Results) -> str:
+    """State how the values are computed, and the confidence of their intervals."""
+    if not results.in_state("valid", "suspect"):
+        return "No point has a value, because no run counts. The verdict of every run gives the reasons."
+    of = confidence(results)
+    if of is None:
+        return "Values are means over the steady window. They have no intervals: too little was recorded for any."
+    return (
+        f"Values are means over the steady window. Brackets hold confidence intervals of {of}; a value without "
+        f"brackets has none, because too little was recorded for one.{_long_enough(results)}"
+    )
+
+
+def _long_enough(results: Results) -> str:
+    """State which steady window would probably give an interval to the values without one; empty if none names it."""
+    needed = sorted(
+        float(estimate["needs_s"])
+        for _, point in _all_points(results)
+        if series.point_state(point) != "invalid"
+        for estimate in _shown(point)
+        if isinstance(estimate, dict) and estimate.get("low") is None and estimate.get("needs_s")
+    )
+    if not needed:
+        return ""
+    most = people.count(needed[-1])
+    if len(needed) == 1:
+        return f" A steady window of {most} s would probably be long enough for the one such value."
+    half = people.count(needed[(len(needed) - 1) // 2])
+    if half == most:
+        return f" A steady window of {most} s would probably be long enough for the {len(needed)} such values."
+    return (
+        f" A steady window of {half} s would probably be long enough for half of the {len(needed)} such values, one of "
+        f"{most} s for all of them."
+    )
+
+
+def _shown(point: Json) -> Iterator[object]:
+    """Yield the estimates of a point that the tables show."""
+    yield point.get("throughput_per_s")
+    for name in ("mean", "p95", *_PERCENTILES):
+        yield dig(point, "response_time_s", name)
+    for transaction in (point.get("transactions") or {}).values():
+        if _was_done(transaction):
+            for name in ("throughput_per_s", "mean_s", "p95_s"):
+                yield transaction.get(name)
+
+
+def confidence(results: Results) -> str | None:
+    """Confidence of the intervals, as the estimates state it; None if no estimate has one."""
     stated = {
         estimate["confidence"]
         for configuration in results.configurations
@@ -51,15 +98,11 @@ def confidence(results: Results) -> str:
         for estimate in (point.get("throughput_per_s"), dig(point, "response_time_s", "mean"))
         if isinstance(estimate, dict) and estimate.get("confidence") and estimate.get("low") is not None
     }
-    return (
-        people.listing([f"{people.plain(one * 100)} %" for one in sorted(stated)])
-        if stated
-        else "the confidence stated"
-    )
+    return people.listing([f"{people.plain(share * 100)} %" for share in sorted(stated)]) if stated else None
 
 
 def _mark(point: Json) -> str:
-    return f" {_MARK}" if series.point_state(point) == "suspect" else ""
+    return f" {MARK}" if series.point_state(point) == "suspect" else ""
 
 
 def _footnotes(points: list[Json]) -> tuple[str, ...]:
@@ -68,11 +111,15 @@ def _footnotes(points: list[Json]) -> tuple[str, ...]:
 
 
 def _all_points(results: Results) -> list[tuple[Json, Json]]:
-    return [(one, point) for one in results.configurations for point in one.get("points") or ()]
+    return [
+        (configuration, point)
+        for configuration in results.configurations
+        for point in configuration.get("points") or ()
+    ]
 
 
 def _points(results: Results) -> list[Block]:
-    """The points with the CPUs of their tiers; in a table of their own where more than fit beside the rest."""
+    """Build the table of points with the CPUs of their tiers, which have a table of their own if they are many."""
     points = _all_points(results)
     tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
     rests = list(dict.fromkeys(str(name) for _, point in points for name in point.get("not_attributed") or {}))
@@ -93,7 +140,34 @@ def _points(results: Results) -> list[Block]:
     made: list[Block] = [Table("Results by configuration and load", columns, rows, footnotes)]
     if tiers != beside:
         made.append(_tiers(results, points, tiers, rests))
-    return made
+    spread = _percentiles(results, points)
+    return [*made, spread] if spread is not None else made
+
+
+def _percentiles(results: Results, points: list[tuple[Json, Json]]) -> Table | None:
+    """Build the table of percentiles at each point where a run counts; None if no run recorded them."""
+    timed = [
+        (configuration, point)
+        for configuration, point in points
+        if series.point_state(point) != "invalid" and dig(point, "response_time_s", "p50", "value") is not None
+    ]
+    if not timed:
+        return None
+    rows = tuple(
+        (
+            *_head_cells(configuration, point),
+            *(people.seconds_estimate(dig(point, "response_time_s", name)) for name in _PERCENTILES),
+            people.seconds(dig(point, "response_time_s", "max")),
+        )
+        for configuration, point in timed
+    )
+    columns = (
+        *_head(results),
+        *(Column(title, numeric=True) for title in _PERCENTILES.values()),
+        Column("Longest", numeric=True),
+    )
+    footnotes = _footnotes([point for _, point in timed])
+    return Table("Percentiles of the response time", columns, rows, footnotes, is_detail=True)
 
 
 def _head(results: Results) -> tuple[Column, ...]:
@@ -101,12 +175,12 @@ def _head(results: Results) -> tuple[Column, ...]:
 
 
 def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
-    return label_of(configuration), f"{people.plain(point.get('users'))}{_mark(point)}"
+    return label_of(configuration), f"{people.plain(load_of(point))}{_mark(point)}"
 
 
 def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
     """CPUs by tier, and those of no tier by machine; points where no run counts have none."""
-    counting = [(one, point) for one, point in points if series.point_state(point) != "invalid"]
+    counting = [(configuration, point) for configuration, point in points if series.point_state(point) != "invalid"]
     rows = tuple(
         (
             *_head_cells(configuration, point),
@@ -140,28 +214,37 @@ def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[s
             people.plain_estimate(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used")), "CPUs")
             for name in rests
         ),
-        people.share(point.get("errors_share")),
+        _errors(point),
         ", ".join(verdicts),
     )
 
 
+def _errors(point: Json) -> str:
+    """Share of failed transactions; of several runs the range."""
+    of_runs = dig(point, "of_runs", "errors_share")
+    return people.share_range(*of_runs) if of_runs else people.share(point.get("errors_share"))
+
+
 def _transactions(results: Results) -> list[Block]:
-    """One table for each load level that counts somewhere."""
+    """Return one table for each load level that counts somewhere, the highest first; a figure sums them up."""
     points = [(c, p) for c, p in _all_points(results) if series.point_state(p) != "invalid" and p.get("transactions")]
-    return [
-        _transaction_table(results, load, [(c, p) for c, p in points if p.get("users") == load])
-        for load in sorted({float(point["users"]) for _, point in points if point.get("users") is not None})
-    ]
+    loads = sorted({load_of(point) for _, point in points}, reverse=True)
+    return [_transaction_table(results, load, [(c, p) for c, p in points if load_of(p) == load]) for load in loads]
 
 
 def _was_done(transaction: Json) -> bool:
-    """Whether any ended in the steady stage: what users do once, as logging in, is over by then."""
+    """Return whether any ended in the steady stage; a log-in, which each user does once, is over by then."""
     return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
 
 
 def _transaction_table(results: Results, load: float, points: list[tuple[Json, Json]]) -> Table:
     names = list(
-        dict.fromkeys(str(name) for _, point in points for name, one in point["transactions"].items() if _was_done(one))
+        dict.fromkeys(
+            str(name)
+            for _, point in points
+            for name, transaction in point["transactions"].items()
+            if _was_done(transaction)
+        )
     )
     columns = (
         Column("Transaction"),
@@ -182,4 +265,4 @@ def _transaction_table(results: Results, load: float, points: list[tuple[Json, J
         for configuration, point in points
     )
     caption = f"Transactions at {people.plain(load)} {panel.load_title(results.load_factor)}"
-    return Table(caption, columns, rows, _footnotes([point for _, point in points]))
+    return Table(caption, columns, rows, _footnotes([point for _, point in points]), is_detail=True)

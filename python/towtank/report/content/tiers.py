@@ -53,7 +53,7 @@ class Tier:
 
 
 class Written:
-    """Which names of a run, or of a description, stand for which of the study: a copy has a number behind its name."""
+    """Maps names of a run, or of a description, to those of the study: a copy has a number behind its name."""
 
     def __init__(self, results: Results) -> None:
         system = results.study.get("system") or {}
@@ -101,19 +101,21 @@ class Written:
 
     def targets(self, results: Results) -> set[str]:
         """Services that the load goes to, by the names of the study."""
-        places = {name: str(one.get("host") or "") for name, one in named(dig(results.study, "system", "services"))}
+        places = {
+            name: str(service.get("host") or "") for name, service in named(dig(results.study, "system", "services"))
+        }
         targets = dig(results.study, "system", "targets") or {}
         aimed = [
             str(service)
-            for name, one in targets.items()
-            if isinstance(one, Mapping)
-            for service in one.get("services") or [one.get("service") or name]
+            for name, target in targets.items()
+            if isinstance(target, Mapping)
+            for service in target.get("services") or [target.get("service") or name]
         ]
         return {self._one_of(service, places.get(service, "")) for service in aimed}
 
 
 def tiers(results: Results) -> dict[str, Tier]:
-    """Tiers by name: as described, as run, as observed."""
+    """Return tiers by name, from the study file, the runs' manifests and their summaries."""
     written = Written(results)
     described = written.services(results)
     found: dict[str, Tier] = {}
@@ -121,13 +123,13 @@ def tiers(results: Results) -> dict[str, Tier]:
         links = [str(link) for key in _ASKS for link in _listed(service.get(key))]
         found[name] = Tier(str(service.get("kind") or ""), list(service.get("cpus") or []), asks=links)
     for run in results.runs:
-        for name, told in (run.manifest.get("tiers") or {}).items():
-            _take(found, written, run, str(name), told)
-        for name, told in (run.summary.get("tiers") or {}).items():
+        for name, recorded in (run.manifest.get("tiers") or {}).items():
+            _take(found, written, run, str(name), recorded)
+        for name, recorded in (run.summary.get("tiers") or {}).items():
             host = str(dig(run.manifest, "tiers", name, "host") or "")
             known = found.setdefault(written.tier(str(name), host), Tier())
-            known.kind = known.kind or str(told.get("kind") or "")
-            known.parts = list(dict.fromkeys([*known.parts, *(told.get("parts") or {})]))
+            known.kind = known.kind or str(recorded.get("kind") or "")
+            known.parts = list(dict.fromkeys([*known.parts, *(recorded.get("parts") or {})]))
     for name, service in described.items():
         if service["host"] and not found[name].places:
             found[name].places[str(service["host"])] = []
@@ -136,12 +138,12 @@ def tiers(results: Results) -> dict[str, Tier]:
     return found
 
 
-def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, told: Json) -> None:
-    """A tier as a run had it."""
-    host = str(told.get("host") or "")
+def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, recorded: Json) -> None:
+    """Add a tier as a run recorded it."""
+    host = str(recorded.get("host") or "")
     known = found.setdefault(written.tier(name, host), Tier())
-    known.kind = str(told.get("kind") or known.kind)
-    known.cpus = list(told.get("cpus") or known.cpus)
+    known.kind = str(recorded.get("kind") or known.kind)
+    known.cpus = list(recorded.get("cpus") or known.cpus)
     runs = known.places.setdefault(written.host(host), [])
     if not runs or runs[-1] is not run:  # copies are many in one run
         runs.append(run)
@@ -158,7 +160,7 @@ def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> Non
 
 
 def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Nodes of a service, which no study names, ask and are asked as its first one."""
+    """Link the nodes of a service, which no study names, like the first node."""
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
         first = found.get(numbered[1]) if numbered and name not in described and numbered[1] in described else None
@@ -171,7 +173,7 @@ def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
 
 
 def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
-    """The tiers that the load goes to: the targets, else those that no other tier asks."""
+    """Return the tiers that the load is sent to: the targets, else those that no other tier sends requests to."""
     aimed = Written(results).targets(results)
     asked = {link for tier in found.values() for link in tier.asks}
     met = [name for name, tier in found.items() if name in aimed or tier.node_of in aimed]
@@ -179,7 +181,7 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """How many of each host there were in runs, each number once; as described where no run tells."""
+    """Return the numbers of each host in the runs, each once; without a record, the number of the study file."""
     written = Written(results)
     found: dict[str, set[int]] = {}
     for run in results.runs:
@@ -193,7 +195,7 @@ def copies(results: Results) -> dict[str, list[int]]:
 
 
 def times(numbers: Iterable[int]) -> str:
-    """How many there are, behind a name: `× 2 or 6`; nothing for one alone."""
+    """Render a number of copies behind a name, `× 2 or 6`; empty for a single one."""
     shown = [f"{number:,}" for number in numbers]
     if shown in ([], ["1"]):
         return ""
@@ -211,16 +213,20 @@ def generator_places(results: Results) -> dict[str, list[RunResult]]:
 
 
 def is_this_machine(results: Results, host: str) -> bool:
-    """Whether a host of the study is this machine as it is, with whatever else is on it."""
+    """Return whether a host of the study is this machine itself, with all other programs on it."""
     written = Written(results)
-    told = [*named(dig(results.study, "system", "hosts"))]
-    told += [pair for run in results.runs for pair in named(run.manifest.get("hosts"))]
-    return all(one.get("provider") in (None, "local") for name, one in told if written.host(name) == host)
+    descriptions = [*named(dig(results.study, "system", "hosts"))]
+    descriptions += [pair for run in results.runs for pair in named(run.manifest.get("hosts"))]
+    return all(
+        description.get("provider") in (None, "local")
+        for name, description in descriptions
+        if written.host(name) == host
+    )
 
 
 def links(results: Results) -> list[str]:
     """Kinds of links that joined hosts, in the order of the runs."""
-    told = [
+    pairs = [
         str(host["link"])
         for run in results.runs
         for host in (run.manifest.get("hosts") or {}).values()
@@ -228,7 +234,7 @@ def links(results: Results) -> list[str]:
     ]
     parts = [host for _, host in named(dig(results.study, "system", "hosts")) if host.get("provider") == "namespaces"]
     described = dig(results.study, "system", "network", "link")
-    return list(dict.fromkeys(told)) or ([str(described)] if parts and described else [])
+    return list(dict.fromkeys(pairs)) or ([str(described)] if parts and described else [])
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
@@ -237,7 +243,7 @@ def most(places: Mapping[str, list[RunResult]]) -> str:
 
 
 def when(places: Mapping[str, list[RunResult]], place: str) -> str:
-    """The levels of the first factor that tell the runs of one place from all others; else `some runs`."""
+    """Return the levels of the first factor that distinguish the runs of one place; else `some runs`."""
     others = [run for other, runs in places.items() if other != place for run in runs]
     for factor in places[place][0].factors if places[place] else ():
         here = list(dict.fromkeys(run.factors.get(factor, "") for run in places[place]))
@@ -249,8 +255,12 @@ def when(places: Mapping[str, list[RunResult]], place: str) -> str:
 def named(services: Any) -> list[tuple[str, Json]]:
     """Services or hosts as pairs, whether they are written as a mapping or as a list with names."""
     if isinstance(services, Mapping):
-        return [(str(name), one if isinstance(one, Mapping) else {}) for name, one in services.items()]
-    return [(str(one["name"]), one) for one in services or () if isinstance(one, Mapping) and one.get("name")]
+        return [(str(name), service if isinstance(service, Mapping) else {}) for name, service in services.items()]
+    return [
+        (str(service["name"]), service)
+        for service in services or ()
+        if isinstance(service, Mapping) and service.get("name")
+    ]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from towtank.report import format as people
+from towtank.report import runs_over_time
 from towtank.report.content import service_logs
-from towtank.report.document import Block, Column, Section, Table
+from towtank.report.document import Block, Column, Figure, Section, Table
+from towtank.report.figures import timeline
 from towtank.report.source import Json, Results, RunResult, dig
 
 _CONSEQUENCES = {
@@ -19,8 +23,15 @@ def build(results: Results) -> Section:
     """Build the section: verdicts, log lines of runs with doubts, then the laws checked on every run."""
     blocks: list[Block] = [_verdicts(results)]
     if results.measured:
-        blocks += [*service_logs.blocks(results), _laws(results), _accounting(results)]
+        blocks += [*service_logs.blocks(results), *_timelines(results), _laws(results), _accounting(results)]
     return Section("verdicts", "Verdict of every run", tuple(blocks))
+
+
+def _timelines(results: Results) -> list[Figure]:
+    """Runs with doubts over time."""
+    numbers = [timeline.of_run(results, run) for run in runs_over_time.doubted(results)]
+    drawn = [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
+    return [replace(figure, is_detail=True) for figure in drawn]
 
 
 def _verdicts(results: Results) -> Table:
@@ -50,7 +61,7 @@ def _verdicts(results: Results) -> Table:
 
 
 def status(run: RunResult) -> str:
-    """How a run ended, in words."""
+    """Render the end of a run in words."""
     words = {"running": "cut off", "missing": "not run", "planned": "not run"}.get(run.status, run.status)
     reason = run.manifest.get("reason")
     return f"{words}: {reason}" if reason and run.status in ("failed", "stopped") else words
@@ -81,11 +92,11 @@ def _laws(results: Results) -> Table:
     for run in results.measured:
         little = dig(run.summary, "laws", "little") or {}
         others = [
-            one
-            for one in dig(run.summary, "laws", "utilization") or ()
-            if isinstance(one.get("residual"), (int, float))
+            each
+            for each in dig(run.summary, "laws", "utilization") or ()
+            if isinstance(each.get("residual"), (int, float))
         ]
-        worst: Json = max(others, key=lambda one: abs(one["residual"]), default={})
+        worst: Json = max(others, key=lambda law: abs(law["residual"]), default={})
         rows.append((run.run_id, *_law(little), str(worst.get("tier") or people.ABSENT), *_law(worst)))
     columns = (
         Column("Run"),
@@ -101,11 +112,11 @@ def _laws(results: Results) -> Table:
         "Little's law: users = throughput × (response time + think time). Utilization law: CPUs used = "
         "throughput × CPU demand.",
     )
-    return Table("Operational laws, checked on every run", columns, tuple(rows), notes)
+    return Table("Operational laws, checked on every run", columns, tuple(rows), notes, is_detail=True)
 
 
 def _law(law: Json) -> tuple[str, str, str]:
-    holds = "cannot tell" if law and law.get("holds") is None else _yes(law.get("holds"))
+    holds = "undecided" if law and law.get("holds") is None else _yes(law.get("holds"))
     return people.share(law.get("residual")), people.share(law.get("limit")), holds
 
 
@@ -140,7 +151,7 @@ def _accounting(results: Results) -> Table:
         Column("Adds up"),
     )
     notes = ("Offered = started + not started; started = ok + failed + in flight.",)
-    return Table("Accounting of requests over whole runs", columns, tuple(rows), notes)
+    return Table("Accounting of requests over whole runs", columns, tuple(rows), notes, is_detail=True)
 
 
 def _kinds(counts: Json | int | None) -> str:

@@ -1,4 +1,4 @@
-"""The workload: who does what how often, with which pauses, through which stages."""
+"""The workload: groups of users, their transactions and frequencies, pauses, and stages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.report.source import Json, Results, dig
 
 
 def build(results: Results) -> Section:
-    """Mix, think times, stages."""
+    """Build the section: mix, think times, stages."""
     blocks: list[Block] = []
     mix = _mappings(results.study.get("mix") or dig(results.study, "workload", "mix"))
     measured = shares(results)
@@ -35,15 +35,15 @@ def build(results: Results) -> Section:
 
 
 def _trace(trace: Json | None) -> list[Block]:
-    """What the rate of arrivals followed, and what that means for the figures."""
+    """Name the trace that the rate of arrivals followed, and its consequence for the figures."""
     if not trace:
         return []
     return [
         paragraph(
             f"The arrival rate follows a file: {people.count(round(trace['arrivals']))} arrivals in "
             f"{people.plain(trace['length_s'])} s, {people.rate(trace['mean_rate_per_s'])} on average and "
-            f"{people.rate(trace['peak_rate_per_s'])} at most. While the load moves there is no steady state: means "
-            "and percentiles are those of the whole file, and an interval around them holds its ups and downs."
+            f"{people.rate(trace['peak_rate_per_s'])} at most. A load that moves has no steady state: means and "
+            "percentiles are those of the whole file, and their intervals include its ups and downs."
         )
     ]
 
@@ -51,8 +51,8 @@ def _trace(trace: Json | None) -> list[Block]:
 def _mappings(value: Any) -> list[Json]:
     """A list of objects, or an object of objects as such a list with names."""
     if isinstance(value, Mapping):
-        return [{"name": name, **one} for name, one in value.items() if isinstance(one, Mapping)]
-    return [one for one in value or () if isinstance(one, Mapping)]
+        return [{"name": name, **item} for name, item in value.items() if isinstance(item, Mapping)]
+    return [item for item in value or () if isinstance(item, Mapping)]
 
 
 def shares(results: Results) -> dict[str, tuple[int, float]]:
@@ -67,19 +67,17 @@ def shares(results: Results) -> dict[str, tuple[int, float]]:
 
 def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
     rows = []
-    for one in mix:
-        name = str(one.get("transaction") or one.get("name"))
+    names = [str(entry.get("transaction") or entry.get("name")) for entry in mix]
+    for place, (name, entry) in enumerate(zip(names, mix, strict=True)):
         count, share = measured.get(name, (None, None))
-        rows.append(
-            (
-                name,
-                str(one.get("group") or people.ABSENT),
-                people.share(one.get("share")),
-                _weight(one.get("weight")),
-                people.count(count),
-                people.share(share),
-            )
-        )
+        found = (people.count(count), people.share(share))
+        group, weight = str(entry.get("group") or people.ABSENT), _weight(entry.get("weight"))
+        is_shared = names.count(name) > 1
+        asked = (people.share(entry.get("share")), weight)
+        rows.append((name, group, *asked, *((people.ABSENT,) * 2 if is_shared else found)))
+        # What was measured of a transaction of several groups is that of all of them: it stands once.
+        if is_shared and name not in names[place + 1 :]:
+            rows.append((name, "all of these", people.ABSENT, people.ABSENT, *found))
     columns = (
         Column("Transaction"),
         Column("User group"),
@@ -127,11 +125,11 @@ def _stages(results: Results) -> Any:
 def _stage_table(stages: list[Json]) -> Table:
     rows = tuple(
         (
-            str(one.get("name", "")).replace("_", "-"),
-            str(one.get("phase", "")).replace("_", "-"),
-            _length(one),
+            str(stage.get("name", "")).replace("_", "-"),
+            str(stage.get("phase", "")).replace("_", "-"),
+            _length(stage),
         )
-        for one in stages
+        for stage in stages
     )
     return Table("Stages of a run", (Column("Stage"), Column("Phase"), Column("Length", numeric=True)), rows)
 

@@ -1,7 +1,7 @@
 """Figures: one file each, `compute(results)` gives numbers, `draw(numbers)` a Vega-Lite specification.
 
-`figure(results)` joins the two with title, description and table, and gives None where there is
-nothing to show. To add one: a file, a line in `FIGURES`, a test of both functions.
+`figure(results)` joins the two with title, description and table, and returns None without
+anything to show. To add one: a file, a line in `FIGURES`, a test of both functions.
 """
 
 from __future__ import annotations
@@ -10,22 +10,28 @@ from collections.abc import Callable
 
 from towtank.report.document import Figure
 from towtank.report.figures import (
+    answer,
     cpu_by_tier,
     disk,
+    heat_map,
+    percentiles,
     response_time,
     scaling,
-    throughput,
     timeline,
     transactions,
 )
 from towtank.report.source import Results
 
-FIGURES: tuple[tuple[str, Callable[[Results], Figure | None]], ...] = (
-    ("throughput", throughput.figure),
+Make = Callable[[Results], Figure | None]
+MAIN: tuple[str, Make] = ("throughput", answer.figure)
+"""The first figure of a report."""
+FIGURES: tuple[tuple[str, Make], ...] = (
     ("throughput relative to the lowest level", scaling.figure),
     ("response time", response_time.figure),
+    ("percentiles of the response time", percentiles.figure),
     ("CPU by tier", cpu_by_tier.figure),
     ("disk reads and writes", disk.figure),
     ("response time per transaction", transactions.figure),
+    ("response times of one run over time", heat_map.figure),
     ("timeline of one run", timeline.figure),
 )

@@ -8,25 +8,26 @@ from typing import Any
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
-from towtank.report.figures import panel
+from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results
 
 NAME = "capacity-curve"
-_QUANTITIES = {"throughput": "throughput [1/s]", "response_s": "mean response time [ms]"}
-_SCALED = ("value", "median", "low", "high", "low_80", "high_80", "low_95", "high_95")
-_SHOWN_KNEES = ("model", "peak", "objective")
+_QUANTITIES = {"throughput": "throughput [1/s]", "response_s": "mean response time [ms], logarithmic"}
+_SCALED = ("value", "fitted", "low", "high", "low_80", "high_80", "low_95", "high_95")
+_SHOWN_KNEES = {"model": "(D + Z) / D_max", "peak": "peak", "objective": "objective"}
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn.
+    """Numbers of the figure.
 
     Attributes
     ----------
     curve : list of dict
-        `configuration`, `quantity`, `load`, `median`, and the ends of both bands.
+        `configuration`, `quantity`, `load`, `fitted`, and the ends of both bands.
     measured : list of dict
-        `configuration`, `quantity`, `load`, `value`, `low`, `high` (None without an interval), `held_out`.
+        `configuration`, `quantity`, `load`, `value`, `low`, `high` (None without an interval), `held_out`, and `state`:
+        the verdict of the point.
     predicted : list of dict
         The held-out levels as predicted, with the band of one more measurement.
     knees : list of dict
@@ -41,24 +42,30 @@ class Numbers:
 
 def modelled(results: Results) -> list[Json]:
     """Configurations that have a model."""
-    return [one for one in results.model.get("configurations") or () if one.get("refused") is None]
+    return [
+        configuration
+        for configuration in results.model.get("configurations") or ()
+        if configuration.get("refused") is None
+    ]
 
 
 def compute(results: Results) -> Numbers:
     """Take curves, points and knees out of the model document."""
     numbers = Numbers()
-    for one in modelled(results):
-        label = str(one["label"])
-        held = {row["load"]: row for row in (one["held_out"] or {}).get("points", ())}
-        for row in one["grid"]:
+    states = series.states(results)
+    for configuration in modelled(results):
+        label = str(configuration["label"])
+        held = {row["load"]: row for row in (configuration["held_out"] or {}).get("points", ())}
+        for row in configuration["grid"]:
             numbers.curve.extend(_curve(label, row))
-        for point in one["points"]:
-            numbers.measured.extend(_measured(label, point, held=point["load"] in held))
+        for point in configuration["points"]:
+            state = states.get((label or "all runs", point["load"]), "valid")
+            numbers.measured.extend(_measured(label, point, state, held=point["load"] in held))
         for load, row in held.items():
             numbers.predicted.extend(_predicted(label, load, row))
         numbers.knees.extend(
             {"configuration": label, **{key: knee[key] for key in ("kind", "load", "low", "high")}}
-            for knee in one["knees"]
+            for knee in configuration["knees"]
             if knee["load"] is not None and knee["kind"] in _SHOWN_KNEES
         )
     return numbers
@@ -67,22 +74,22 @@ def compute(results: Results) -> Numbers:
 def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     found = []
     for quantity in _QUANTITIES:
-        told = row.get(quantity)
-        # A band without an upper end cannot be drawn; where it begins the curve of times ends.
-        if told is None or None in (*told["band_80"], *told["band_95"]) or told["band_95"][0] <= 0:
+        bands = row.get(quantity)
+        # A band without an upper end cannot be drawn: the curve of times ends at its first load.
+        if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
             continue
-        (low_80, high_80), (low_95, high_95) = told["band_80"], told["band_95"]
+        (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]
         ends = {"low_80": low_80, "high_80": high_80, "low_95": low_95, "high_95": high_95}
         found.append(
-            {"configuration": label, "quantity": quantity, "load": row["load"], "median": told["median"], **ends}
+            {"configuration": label, "quantity": quantity, "load": row["load"], "fitted": bands["curve"], **ends}
         )
     return found
 
 
-def _measured(label: str, point: Json, *, held: bool) -> list[dict[str, Any]]:
+def _measured(label: str, point: Json, state: str, *, held: bool) -> list[dict[str, Any]]:
     rate, error = point["throughput"], point["standard_error"]
     low, high = (None, None) if error is None else (rate - 1.96 * error, rate + 1.96 * error)
-    base = {"configuration": label, "load": point["load"], "held_out": held}
+    base = {"configuration": label, "load": point["load"], "held_out": held, "state": state}
     found = [{**base, "quantity": "throughput", "value": rate, "low": low, "high": high}]
     if point["response_s"] is not None:
         found.append({**base, "quantity": "response_s", "value": point["response_s"], "low": None, "high": None})
@@ -99,7 +106,7 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
             continue
         low, high = row[band]
         if quantity == "response_s" and not low:
-            low = high = None  # a band down to zero has no place on a logarithmic axis; the table tells it
+            low = high = None  # a band down to zero has no place on a logarithmic axis; the table has it
         found.append(
             {"configuration": label, "load": load, "quantity": quantity, "value": row[value], "low": low, "high": high}
         )
@@ -124,7 +131,7 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
         "type": "quantitative",
         "title": panel.load_title(load_factor),
         "scale": {"domain": [0, 1.02 * max(loads, default=1.0)], "nice": False},
-        "axis": {"grid": False, "tickCount": 8},
+        "axis": {"grid": False, "tickCount": 8, "format": theme.EXACT},
     }
     scale: dict[str, Any] = {"zero": True} if quantity == "throughput" else {"type": "log"}
     y = {
@@ -132,7 +139,7 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
         "type": "quantitative",
         "title": _QUANTITIES[quantity],
         "scale": scale,
-        "axis": {"tickCount": 6} if quantity == "throughput" else {"tickCount": 5, "format": "~g"},
+        "axis": {"tickCount": 6} if quantity == "throughput" else {"tickCount": 5, "format": theme.MEASURED},
     }
     colour = panel.by_configuration(labels)["color"]
     if colour["legend"]:
@@ -184,7 +191,7 @@ def _line(numbers: Numbers, quantity: str, here: dict[str, Any]) -> dict[str, An
     return {
         "data": _of(numbers.curve, quantity),
         "mark": {"type": "line", "strokeWidth": 1.6},
-        "encoding": {"x": here["x"], "y": {**here["y"], "field": "median"}, "color": _colour(here)},
+        "encoding": {"x": here["x"], "y": {**here["y"], "field": "fitted"}, "color": _colour(here)},
     }
 
 
@@ -211,14 +218,21 @@ def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[
     shape = {**panel.by_configuration(labels)["shape"], "legend": here["colour"]["legend"] if here["legend"] else None}
     tooltip = [
         {"field": "configuration", "type": "nominal"},
-        {"field": "load", "type": "quantitative", "title": "load"},
-        {"field": "value", "type": "quantitative", "title": _QUANTITIES[quantity], "format": ",.4~r"},
+        {"field": "load", "type": "quantitative", "title": "load", "format": theme.EXACT},
+        {"field": "value", "type": "quantitative", "title": _QUANTITIES[quantity], "format": theme.MEASURED},
     ]
     return [
         barred(numbers.measured),
         {
             "data": _of(numbers.measured, quantity),
+            "transform": [{"filter": "datum.state !== 'suspect'"}],
             "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
+            "encoding": {**place, "color": _colour(here), "shape": shape, "tooltip": tooltip},
+        },
+        {
+            "data": _of(numbers.measured, quantity),
+            "transform": [{"filter": "datum.state === 'suspect'"}],
+            "mark": {"type": "point", "filled": False, "fill": "white", "size": 75, "strokeWidth": 2, "opacity": 1},
             "encoding": {**place, "color": _colour(here), "shape": shape, "tooltip": tooltip},
         },
         {
@@ -238,25 +252,44 @@ def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[
 
 def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
     """Knees on the axis of the load, each with its interval."""
-    data = {"values": [{**row, "value": 0.0} for row in numbers.knees]}
-    place = {"x": here["x"], "y": here["y"], "color": _colour(here)}
+    data = {"values": [{**row, "value": 0.0, "name": _SHOWN_KNEES[row["kind"]]} for row in numbers.knees]}
+    # A knee is an estimate, unlike the loads of the points.
+    x = {**here["x"], "axis": {**here["x"]["axis"], "format": theme.MEASURED}}
+    place: dict[str, Any] = {"x": x, "y": here["y"], "color": _colour(here)}
     return [
         {
             "data": data,
             "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
             "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.45},
-            "encoding": {**place, "x": {**here["x"], "field": "low"}, "x2": {"field": "high"}},
+            "encoding": {**place, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
         },
         {
             "data": data,
             "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": 90, "opacity": 1},
-            "encoding": {**place, "tooltip": [{"field": key, "type": "nominal"} for key in ("kind", "load")]},
+            "encoding": {
+                **place,
+                "tooltip": [{"field": "kind", "type": "nominal"}, {"field": "load", "type": "quantitative"}],
+            },
         },
+        *_names_of_knees(data, place),
+    ]
+
+
+def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[str, Any]]:
+    """Names of knees; that of an objective stands above those of the model, which may lie close."""
+    return [
+        {
+            "data": data,
+            "transform": [{"filter": f"(datum.kind === 'objective') === {is_above}"}],
+            "mark": {"type": "text", "baseline": "bottom", "dy": dy, "fontSize": 10},
+            "encoding": {**place, "text": {"field": "name", "type": "nominal"}},
+        }
+        for is_above, dy in (("false", -8), ("true", -20))
     ]
 
 
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
+    """Describe the picture in words."""
     parts = []
     for label in dict.fromkeys(row["configuration"] for row in numbers.curve):
         rows = [row for row in numbers.curve if row["configuration"] == label and row["quantity"] == "throughput"]
@@ -266,11 +299,13 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """The figure, or None where no configuration has a model."""
+    """Return the figure; None if no configuration has a model, and for configurations that need a table."""
     numbers = compute(results)
-    if not numbers.curve:
+    if not numbers.curve or len({row["configuration"] for row in numbers.curve}) > panel.CROWDED:
         return None
     knees = " Triangles on the axis are knees with 95 % intervals." if numbers.knees else ""
+    is_suspect = any(row["state"] == "suspect" for row in numbers.measured)
+    suspects = f" {series.OPEN_SYMBOLS}" if is_suspect else ""
     held = (
         " Ringed points were held out of a second fit; diamonds are what that fit predicted of them, with the 95 % "
         "band of one measurement."
@@ -281,7 +316,8 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Capacity curve: the fitted model against {panel.load_title(results.load_factor)}",
         description=description(numbers),
-        note=f"Lines are medians of 1,000 replicates of the fit, with bands of 80 and 95 %.{held}{knees}",
+        note="Lines are the fitted curves, with bands of 80 and 95 % of 1,000 replicates of the fit."
+        f"{held}{knees}{suspects}",
         spec=draw(numbers, results.load_factor),
         table=_table(numbers, results.load_factor),
     )
@@ -309,4 +345,4 @@ def _table(numbers: Numbers, load_factor: str) -> Table:
 
 
 def _estimate(row: dict[str, Any] | None) -> dict[str, Any] | None:
-    return row and {"value": row["median"], "low": row["low_95"], "high": row["high_95"]}
+    return row and {"value": row["fitted"], "low": row["low_95"], "high": row["high_95"]}

@@ -1,4 +1,4 @@
-"""CPU by tier, stacked, with the parts of a tier that could be told apart, over load and by configuration."""
+"""CPU by tier, stacked, with the known parts of each tier, over load and by configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig, label_of
+from towtank.report.source import Json, Results, dig, label_of, load_of
 
 NAME = "cpu-by-tier"
 
@@ -26,7 +26,7 @@ class Slice:
     load : float
         Users, or rate [1/s].
     part : str
-        `content`, or, where parts are known, `content: database` and `content: rest`.
+        `content`; if parts are known, `content: database` and `content: rest`.
     cpus : float
         CPU time per time. [CPUs]
     interval : dict or None
@@ -45,7 +45,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: slices, CPUs that the system may use (None where unknown), load, and points left out."""
+    """Numbers of the figure: slices, CPUs that the system may use (None if unknown), load, and points left out."""
 
     slices: list[Slice]
     capacity: int | None
@@ -55,8 +55,8 @@ class Numbers:
 
     @property
     def is_at_one_load(self) -> bool:
-        """Whether several configurations were compared at one load."""
-        return len(self.loads) == 1 and len({one.configuration for one in self.slices}) > 1
+        """True if several configurations were compared at one load."""
+        return len(self.loads) == 1 and len({entry.configuration for entry in self.slices}) > 1
 
 
 def compute(results: Results) -> Numbers:
@@ -66,20 +66,31 @@ def compute(results: Results) -> Numbers:
     loads: set[float] = set()
     for configuration in results.configurations:
         for point in configuration.get("points") or ():
-            loads.add(float(point.get("users") or 0))
+            loads.add(load_of(point))
             if series.point_state(point) == "invalid":
-                dropped.append(f"{label_of(configuration)} at {people.plain(point.get('users'))}")
+                dropped.append(f"{label_of(configuration)} at {people.plain(load_of(point))}")
                 continue
             for name, tier in (point.get("tiers") or {}).items():
                 slices += _tier(label_of(configuration), point, str(name), tier)
+    if len({entry.configuration for entry in slices}) > panel.CROWDED:
+        top = _common_top(slices)
+        slices, loads = [entry for entry in slices if entry.load == top], {top}
     return Numbers(slices, capacity(results), results.load_factor, dropped, sorted(loads))
+
+
+def _common_top(slices: list[Slice]) -> float:
+    """Return the highest load at which most configurations have a slice."""
+    at: dict[float, set[str]] = {}
+    for each in slices:
+        at.setdefault(each.load, set()).add(each.configuration)
+    return max(at, key=lambda load: (len(at[load]), load))
 
 
 def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
     total = dig(tier, "cpus_used", "value")
     if not isinstance(total, (int, float)):
         return
-    load, state = float(point.get("users") or 0), series.point_state(point)
+    load, state = load_of(point), series.point_state(point)
     rest = float(total)
     for part, estimates in (tier.get("parts") or {}).items():
         used = dig(estimates, "cpus_used", "value")
@@ -95,9 +106,29 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
 
 
 def capacity(results: Results) -> int | None:
-    """CPUs that the system may use: those it is pinned to in every run; None where runs differ."""
+    """CPUs that all tiers may use together: those the system is pinned to in every run; None if runs differ, and if a
+    tier has a limit of its own below it.
+    """
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
-    return pinned.pop() if len(pinned) == 1 and pinned != {0} else None
+    if len(pinned) != 1 or pinned == {0}:
+        return None
+    cpus = pinned.pop()
+    return cpus if all(allotted >= cpus for _, allotted, _ in _limits(results)) else None
+
+
+def _limits(results: Results) -> list[tuple[str, float, float | None]]:
+    """CPUs that each tier may use, and the largest share of them that it used at a point that counts. [1], [ratio]"""
+    busiest: dict[tuple[str, float], float | None] = {}
+    for configuration in results.configurations:
+        for point in configuration.get("points") or ():
+            if series.point_state(point) == "invalid":
+                continue
+            for name, tier in (point.get("tiers") or {}).items():
+                allotted, used = tier.get("cpus_allotted"), tier.get("utilization")
+                if isinstance(allotted, (int, float)) and allotted > 0:
+                    key = str(name), float(allotted)
+                    busiest[key] = max((each for each in (busiest.get(key), used) if each is not None), default=None)
+    return [(name, allotted, used) for (name, allotted), used in busiest.items()]
 
 
 def colours(parts: list[str]) -> list[str]:
@@ -120,19 +151,21 @@ def _lighter(colour: str, amount: float) -> str:
 
 def draw(numbers: Numbers) -> dict[str, object]:
     """Draw stacked bars, one panel for each configuration, all on one scale."""
-    labels = list(dict.fromkeys(one.configuration for one in numbers.slices))
-    parts = list(dict.fromkeys(one.part for one in numbers.slices))
+    labels = list(dict.fromkeys(entry.configuration for entry in numbers.slices))
+    parts = list(dict.fromkeys(entry.part for entry in numbers.slices))
+    names = panel.short_labels(labels) if len(labels) > panel.CROWDED else dict(zip(labels, labels, strict=True))
+    labels = list(names.values())
     values = [
         {
-            "configuration": one.configuration,
-            "load": one.load,
-            "part": one.part,
-            "order": parts.index(one.part),
-            "cpus": one.cpus,
-            "state": one.state,
+            "configuration": names[entry.configuration],
+            "load": entry.load,
+            "part": entry.part,
+            "order": parts.index(entry.part),
+            "cpus": entry.cpus,
+            "state": entry.state,
             "capacity": numbers.capacity,
         }
-        for one in numbers.slices
+        for entry in numbers.slices
     ]
     is_row = numbers.is_at_one_load
     layers = [_bars(numbers, parts, labels)]
@@ -147,7 +180,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, Any]:
-    """Bars over load; where there is one load only, rows of configurations."""
+    """Return bars over load; at a single load, rows of configurations."""
     loads = {
         "field": "load",
         "type": "ordinal",
@@ -172,7 +205,12 @@ def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, An
             "fillOpacity": {"condition": {"test": "datum.state === 'suspect'", "value": 0.35}, "value": 1},
             "tooltip": [
                 {"field": "part", "type": "nominal", "title": "tier"},
-                {"field": "load", "type": "quantitative", "title": panel.load_title(numbers.load_factor)},
+                {
+                    "field": "load",
+                    "type": "quantitative",
+                    "title": panel.load_title(numbers.load_factor),
+                    "format": theme.EXACT,
+                },
                 {"field": "cpus", "type": "quantitative", "title": "CPUs used", "format": ".3~r"},
                 {"field": "state", "type": "nominal", "title": "verdict"},
             ],
@@ -181,7 +219,7 @@ def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, An
 
 
 def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
-    """A line at the CPUs there are, across one axis; taken from the data so that it stands in every panel."""
+    """Return a line at the CPUs available, across one axis; it comes from the data, so every panel has it."""
     at = {"field": "capacity", "type": "quantitative", "aggregate": "max"}
     words = f"{people.plural(cpus, 'CPU')} of the system"
     text = {"type": "text", "text": words, "dy": -7, "color": theme.MUTED}
@@ -197,12 +235,12 @@ def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
 
 
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
-    top = max((one.load for one in numbers.slices), default=0.0)
+    """Describe the picture in words."""
+    top = max((entry.load for entry in numbers.slices), default=0.0)
     parts = [
-        f"{one.configuration}, {one.part}: {people.plain_estimate(one.interval or {'value': one.cpus}, 'CPUs')}"
-        for one in numbers.slices
-        if one.load == top
+        f"{entry.configuration}, {entry.part}: {people.plain_estimate(entry.interval or {'value': entry.cpus}, 'CPUs')}"
+        for entry in numbers.slices
+        if entry.load == top
     ]
     return (
         f"Stacked bars of CPUs used by tier. At {people.plain(top)} {panel.load_title(numbers.load_factor)}: "
@@ -212,13 +250,19 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """The figure, or None where no tier was observed."""
+    """Return the figure; None if no tier was observed."""
     numbers = compute(results)
     if not numbers.slices:
         return None
     notes = ["Mean CPU time per time in the steady window."]
-    if any(one.state == "suspect" for one in numbers.slices):
+    if any(entry.state == "suspect" for entry in numbers.slices):
         notes.append("Pale bars lean on a suspect run.")
+    limits = _limits(results) if numbers.capacity is None else []
+    notes += [
+        f"{name} may use {people.number(allotted)} CPUs"
+        + (f" and was {people.share(used)} busy at most." if used is not None else ".")
+        for name, allotted, used in limits
+    ]
     if numbers.dropped:
         notes.append(f"No bar, because no run counts: {people.listing(numbers.dropped)}.")
     hows = sorted(_methods(results))
@@ -241,13 +285,13 @@ def _against(numbers: Numbers) -> str:
 
 
 def _methods(results: Results) -> set[tuple[str, str]]:
-    """How the parts of a tier were told apart."""
+    """Return the methods that separated the parts of a tier."""
     return {
-        (f"The part {part} of {tier}", str(one["how"]).rstrip("."))
+        (f"The part {part} of {tier}", str(part_of_tier["how"]).rstrip("."))
         for run in results.measured
         for tier, figures in (run.summary.get("tiers") or {}).items()
-        for part, one in (figures.get("parts") or {}).items()
-        if one.get("how")
+        for part, part_of_tier in (figures.get("parts") or {}).items()
+        if part_of_tier.get("how")
     }
 
 
@@ -261,12 +305,12 @@ def _table(numbers: Numbers) -> Table:
     )
     rows = tuple(
         (
-            one.configuration,
-            people.plain(one.load),
-            one.part,
-            people.plain_estimate(one.interval or {"value": one.cpus}, "CPUs"),
-            one.state,
+            entry.configuration,
+            people.plain(entry.load),
+            entry.part,
+            people.plain_estimate(entry.interval or {"value": entry.cpus}, "CPUs"),
+            entry.state,
         )
-        for one in numbers.slices
+        for entry in numbers.slices
     )
     return Table("CPUs used by tier", columns, rows)

@@ -19,7 +19,7 @@ DIRECTIONS = {"read": "reads", "write": "writes"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: points of reads and of writes [B/s], the unit to show them in, the load."""
+    """Numbers of the figure: points of reads and of writes [B/s], the unit to show them in, and the load."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -74,29 +74,29 @@ def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
 
 
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
+    """Describe the picture in words."""
     parts = [
-        f"{DIRECTIONS[direction]} are at most {people.size_rate(max(point.value for point in points))}"
+        f"{DIRECTIONS[direction]} are at most {people.size_rate(max(counting))}"
         for direction, points in numbers.points.items()
-        if points
+        if (counting := [point.value for point in points if point.state != "invalid"])
     ]
     everything = [point for points in numbers.points.values() for point in points]
     against = panel.against(everything, numbers.load_factor)
-    return f"Charts of bytes per second on the disks {against}: {people.listing(parts)}."
+    return f"Charts of bytes per second on the disks {against}: {people.listing(parts) or 'no valid point'}."
 
 
 def figure(results: Results) -> Figure | None:
-    """The figure, or None where no disk was observed."""
+    """Return the figure; None without two points at which a disk was observed."""
     numbers = compute(results)
-    if not any(numbers.points.values()):
-        return None
     everything = [point for points in numbers.points.values() for point in points]
+    if panel.is_single(everything):
+        return None
     return Figure(
         name=NAME,
         title=f"Disk reads and writes {panel.against(everything, numbers.load_factor)}",
         description=description(numbers),
-        note="Bytes that reached the disks of the host, whoever caused them; what a cache answered is "
-        "not in them. " + series.states_note(everything),
+        note="Bytes that reached the disks of the host, from all programs; reads that a cache answered are not "
+        "included. " + series.states_note(everything),
         spec=draw(numbers),
         table=_table(numbers),
     )

@@ -11,13 +11,16 @@ from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel
 from towtank.report.source import Json, Results, RunResult, dig
 
-PASSED, FAILED = "passed", "failed"
+PASSED, FAILED, SILENT = "passed", "failed", "failed without an answer"
 _FAILED_COLOUR, _PASSED_COLOUR, _BAND = theme.COLOURS[1], theme.COLOURS[0], "#d8ecdf"
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: for each plateau the load and what was seen, in the unit named; limits of objective and load."""
+    """Numbers of the figure: load and value of each plateau, in the unit named; limits of objective and load.
+
+    An invalid run has no limit of the load, and its plateaus are crosses.
+    """
 
     run: str
     rows: list[dict[str, Any]]
@@ -26,11 +29,12 @@ class Numbers:
     limit: float | None
     found: Json
     load_factor: str
+    is_invalid: bool = False
 
 
 def compute(results: Results, run: RunResult) -> Numbers | None:
-    """Gather the plateaus of one run; None where it made none."""
-    found = run.summary.get("limit") or {}
+    """Gather the plateaus of one run; None if it made none."""
+    found, is_invalid = run.summary.get("limit") or {}, run.verdict not in ("valid", "suspect")
     plateaus = list(found.get("plateaus") or ())
     if not plateaus:
         return None
@@ -38,25 +42,31 @@ def compute(results: Results, run: RunResult) -> Numbers | None:
     title, seen, limit = _quantity(plateaus, binding)
     rows = [
         {
-            "load": float(one["level"]),
+            "load": float(plateau["level"]),
             "value": value,
-            "outcome": PASSED if one["passed"] else FAILED,
+            "outcome": PASSED if plateau["passed"] else FAILED if value is not None else SILENT,
             "order": number,
-            "why": dig(one, "failure", "text") or "",
+            "why": dig(plateau, "failure", "text") or "",
         }
-        for number, (one, value) in enumerate(zip(plateaus, seen, strict=True), start=1)
-        if value is not None
+        for number, (plateau, value) in enumerate(zip(plateaus, seen, strict=True), start=1)
+        if value is not None or _is_silent(plateau)
     ]
     objective = str(binding["text"]) if binding else ""
-    return Numbers(run.run_id, rows, title, objective, limit, found, results.load_factor)
+    shown = {} if is_invalid else found
+    return Numbers(run.run_id, rows, title, objective, limit, shown, results.load_factor, is_invalid)
+
+
+def _is_silent(plateau: Json) -> bool:
+    """Return True for a plateau at which requests were under way, and none ended within the objective's limit."""
+    return not plateau["passed"] and "objective" in plateau and dig(plateau, "objective", "limit") is not None
 
 
 def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[float | None], float | None]:
-    """Title with unit, values, and the limit: of the objective, or the throughput where there is none."""
+    """Return title with unit, values, and the limit: of the objective, or the throughput without one."""
     if not binding:
-        return "throughput [1/s]", [dig(one, "throughput_per_s", "value") for one in plateaus], None
-    texts = [one.get("objective") or {} for one in plateaus]
-    values = [one.get("seen") if one.get("text") == binding["text"] else None for one in texts]
+        return "throughput [1/s]", [dig(plateau, "throughput_per_s", "value") for plateau in plateaus], None
+    texts = [plateau.get("objective") or {} for plateau in plateaus]
+    values = [content.get("seen") if content.get("text") == binding["text"] else None for content in texts]
     metric = str(binding.get("metric", ""))
     factor, unit = 1.0, "1/s"
     if metric == "errors":
@@ -78,21 +88,36 @@ def draw(numbers: Numbers) -> dict[str, object]:
         "scale": {"domain": [PASSED, FAILED], "range": [_PASSED_COLOUR, _FAILED_COLOUR]},
     }
     shape = {**outcome, "scale": {"domain": [PASSED, FAILED], "range": ["circle", "cross"]}}
-    marks = {
-        "data": {"values": numbers.rows},
+    seen = [row for row in numbers.rows if row["value"] is not None]
+    silent = [row for row in numbers.rows if row["value"] is None]
+    marks: dict[str, Any] = {
+        "data": {"values": seen},
         "mark": {"type": "point", "filled": True, "size": 90, "opacity": 0.85},
         "encoding": {**place, "color": outcome, "shape": shape, "tooltip": _tooltip(numbers)},
     }
-    return theme.specification(
-        description(numbers), layer=[*_band(numbers, axis), *_line(numbers), marks], width=590, height=280
-    )
+    if numbers.is_invalid:
+        marks["mark"] = {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold", "color": _PASSED_COLOUR}
+        marks["encoding"] = {**place, "tooltip": _tooltip(numbers)}
+    # At the top edge: the value lies above everything that was seen.
+    above: dict[str, Any] = {
+        "data": {"values": silent},
+        "mark": {"type": "text", "text": "▲", "dy": 8, "fontSize": 13, "color": _FAILED_COLOUR},
+        "encoding": {"x": axis, "y": {"value": 0}, "tooltip": _tooltip(numbers)},
+    }
+    layers = [*_band(numbers, axis), *_line(numbers), marks, *([above] if silent else [])]
+    return theme.specification(description(numbers), layer=layers, width=590, height=280)
 
 
 def _tooltip(numbers: Numbers) -> list[dict[str, Any]]:
     return [
-        {"field": "order", "type": "quantitative", "title": "plateau"},
-        {"field": "load", "type": "quantitative", "title": panel.load_title(numbers.load_factor)},
-        {"field": "value", "type": "quantitative", "title": numbers.title, "format": ",.3~r"},
+        {"field": "order", "type": "quantitative", "title": "plateau", "format": theme.EXACT},
+        {
+            "field": "load",
+            "type": "quantitative",
+            "title": panel.load_title(numbers.load_factor),
+            "format": theme.EXACT,
+        },
+        {"field": "value", "type": "quantitative", "title": numbers.title, "format": theme.MEASURED},
         {"field": "outcome", "type": "nominal", "title": "outcome"},
         {"field": "why", "type": "nominal", "title": "why"},
     ]
@@ -133,8 +158,8 @@ def _line(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
-    failed = sum(row["outcome"] == FAILED for row in numbers.rows)
+    """Describe the picture in words."""
+    failed = sum(row["outcome"] != PASSED for row in numbers.rows)
     loads = [row["load"] for row in numbers.rows]
     if not loads:
         return "No plateau has a value."
@@ -148,11 +173,17 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results, run: RunResult) -> Figure | None:
-    """The figure of one run, or None where it made no plateau."""
+    """Return the figure of one run; None if it made no plateau."""
     numbers = compute(results, run)
     if numbers is None or not numbers.rows:
         return None
-    note = "The green line is the limit, the band its interval. "
+    note = (
+        "Crosses are plateaus of an invalid run, which nothing rests on. "
+        if numbers.is_invalid
+        else "The green line is the limit, the band its interval. "
+    )
+    if any(row["outcome"] == SILENT for row in numbers.rows):
+        note += "Triangles at the top are plateaus at which requests took longer than the limit and none ended. "
     if numbers.objective:
         note += f"The dashed line is the objective, {numbers.objective}."
     return Figure(
@@ -173,7 +204,11 @@ def _table(numbers: Numbers) -> Table:
         Column("Outcome"),
     )
     rows = tuple(
-        (str(row["order"]), people.plain(row["load"]), people.number(row["value"]), row["outcome"])
+        (str(row["order"]), people.plain(row["load"]), _value_text(row["value"]), row["outcome"])
         for row in numbers.rows
     )
     return Table("What was seen at each plateau", columns, rows)
+
+
+def _value_text(value: float | None) -> str:
+    return people.ABSENT if value is None else people.number(value)

@@ -1,24 +1,33 @@
 """The panel that most figures are made of: lines with symbols and whiskers over load.
 
-Where configurations were measured at one load only, all would stand over each other there: they are rows instead.
+Configurations that were measured at one load only would cover each other there: they are rows instead. More than eight
+lines cannot be distinguished: they are rows of a matrix, with a column for each load and the value in each cell.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Table
-from towtank.report.figures import series
+from towtank.report.figures import matrix, series
 
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
+# Times that differ by more than this cannot all be read on a linear axis. [ratio]
+_FAR_APART = 30.0
+CROWDED = 8
+"""Configurations that lines, symbols and dashes keep apart. [1]"""
+# Decades of a logarithmic axis that have labels between their ends. [1]
+_FEW_DECADES = 3
 
 
 def legend_columns(labels: list[str]) -> int:
-    """How many labels stand side by side over a figure 620 pixels wide, at 7 pixels a letter and 45 around it."""
+    """Return the number of labels that fit side by side into 620 pixels, at 7 pixels a letter and 45 around each."""
     longest = max((len(label) for label in labels), default=1)
     return max(1, 620 // (7 * longest + 45))
 
@@ -29,14 +38,40 @@ def load_title(load_factor: str) -> str:
 
 
 def one_load(points: Iterable[series.Point]) -> float | None:
-    """The load that several configurations were compared at, where there is only one; None otherwise."""
+    """Return the load at which several configurations were compared, if it is a single one; None otherwise."""
     found = list(points)
     loads = {point.load for point in found}
     return loads.pop() if len(loads) == 1 and len(series.labels(found)) > 1 else None
 
 
+def is_single(points: Iterable[series.Point]) -> bool:
+    """Return whether the points stand at fewer than two places: a table says as much as a picture of one."""
+    return len({(point.configuration, point.load) for point in points}) < 2
+
+
+def is_crowded(points: Iterable[series.Point]) -> bool:
+    """Return whether the points are of more configurations than lines keep apart."""
+    return len(series.labels(points)) > CROWDED
+
+
+def short_labels(labels: list[str]) -> dict[str, str]:
+    """Return labels of configurations without the levels that all of them share.
+
+    Examples
+    --------
+    >>> short_labels(["index present, memory 1 GB", "index absent, memory 1 GB"])
+    {'index present, memory 1 GB': 'index present', 'index absent, memory 1 GB': 'index absent'}
+    """
+    parts = [label.split(", ") for label in labels]
+    if len({len(levels) for levels in parts}) != 1 or len(labels) < 2:
+        return {label: label for label in labels}
+    differs = [len(set(levels)) > 1 for levels in zip(*parts, strict=True)]
+    kept = [[level for level, is_kept in zip(levels, differs, strict=True) if is_kept] for levels in parts]
+    return {label: ", ".join(levels) or label for label, levels in zip(labels, kept, strict=True)}
+
+
 def against(points: Iterable[series.Point], load_factor: str) -> str:
-    """The end of a title: what the values are shown against."""
+    """Return the end of a title, which names the axis that the values are shown against."""
     load = one_load(points)
     title = load_title(load_factor)
     return f"against {title}" if load is None else f"by configuration, at {people.plain(load)} {title}"
@@ -51,7 +86,7 @@ def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
         "type": "quantitative",
         "title": load_title(load_factor),
         "scale": {"domain": [0, top], "nice": False},
-        "axis": {"values": [0, *values], "grid": False, "labelOverlap": True},
+        "axis": {"values": [0, *values], "grid": False, "labelOverlap": True, "format": theme.EXACT},
     }
 
 
@@ -66,8 +101,33 @@ def value_axis(title: str) -> dict[str, Any]:
     }
 
 
+def time_axis(title: str, points: list[series.Point]) -> dict[str, Any]:
+    """Return the axis of times; points that count set its scale, which is logarithmic if they are far apart.
+
+    A time of a run that does not count may lie beyond it; its cross then stands at the edge.
+    """
+    counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
+    values = [point.value for point in counting]
+    ends = [end for point in counting for end in (point.low, point.high, point.value) if end is not None and end > 0]
+    axis = value_axis(title)
+    if not ends:
+        return axis
+    if min(values) > 0 and max(values) > _FAR_APART * min(values):
+        low, high = math.floor(math.log10(min(ends))), math.ceil(math.log10(max(ends)))
+        scale = {"type": "log", "domain": [10.0**low, 10.0**high], "clamp": True}
+        digits = (1, 2, 5) if high - low <= _FEW_DECADES else (1,)
+        ticks = [digit * 10.0**decade for decade in range(low, high) for digit in digits] + [10.0**high]
+        return {
+            **axis,
+            "title": f"{title}, logarithmic",
+            "scale": scale,
+            "axis": {"values": ticks, "format": theme.MEASURED},
+        }
+    return {**axis, "scale": {"zero": True, "domainMax": 1.04 * max(ends), "clamp": True}}
+
+
 def by_configuration(labels: list[str]) -> dict[str, Any]:
-    """Encodings that tell configurations apart by colour, symbol and line style at once."""
+    """Return encodings that distinguish configurations by colour, symbol and line style at once."""
     number = len(labels)
     legend: dict[str, Any] | None = (
         {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": legend_columns(labels)}
@@ -99,29 +159,29 @@ def _nominal(domain: list[str], scale: list[Any], legend: dict[str, Any] | None)
 
 
 def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
-    """What the interactive figure tells of a point."""
+    """Return the fields that the interactive figure shows of a point."""
     return [
         {"field": "configuration", "type": "nominal", "title": "configuration"},
-        {"field": "load", "type": "quantitative", "title": load_title(load_factor)},
-        {"field": "value", "type": "quantitative", "title": value_title, "format": ",.3~r"},
-        {"field": "low", "type": "quantitative", "title": "low", "format": ",.3~r"},
-        {"field": "high", "type": "quantitative", "title": "high", "format": ",.3~r"},
+        {"field": "load", "type": "quantitative", "title": load_title(load_factor), "format": theme.EXACT},
+        {"field": "value", "type": "quantitative", "title": value_title, "format": theme.MEASURED},
+        {"field": "low", "type": "quantitative", "title": "low", "format": theme.MEASURED},
+        {"field": "high", "type": "quantitative", "title": "high", "format": theme.MEASURED},
         {"field": "state", "type": "nominal", "title": "verdict"},
         {"field": "runs", "type": "nominal", "title": "runs"},
     ]
 
 
-def layers(points: list[series.Point], value_title: str, load_factor: str) -> list[dict[str, Any]]:
+def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -> list[dict[str, Any]]:
     """Layers of one panel: line, whiskers, filled symbols, open symbols, crosses."""
     encoding = by_configuration(series.labels(points))
-    place = {"x": load_axis(load_factor, [point.load for point in points]), "y": value_axis(value_title)}
+    place = {"x": load_axis(load_factor, [point.load for point in points]), "y": axis}
     line = {
         "transform": [{"filter": f"!({_CROSS})"}],
         "mark": {"type": "line"},
         "encoding": {**place, **encoding},
     }
-    told = {**place, "tooltip": tooltip(value_title, load_factor)}
-    return [line, _whiskers(place), *_symbols(told, {"color": encoding["color"]}, {"shape": encoding["shape"]})]
+    with_tooltip = {**place, "tooltip": tooltip(str(axis["title"]), load_factor)}
+    return [line, _whiskers(place), *_symbols(with_tooltip, {"color": encoding["color"]}, {"shape": encoding["shape"]})]
 
 
 def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
@@ -139,7 +199,7 @@ def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
 
 
 def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the verdict allows to be seen: filled where valid, open where suspect, a cross where invalid."""
+    """Return layers of symbols by verdict: filled if valid, open if suspect, a cross if invalid."""
     point = {"type": "point", "size": 80, "opacity": 1}
     return [
         {
@@ -150,6 +210,12 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
         {
             "transform": [{"filter": _HOLLOW}],
             "mark": {**point, "filled": False, "fill": "white", "strokeWidth": 2},
+            "encoding": {**place, **colour, **shape},
+        },
+        {
+            # Which configuration it is shows without colour, too.
+            "transform": [{"filter": _CROSS}],
+            "mark": {**point, "filled": False, "strokeWidth": 1, "opacity": 0.6},
             "encoding": {**place, **colour, **shape},
         },
         {
@@ -182,16 +248,16 @@ def points_table(
     load_factor: str,
     titles: tuple[str, str],
     points: Mapping[str, list[series.Point]],
-    show: Callable[[dict[str, Any]], str],
+    show: Callable[[dict[str, Any] | None], str],
 ) -> Table:
-    """The numbers of a figure of several panels: a row for each point, by the kind that its panel tells of.
+    """Return the numbers of a figure of several panels: a row for each point, by the kind that its panel shows.
 
     Parameters
     ----------
     caption : str
     load_factor : str
     titles : (str, str)
-        Of the columns that tell the kind and the value.
+        Of the columns of the kind and of the value.
     points : mapping of str to list of Point
         By kind, in words.
     show : callable
@@ -205,7 +271,7 @@ def points_table(
         Column("Verdict"),
     )
     rows = tuple(
-        (point.configuration, people.plain(point.load), kind, show(vars(point)), point.state)
+        (point.configuration, people.plain(point.load), kind, show(point.stated), point.state)
         for kind, all_points in points.items()
         for point in all_points
     )
@@ -221,8 +287,10 @@ def panel(
     height: int = 300,
     below: list[dict[str, Any]] | None = None,
     names: bool = True,
+    times: bool = False,
+    runs: list[series.Point] | None = None,
 ) -> dict[str, Any]:
-    """One panel with its own data.
+    """Return one panel with its own data.
 
     Parameters
     ----------
@@ -231,26 +299,95 @@ def panel(
     width, height : int
         Height is for values over load; rows are as high as they must be.
     below : list of dict
-        Layers drawn first, where there is a load axis.
+        Layers drawn first, on a load axis.
     names : bool
-        Whether rows have their names; not where they stand beside the same ones.
+        Whether rows have their names; False beside a panel with the same rows.
+    times : bool
+        Whether the values are times, which may be far apart.
+    runs : list of Point, optional
+        Single runs behind the points.
     """
+    if is_crowded(points):
+        points = _shortly_named(points)
+    axis = time_axis(value_title, points) if times else value_axis(value_title)
     if one_load(points) is not None:
-        return _rows(points, value_title, load_factor, width, names=names)
+        return _rows(points, axis, load_factor, width, names=names)
+    if is_crowded(points):
+        return _by_load(points, value_title, load_factor, width=width, names=names, times=times)
     return {
         "width": width,
         "height": height,
         "data": {"values": _dashed(points)},
-        "layer": [*(below or []), *layers(points, value_title, load_factor)],
+        "layer": [*(below or []), *layers(points, axis, load_factor), *_beside(runs or [], points, axis, load_factor)],
     }
 
 
-def _rows(points: list[series.Point], value_title: str, load_factor: str, width: int, *, names: bool) -> dict[str, Any]:
+def _shortly_named(points: list[series.Point]) -> list[series.Point]:
+    names = short_labels(series.labels(points))
+    return [replace(point, configuration=names[point.configuration]) for point in points]
+
+
+def _beside(
+    runs: list[series.Point], points: list[series.Point], axis: dict[str, Any], load_factor: str
+) -> list[dict[str, Any]]:
+    """Single runs as small symbols to the right of the point that they are combined to."""
+    if not runs:
+        return []
+    loads = [point.load for point in points]
+    shift = 0.012 * max(loads, default=1.0)
+    encoding = by_configuration(series.labels(points))
+    return [
+        {
+            "data": {"values": [{**row, "load": row["load"] + shift} for row in series.rows(runs)]},
+            "mark": {"type": "point", "size": 16, "filled": True, "opacity": 0.75},
+            "encoding": {
+                "x": load_axis(load_factor, loads),
+                "y": axis,
+                "color": encoding["color"],
+                "shape": encoding["shape"],
+            },
+        }
+    ]
+
+
+def _by_load(
+    points: list[series.Point], value_title: str, load_factor: str, *, width: int, names: bool, times: bool
+) -> dict[str, Any]:
+    """Return a matrix with a row for each configuration and a column for each load; times have logarithmic colours."""
+    counting = {(point.configuration, point.load): point for point in points if point.state != "invalid"}
+    crosses = {(point.configuration, point.load): point for point in points if point.state == "invalid"}
+    shown = list((crosses | counting).values())
+    cells = [
+        {**row, "label": _in_cell(point), "value": None if point.state == "invalid" else point.value}
+        for point, row in zip(shown, series.rows(shown), strict=True)
+    ]
+    place = {
+        "x": {
+            "field": "load",
+            "type": "ordinal",
+            "title": load_title(load_factor),
+            "sort": sorted({point.load for point in shown}),
+            "axis": {"labelAngle": 0, "ticks": False, "domain": False},
+        },
+        "y": configuration_axis(series.labels(points), names=names, grid=False),
+    }
+    fields = tooltip(value_title, load_factor)
+    return matrix.picture(cells, place, title=value_title, width=width, font_size=11, logarithmic=times, tooltip=fields)
+
+
+def _in_cell(point: series.Point) -> str:
+    marks = {"invalid": "✕", "suspect": f"{people.number(point.value)} †"}
+    return marks.get(point.state, people.number(point.value))
+
+
+def _rows(
+    points: list[series.Point], axis: dict[str, Any], load_factor: str, width: int, *, names: bool
+) -> dict[str, Any]:
     """Configurations as rows, in their order."""
     place = {
-        "x": value_axis(value_title),
+        "x": axis,
         "y": configuration_axis(series.labels(points), names=names),
-        "tooltip": tooltip(value_title, load_factor),
+        "tooltip": tooltip(str(axis["title"]), load_factor),
     }
     colour = {"color": {"value": theme.COLOURS[0]}}
     return {
@@ -261,12 +398,12 @@ def _rows(points: list[series.Point], value_title: str, load_factor: str, width:
     }
 
 
-def configuration_axis(labels: list[str], *, names: bool = True) -> dict[str, Any]:
+def configuration_axis(labels: list[str], *, names: bool = True, grid: bool = True) -> dict[str, Any]:
     """Vertical axis of configurations, from the top in their order."""
     return {
         "field": "configuration",
         "type": "nominal",
         "title": None,
         "scale": {"domain": labels},
-        "axis": {"labels": names, "labelLimit": 240, "grid": True, "ticks": False, "domain": names},
+        "axis": {"labels": names, "labelLimit": 240, "grid": grid, "ticks": False, "domain": names},
     }

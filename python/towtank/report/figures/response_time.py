@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,12 +18,13 @@ METRICS = {"mean": "mean", "p95": "95th percentile"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: for each metric its points [s], the unit to show them in, and the name of the load."""
+    """Numbers of the figure: points of each metric [s], the unit to show them in, the load, and single runs [s]."""
 
     points: dict[str, list[series.Point]]
     factor: float
     unit: str
     load_factor: str
+    runs: dict[str, list[series.Point]] = field(default_factory=dict)
 
 
 def compute(results: Results) -> Numbers:
@@ -31,7 +32,8 @@ def compute(results: Results) -> Numbers:
     points = {metric: series.collect(results, partial(_estimate, metric)) for metric in METRICS}
     largest = max((point.value for each in points.values() for point in each), default=0.0)
     factor, unit = people.seconds_unit(largest)
-    return Numbers(points, factor, unit, results.load_factor)
+    runs = {metric: series.single_runs(results, partial(_estimate, metric)) for metric in METRICS}
+    return Numbers(points, factor, unit, results.load_factor, runs)
 
 
 def _estimate(metric: str, document: Json) -> Any:
@@ -48,6 +50,8 @@ def draw(numbers: Numbers) -> dict[str, object]:
             width=270,
             height=260,
             names=number == 0,
+            times=True,
+            runs=[run.scaled(numbers.factor) for run in numbers.runs.get(metric, ())],
         )
         for number, (metric, points) in enumerate(_drawn(numbers).items())
     ]
@@ -59,29 +63,28 @@ def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
 
 
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
+    """Describe the picture in words."""
     parts = []
     for metric, points in numbers.points.items():
         for label in series.labels(points):
             own = sorted((p for p in points if p.configuration == label and p.state != "invalid"), key=lambda p: p.load)
             if own:
-                parts.append(
-                    f"{METRICS[metric]} with {label}: {people.seconds_estimate(vars(own[0]))} at "
-                    f"{people.plain(own[0].load)}, "
-                    f"{people.seconds_estimate(vars(own[-1]))} at {people.plain(own[-1].load)} "
-                    f"{panel.load_title(numbers.load_factor)}"
-                )
+                both = [
+                    f"{people.seconds_estimate(vars(end))} at {people.plain(end.load)}" for end in (own[0], own[-1])
+                ]
+                ends = f"{', '.join(dict.fromkeys(both))} {panel.load_title(numbers.load_factor)}"
+                parts.append(f"{METRICS[metric]} with {label}: {ends}")
     everything = [point for points in numbers.points.values() for point in points]
     against = panel.against(everything, numbers.load_factor)
     return f"Charts of response time {against}. " + ("; ".join(parts) + "." if parts else "No valid point.")
 
 
 def figure(results: Results) -> Figure | None:
-    """The figure, or None where nothing was measured."""
+    """Return the figure; None without two points."""
     numbers = compute(results)
-    if not any(numbers.points.values()):
-        return None
     everything = [point for points in numbers.points.values() for point in points]
+    if panel.is_single(everything):
+        return None
     is_compared = len(series.labels(everything)) > 1 and panel.one_load(everything) is None
     by = " by configuration" if is_compared else ""
     return Figure(
@@ -89,7 +92,7 @@ def figure(results: Results) -> Figure | None:
         title=f"Response time of transactions {panel.against(everything, numbers.load_factor)}{by}",
         description=description(numbers),
         note="All transactions together, in the steady window, counted from the intended start. "
-        + series.states_note(everything),
+        + series.states_note(everything, numbers.runs.get("mean", ())),
         spec=draw(numbers),
         table=_table(numbers),
     )

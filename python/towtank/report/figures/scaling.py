@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from towtank.analysis.statistics import ratio_interval
+from towtank.analysis.statistics.estimates import Estimate, from_document
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series, throughput
-from towtank.report.source import Results
+from towtank.report.source import Results, label_of, load_of
 
 NAME = "scaling"
 _TITLE = "throughput, lowest level = 1"
@@ -16,40 +18,62 @@ _TITLE = "throughput, lowest level = 1"
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn.
+    """Numbers of the figure.
 
     Attributes
     ----------
     points : list of Point
-        Throughput divided by that of the lowest level of the same configuration. [1]
+        Throughput divided by that of the same configuration at the lowest common level. [1]
     base : dict of str to float
         Load at which the line of ideal scaling passes 1, by configuration: about that of the lowest level.
     load_factor : str
         Name of the load.
+    common : float or None
+        Lowest level that counts in every configuration, to which all are relative; None without any.
     """
 
     points: list[series.Point]
     base: dict[str, float]
     load_factor: str
+    common: float | None = None
 
 
 def compute(results: Results) -> Numbers:
-    """Divide the throughput of each configuration by that at its lowest level that counts.
+    """Divide the throughput of each configuration by its own at the lowest level that counts in all of them.
 
-    The interval is that of the point divided by the value at the lowest level, whose own uncertainty
-    is left out.
+    Intervals are those of `ratio_interval`; the base itself has none.
     """
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
-    base: dict[str, series.Point] = {}
-    for point in points:
-        held = base.get(point.configuration)
-        if point.state != "invalid" and point.value > 0 and (held is None or point.load < held.load):
-            base[point.configuration] = point
-    scaled = [point.scaled(1 / base[point.configuration].value) for point in points if point.configuration in base]
+    common = _common_load(points)
+    base = {point.configuration: point for point in points if point.load == common and point.state != "invalid"}
+    estimates = {
+        (label_of(configuration), load_of(point)): from_document(point.get("throughput_per_s"))
+        for configuration in results.configurations
+        for point in configuration.get("points") or ()
+    }
+    scaled = [_ratio(point, base[point.configuration], estimates) for point in points if point.configuration in base]
     slopes = throughput.slopes(results)
     # The line of ideal scaling is not drawn through the lowest level, whose own throughput has an error.
     passes = {label: point.value / slopes[label] if label in slopes else point.load for label, point in base.items()}
-    return Numbers(scaled, passes, results.load_factor)
+    return Numbers(scaled, passes, results.load_factor, common)
+
+
+def _common_load(points: list[series.Point]) -> float | None:
+    """Return the lowest load at which every configuration with a run that counts has one; None without any."""
+    loads: dict[str, set[float]] = {}
+    for point in points:
+        if point.state != "invalid" and point.value > 0:
+            loads.setdefault(point.configuration, set()).add(point.load)
+    return min(set.intersection(*loads.values()), default=None) if loads else None
+
+
+def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, float], Estimate]) -> series.Point:
+    """Return a point relative to its base."""
+    bare = replace(point, value=point.value / base.value, low=None, high=None)
+    if point.state == "invalid" or point.load == base.load:
+        return bare
+    found = ratio_interval(estimates[point.configuration, point.load], estimates[base.configuration, base.load])
+    return replace(bare, low=found.low, high=found.high)
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
@@ -77,7 +101,7 @@ def efficiency(numbers: Numbers, point: series.Point) -> float | None:
 
 
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
+    """Describe the picture in words."""
     parts = []
     for label in series.labels(numbers.points):
         own = [p for p in numbers.points if p.configuration == label and p.state != "invalid"]
@@ -91,18 +115,18 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """The figure, or None with fewer than two levels in every configuration."""
+    """Return the figure; None without a level above the common one, or with more than eight configurations."""
     numbers = compute(results)
-    levels = {(point.configuration, point.load) for point in numbers.points if point.state != "invalid"}
-    if len(levels) <= len(numbers.base):
+    counting = [point for point in numbers.points if point.state != "invalid"]
+    above = [point for point in counting if numbers.common is not None and point.load > numbers.common]
+    if not above or panel.is_crowded(numbers.points):
         return None
     return Figure(
         name=NAME,
         title=f"Throughput against {panel.load_title(numbers.load_factor)}, normalised to the lowest level",
         description=description(numbers),
-        note="Each configuration is divided by its own value at its lowest level that counts; the "
-        "dotted line is "
-        "ideal scaling. " + series.states_note(numbers.points),
+        note=f"Each configuration is divided by its own value at {people.plain(numbers.common)}, the lowest level "
+        f"that counts in all of them; the dotted line is ideal scaling. {series.states_note(numbers.points)}",
         spec=draw(numbers),
         table=_table(numbers),
     )
@@ -120,8 +144,8 @@ def _table(numbers: Numbers) -> Table:
         (
             point.configuration,
             people.plain(point.load),
-            people.plain_estimate(vars(point)),
-            people.share(efficiency(numbers, point)),
+            people.plain_estimate(point.stated),
+            people.share(None if point.stated is None else efficiency(numbers, point)),
             point.state,
         )
         for point in numbers.points

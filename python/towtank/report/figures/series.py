@@ -1,7 +1,7 @@
 """Points of a study as series over load, one per configuration, with what each verdict allows.
 
 A point of valid runs stands with a filled symbol. A point that leans on a suspect run stands with an
-open one. Invalid runs are left out of points and lines, and shown as crosses where they fell.
+open one. Invalid runs are left out of points and lines, and shown as crosses at their values.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from towtank.report.source import Json, Results, label_of
+from towtank.report.source import Json, Results, label_of, load_of
+
+OPEN_SYMBOLS = "Open symbols lean on a suspect run."
+"""Note below figures with such points."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ class Point:
     state: str
     runs: tuple[str, ...]
 
+    @property
+    def stated(self) -> dict[str, Any] | None:
+        """The estimate as a table may state it; None of an invalid run, which gives no value."""
+        return None if self.state == "invalid" else vars(self)
+
     def scaled(self, factor: float) -> Point:
         """Give the point in another unit."""
         low = None if self.low is None else self.low * factor
@@ -48,7 +56,7 @@ class Point:
 
 
 def point_state(point: Json) -> str:
-    """What the verdicts of its runs let a point claim; the weakest run that went into it decides."""
+    """Return the verdict of a point, which is that of the weakest run in it."""
     verdicts = [str(verdict) for verdict in point.get("verdicts") or ()]
     used = [verdict for verdict in verdicts if verdict in ("valid", "suspect")]
     if not used:
@@ -56,16 +64,25 @@ def point_state(point: Json) -> str:
     return "suspect" if "suspect" in used else "valid"
 
 
+def states(results: Results) -> dict[tuple[str, float], str]:
+    """Return the verdict of every point, by configuration and load."""
+    return {
+        (label_of(configuration), load_of(point)): point_state(point)
+        for configuration in results.configurations
+        for point in configuration.get("points") or ()
+    }
+
+
 def estimate_point(configuration: Json, point: Json, estimate: Any) -> Point | None:
-    """Make a point of an estimate; None where there is no value."""
+    """Make a point of an estimate; None without a value."""
     if not isinstance(estimate, dict) or not _is_number(estimate.get("value")):
         return None
     low, high = estimate.get("low"), estimate.get("high")
     if not (_is_number(low) and _is_number(high)):
         low = high = None
     runs = tuple(str(run) for run in point.get("runs") or ())
-    load = float(point.get("users") or 0)
-    return Point(label_of(configuration), load, float(estimate["value"]), low, high, point_state(point), runs)
+    value, state = float(estimate["value"]), point_state(point)
+    return Point(label_of(configuration), load_of(point), value, low, high, state, runs)
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
@@ -94,7 +111,7 @@ def collect(
         and (made := estimate_point(configuration, point, of_point(point))) is not None
     ]
     found += _invalid(results, of_run or of_point)
-    order = {label_of(one): place for place, one in enumerate(results.configurations)}
+    order = {label_of(configuration): place for place, configuration in enumerate(results.configurations)}
     return sorted(found, key=lambda point: order.get(point.configuration, len(order)))
 
 
@@ -104,6 +121,34 @@ def _invalid(results: Results, of_run: Callable[[Json], Any]) -> Iterable[Point]
         value = estimate.get("value") if isinstance(estimate, dict) else None
         if _is_number(value) and run.load is not None:
             yield Point(results.label(run), run.load, float(value), None, None, "invalid", (run.run_id,))
+
+
+def single_runs(results: Results, of_run: Callable[[Json], Any]) -> list[Point]:
+    """Return the runs behind every point that combines several, in the order of the points.
+
+    Parameters
+    ----------
+    results : Results
+        What was measured.
+    of_run : callable
+        Picks the estimate out of a run's summary.
+    """
+    found = []
+    for configuration in results.configurations:
+        for point in configuration.get("points") or ():
+            runs = [run for name in point.get("runs") or () if (run := results.run(str(name))) is not None]
+            counting = [run for run in runs if run.verdict in ("valid", "suspect")]
+            if len(counting) > 1:
+                made = (
+                    estimate_point(
+                        configuration,
+                        {"load": load_of(point), "runs": [run.run_id], "verdicts": [run.verdict]},
+                        of_run(run.summary),
+                    )
+                    for run in counting
+                )
+                found += [each for each in made if each is not None]
+    return found
 
 
 def labels(points: Iterable[Point]) -> list[str]:
@@ -128,15 +173,17 @@ def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
     ]
 
 
-def states_note(points: Iterable[Point]) -> str:
-    """Explain the symbols that the figure uses beyond filled ones, and the intervals if there are any."""
+def states_note(points: Iterable[Point], runs: Iterable[Point] = ()) -> str:
+    """Explain the symbols that the figure uses beyond filled ones, and the intervals if it has any."""
     points = list(points)
-    states = {point.state for point in points}
+    seen = {point.state for point in points}
     parts = []
     if any(point.low is not None for point in points):
-        parts.append("Whiskers are confidence intervals.")
-    if "suspect" in states:
-        parts.append("Open symbols lean on a suspect run.")
-    if "invalid" in states:
+        parts.append("Whiskers are 95 % confidence intervals.")
+    if list(runs):
+        parts.append("Small symbols to the right of a point are its single runs.")
+    if "suspect" in seen:
+        parts.append(OPEN_SYMBOLS)
+    if "invalid" in seen:
         parts.append("Crosses are invalid runs, which nothing rests on.")
     return " ".join(parts)

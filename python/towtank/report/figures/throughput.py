@@ -1,21 +1,33 @@
-"""Throughput against load, with the line of ideal scaling of every configuration."""
+"""Throughput against load, with the bounds of every configuration: N / (R + Z), ideal scaling, and 1 / D_max.
+
+The highest throughput 1 / D_max is that of the capacity model, so that the report has one value of it. Without a model
+it is worked out from the CPU demands at the highest load that counts, D_max being the largest demand of a tier over its
+CPUs: the bottleneck law, Denning and Buzen, "The Operational Analysis of Queueing Network Models", 1978,
+doi:10.1145/356733.356735.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
 
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Results, label_of
+from towtank.report.source import Json, Results, dig, label_of
 
 NAME = "throughput"
+# A bound farther above what was measured would flatten all points. [ratio]
+_HIGHEST_AT_MOST = 2.0
+# Names of bounds that are closer would cover each other. [ratio]
+_NAME_APART = 1.1
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn.
+    """Numbers of the figure.
 
     Attributes
     ----------
@@ -25,19 +37,56 @@ class Numbers:
         Throughput per unit of load on the line of ideal scaling, by configuration. [1/s]
     load_factor : str
         Name of the load.
+    highest : dict of str to float
+        Highest throughput 1 / D_max, by configuration. [1/s]
+    runs : list of Point
+        Single runs behind points that combine several.
     """
 
     points: list[series.Point]
     ideal: dict[str, float]
     load_factor: str
+    highest: dict[str, float] = field(default_factory=dict)
+    runs: list[series.Point] = field(default_factory=list)
 
 
 def compute(results: Results) -> Numbers:
     """Gather throughput by load, and the slope of ideal scaling."""
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
-    counting = {point.configuration for point in points if point.state != "invalid"}
-    ideal = {label: slope for label, slope in slopes(results).items() if label in counting}
-    return Numbers(points, ideal, results.load_factor)
+    counting = {(point.configuration, point.load) for point in points if point.state != "invalid"}
+    levels = Counter(label for label, _ in counting)
+    # Through one level alone the line passes whatever the system does.
+    ideal = {label: slope for label, slope in slopes(results).items() if levels[label] > 1}
+    runs = series.single_runs(results, lambda document: document.get("throughput_per_s"))
+    return Numbers(points, ideal, results.load_factor, highest(results), runs)
+
+
+def highest(results: Results) -> dict[str, float]:
+    """Return the highest throughput 1 / D_max of each configuration whose demands are known. [1/s]"""
+    known: dict[str, float] = {}
+    for configuration in results.configurations:
+        found = _of_demands(configuration)
+        if found is not None:
+            known[label_of(configuration)] = found
+    for model in results.model.get("configurations") or ():
+        label, limit = str(model.get("label") or "all runs"), model.get("limit_throughput")
+        if model.get("refused") is None and label in {label_of(each) for each in results.configurations}:
+            known.pop(label, None)
+            if isinstance(limit, (int, float)) and limit > 0:
+                known[label] = float(limit)
+    return known
+
+
+def _of_demands(configuration: Json) -> float | None:
+    """Return 1 / D_max by the CPU demands at the highest load that counts; None if a tier's CPUs are unknown. [1/s]"""
+    counting = [point for point in configuration.get("points") or () if series.point_state(point) != "invalid"]
+    point: Json = max(counting, key=lambda point: float(point.get("load") or 0), default={})
+    tiers = [
+        (dig(tier, "cpu_demand_s", "value"), tier.get("cpus_allotted")) for tier in (point.get("tiers") or {}).values()
+    ]
+    if not tiers or not all(isinstance(value, (int, float)) and value > 0 for pair in tiers for value in pair):
+        return None
+    return float(min(allotted / demand for demand, allotted in tiers))
 
 
 def slopes(results: Results) -> dict[str, float]:
@@ -51,6 +100,11 @@ def slopes(results: Results) -> dict[str, float]:
 
 def draw(numbers: Numbers) -> dict[str, object]:
     """Draw the lines over the ideal ones."""
+    return theme.specification(description(numbers), **picture(numbers))
+
+
+def picture(numbers: Numbers, height: int = 300) -> dict[str, Any]:
+    """Return the panel with its own data, as a part of a specification."""
     loads = [point.load for point in numbers.points]
     top = max(loads, default=1.0)
     slopes = _apart(sorted(numbers.ideal.values()))
@@ -58,23 +112,58 @@ def draw(numbers: Numbers) -> dict[str, object]:
     below = [ideal_line(ideal, numbers.load_factor, loads, "throughput [1/s]")]
     if ideal:
         below.append(ideal_label(ideal[-1], numbers.load_factor, loads, "throughput [1/s]"))
-    return theme.specification(
-        description(numbers),
-        **panel.panel(
-            numbers.points,
-            value_title="throughput [1/s]",
-            load_factor=numbers.load_factor,
-            width=620,
-            below=below if ideal else [],
-        ),
+    return panel.panel(
+        numbers.points,
+        value_title="throughput [1/s]",
+        load_factor=numbers.load_factor,
+        width=620,
+        height=height,
+        below=[*(below if ideal else []), *_highest(numbers, loads)],
+        runs=numbers.runs,
     )
 
 
-def _apart(slopes: list[float]) -> list[float]:
-    """Keep the slopes that the eye could tell apart: lines closer than 2 % would only blur each other."""
+def _drawn_highest(numbers: Numbers) -> dict[str, float]:
+    """Return the highest throughputs that fit into the picture: up to twice the largest that was measured."""
+    top = max((point.value for point in numbers.points if point.state != "invalid"), default=0.0)
+    return {label: value for label, value in numbers.highest.items() if value <= _HIGHEST_AT_MOST * top}
+
+
+def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
+    """Return dashed lines at 1 / D_max in the colours of the configurations, named at their left end."""
+    labels = series.labels(numbers.points)
+    hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
+    rows = [
+        {"load": 0.0, "value": value, "colour": hues[label]}
+        for label, value in _drawn_highest(numbers).items()
+        if label in hues
+    ]
+    if not rows:
+        return []
+    y = panel.value_axis("throughput [1/s]")
+    colour = {"field": "colour", "type": "nominal", "scale": None}
+    apart = _apart(sorted(row["value"] for row in rows), _NAME_APART)
+    named = [row for row in rows if row["value"] in apart]
+    name = {"type": "text", "text": "1 / D_max", "align": "left", "dx": 6, "dy": -6}
+    return [
+        {
+            "data": {"values": rows},
+            "mark": {"type": "rule", "strokeDash": [7, 4], "strokeWidth": 1.3, "opacity": 0.8},
+            "encoding": {"y": y, "color": colour},
+        },
+        {
+            "data": {"values": named},
+            "mark": name,
+            "encoding": {"x": panel.load_axis(numbers.load_factor, loads), "y": y, "color": colour},
+        },
+    ]
+
+
+def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
+    """Keep the ascending values that the eye distinguishes: lines closer than 2 % would only blur each other."""
     kept: list[float] = []
     for slope in slopes:
-        if not kept or slope > 1.02 * kept[-1]:
+        if not kept or slope > ratio * kept[-1]:
             kept.append(slope)
     return kept
 
@@ -89,7 +178,7 @@ def ideal_line(
         "encoding": {
             "x": panel.load_axis(load_factor, loads),
             "y": panel.value_axis(value_title),
-            "detail": {"field": "slope"},
+            "detail": {"field": "slope", "type": "quantitative"},
         },
     }
 
@@ -102,6 +191,7 @@ def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], val
         "mark": {
             "type": "text",
             "text": "ideal scaling",
+            "description": "ideal scaling",
             "align": "right",
             "dx": -8,
             "dy": -4,
@@ -112,7 +202,7 @@ def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], val
 
 
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
+    """Describe the picture in words."""
     parts = []
     for label in series.labels(numbers.points):
         own = sorted(
@@ -120,35 +210,39 @@ def description(numbers: Numbers) -> str:
             key=lambda p: p.load,
         )
         if own:
-            first, last = own[0], own[-1]
-            parts.append(
-                f"{label}: {people.rate_estimate(vars(first))} at {people.plain(first.load)}, "
-                f"{people.rate_estimate(vars(last))} at {people.plain(last.load)} "
-                f"{panel.load_title(numbers.load_factor)}"
-            )
+            ends = [f"{people.rate_estimate(vars(end))} at {people.plain(end.load)}" for end in (own[0], own[-1])]
+            parts.append(f"{label}: {', '.join(dict.fromkeys(ends))} {panel.load_title(numbers.load_factor)}")
     against = panel.against(numbers.points, numbers.load_factor)
     return f"Chart of throughput {against}. " + ("; ".join(parts) + "." if parts else "No valid point.")
 
 
 def figure(results: Results) -> Figure | None:
-    """The figure, or None where nothing was measured."""
+    """Return the figure; None without two points, or several runs behind one."""
     numbers = compute(results)
-    if not numbers.points:
+    if panel.is_single(numbers.points) and not numbers.runs:
         return None
     return Figure(
         name=NAME,
         title=f"Throughput {panel.against(numbers.points, numbers.load_factor)}",
         description=description(numbers),
-        note=_note(numbers) + series.states_note(numbers.points),
+        note=_note(numbers) + series.states_note(numbers.points, numbers.runs),
         spec=draw(numbers),
         table=_table(numbers),
     )
 
 
 def _note(numbers: Numbers) -> str:
-    if not numbers.ideal or panel.one_load(numbers.points) is not None:
+    if panel.one_load(numbers.points) is not None:
         return ""
-    return "The dotted line is ideal scaling: the throughput if every response took as long as at the lowest level. "
+    if panel.is_crowded(numbers.points):
+        return "Darker cells are larger values. "
+    notes = ""
+    if numbers.ideal:
+        notes += "The dotted line is ideal scaling, N / (R + Z): the throughput if every response took as long as at "
+        notes += "the lowest level. "
+    if _drawn_highest(numbers):
+        notes += "Dashed lines are the bound 1 / D_max, of the capacity model or else of the demands measured. "
+    return notes
 
 
 def _table(numbers: Numbers) -> Table:
@@ -168,7 +262,7 @@ def _table(numbers: Numbers) -> Table:
             (
                 point.configuration,
                 people.plain(point.load),
-                people.rate_estimate(vars(point)),
+                people.rate_estimate(point.stated),
                 ideal,
                 point.state,
                 ", ".join(point.runs),

@@ -1,23 +1,35 @@
-"""One run over its time, its stages shaded: users, throughput, response time, CPU, disk, errors."""
+"""One run over its time, its stages shaded: users, throughput, response time, CPU, disk, errors.
+
+CPU is drawn as utilization, below its limit, for tiers whose limit is known; for the others as CPUs used. Other
+programs are drawn for runs that are not valid, and if they exceed their limit. Errors are drawn by kind and by
+transaction if the recordings of the run were read.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from towtank.analysis.checks.machine import NOT_ATTRIBUTED_SHARE
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
+from towtank.report.figures import ground
+from towtank.report.figures.ground import Ground
+from towtank.report.runs_over_time import choose
 from towtank.report.source import Json, Results, RunResult, dig
+from towtank.results.observe import THIS_MACHINE
 
 NAME = "timeline"
-_WIDTH = 590
-_PREFERENCE = ("valid", "suspect", "invalid", "none")
+# Kinds of failures and transactions that have a line of their own; the others are summed. [1]
+_ERRORS_AT_MOST = 5
+_WITHOUT_UNIT = ("1", "CPUs")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One quantity over the time of the run; None where nothing was recorded in a second."""
+    """One quantity over the time of the run; None if nothing was recorded in a second."""
 
     name: str
     values: list[float | None]
@@ -25,16 +37,26 @@ class Line:
 
 @dataclass(frozen=True)
 class Track:
-    """Lines that share a panel; `unit` is that of the values as drawn."""
+    """Lines that share a panel.
+
+    Attributes
+    ----------
+    title, unit : str
+        Quantity, and unit of the values as drawn.
+    lines : list of Line
+    limit : float or None
+        Value that must not be exceeded, drawn as a dashed line.
+    """
 
     title: str
     unit: str
     lines: list[Line]
+    limit: float | None = None
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: the run, its times [s], tracks, stages, steady window and events."""
+    """Numbers of the figure: run, times [s], tracks, stages, steady window and events."""
 
     run: RunResult
     label: str
@@ -44,11 +66,11 @@ class Numbers:
     window: tuple[float, float] | None
     events: list[Json] = field(default_factory=list)
 
-
-def choose(results: Results) -> RunResult | None:
-    """Pick the run to show: the best verdict there is, of these the highest load, of these the first."""
-    shown = [run for run in results.measured if dig(run.summary, "timeline", "t_s")]
-    return min(shown, key=lambda run: (_PREFERENCE.index(run.verdict), -(run.load or 0.0), run.run_id), default=None)
+    @property
+    def ground(self) -> Ground:
+        """Stages, window and events behind the tracks."""
+        ends = [float(stage["end_s"]) for stage in self.stages if stage.get("end_s") is not None]
+        return Ground(self.stages, self.window, self.events, max([*self.times, *ends], default=1.0))
 
 
 def compute(results: Results) -> Numbers | None:
@@ -66,34 +88,87 @@ def of_run(results: Results, run: RunResult) -> Numbers:
         run=run,
         label=results.label(run),
         times=[float(time) for time in timeline["t_s"]],
-        tracks=[track for track in _tracks(timeline) if track.lines],
+        tracks=[track for track in _tracks(results, run) if track.lines],
         stages=list(timeline.get("stages") or ()),
         window=window,
-        events=[one for one in (run.summary.get("events") or {}).values() if one.get("begin_s") is not None],
+        events=[event for event in (run.summary.get("events") or {}).values() if event.get("begin_s") is not None],
     )
 
 
-def _tracks(timeline: Json) -> list[Track]:
-    times = _response_times(timeline)
-    tiers = timeline.get("tiers_cpus_used") or {}
-    errors = _lines(timeline, {"errors_per_s": "errors"})
+def _tracks(results: Results, run: RunResult) -> list[Track]:
+    timeline = run.summary["timeline"]
+    utilization, unlimited = _tiers(run)
     return [
         Track("virtual users", "1", _lines(timeline, {"users": "users"})),
         Track("throughput", "1/s", _lines(timeline, {"throughput_per_s": "throughput"})),
-        times,
-        Track("CPUs used", "CPUs", [Line(str(name), list(values)) for name, values in tiers.items() if values]),
+        _response_times(timeline),
+        Track("utilization", "%", utilization, limit=100.0),
+        Track("CPUs used", "CPUs", unlimited),
+        _other_programs(results, run),
         _disks(timeline),
-        Track("errors", "1/s", [line for line in errors if any(line.values)]),
+        *_errors(results, run),
     ]
+
+
+def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
+    """Tiers with a known limit as utilization of it in percent, and the others as CPUs used."""
+    limited, unlimited = [], []
+    for name, used in (dig(run.summary, "timeline", "tiers_cpus_used") or {}).items():
+        allotted = dig(run.summary, "tiers", str(name), "cpus_allotted")
+        if not used:
+            continue
+        if isinstance(allotted, (int, float)) and allotted > 0:
+            limited.append(Line(str(name), _scaled(used, 100 / allotted)))
+        else:
+            unlimited.append(Line(str(name), list(used)))
+    return limited, unlimited
+
+
+def _other_programs(results: Results, run: RunResult) -> Track:
+    """Other programs as a share of the CPUs of each machine, if they exceed their limit or the run is not valid."""
+    limit = 100 * float(dig(results.study, "limits", "not_attributed") or NOT_ATTRIBUTED_SHARE)
+    lines = []
+    for machine, used in (dig(run.summary, "timeline", "not_attributed_cpus_used") or {}).items():
+        cpus = dig(run.summary, "not_attributed", str(machine), "cpus")
+        if isinstance(cpus, (int, float)) and cpus > 0 and used:
+            name = "this machine" if machine == THIS_MACHINE else str(machine)
+            # The host counts in ticks, groups count exactly: the difference may be a little below zero.
+            not_negative = [None if value is None else max(0.0, value) for value in used]
+            lines.append(Line(name, _scaled(not_negative, 100 / cpus)))
+    is_shown = run.verdict != "valid" or _largest(lines) > limit
+    return Track("other programs", "% of CPUs", lines if is_shown else [], limit)
+
+
+def _errors(results: Results, run: RunResult) -> list[Track]:
+    """Errors by kind and by transaction; in one line if only their sum is known."""
+    recorded = results.recorded.get(run.run_id)
+    if recorded is None or not recorded.errors_by_kind:
+        errors = _lines(run.summary["timeline"], {"errors_per_s": "errors"})
+        return [Track("errors", "1/s", [line for line in errors if any(line.values)])]
+    return [
+        Track("errors by kind", "1/s", _most(recorded.errors_by_kind)),
+        Track("errors by transaction", "1/s", _most(recorded.errors_by_transaction)),
+    ]
+
+
+def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
+    """The first lines, and the sum of the others."""
+    lines = [Line(name.replace("_", " "), values) for name, values in rates.items()]
+    if len(lines) <= _ERRORS_AT_MOST:
+        return lines
+    shown, others = lines[: _ERRORS_AT_MOST - 1], lines[_ERRORS_AT_MOST - 1 :]
+    seconds = zip(*(line.values for line in others), strict=True)
+    summed = [None if None in values else sum(value or 0.0 for value in values) for values in seconds]
+    return [*shown, Line(f"{len(others)} others", summed)]
+
+
+def _scaled(values: list[float | None], factor: float) -> list[float | None]:
+    return [None if value is None else value * factor for value in values]
 
 
 def _lines(timeline: Json, names: dict[str, str], factor: float = 1.0) -> list[Line]:
-    """Lines of the keys that are there, times a factor."""
-    return [
-        Line(title, [value if value is None else value * factor for value in timeline[key]])
-        for key, title in names.items()
-        if timeline.get(key)
-    ]
+    """Lines of the keys that exist, times a factor."""
+    return [Line(title, _scaled(timeline[key], factor)) for key, title in names.items() if timeline.get(key)]
 
 
 def _largest(lines: list[Line]) -> float:
@@ -129,15 +204,15 @@ def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
         "field": "t",
         "type": "quantitative",
         "title": "time since the start of the run [s]" if last else None,
-        "scale": {"domain": [0, _end(numbers)], "nice": False},
-        "axis": {"grid": False, "labels": last, "ticks": last},
+        "scale": {"domain": [0, numbers.ground.end_s], "nice": False},
+        "axis": {"grid": False, "labels": last, "ticks": last, "format": theme.EXACT},
     }
     values = [
         {"t": time, "value": value, "line": line.name}
         for line in track.lines
         for time, value in zip(numbers.times, line.values, strict=False)
     ]
-    unit = "" if track.unit in ("1", "CPUs") else f" [{track.unit}]"
+    unit = "" if track.unit in _WITHOUT_UNIT else f" [{track.unit}]"
     y = {
         "field": "value",
         "type": "quantitative",
@@ -146,10 +221,11 @@ def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
         "axis": {"tickCount": 3},
     }
     return {
-        "width": _WIDTH,
+        "width": ground.WIDTH,
         "height": 100,
         "layer": [
-            *_shading(numbers, x, names=index == 0),
+            *ground.layers(numbers.ground, x, names=index == 0),
+            *_limit(track, y),
             {
                 "data": {"values": values},
                 "mark": {"type": "line", "strokeWidth": 1.6},
@@ -159,11 +235,24 @@ def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
     }
 
 
+def _limit(track: Track, y: dict[str, Any]) -> list[dict[str, Any]]:
+    """A line at the limit of a track."""
+    if track.limit is None:
+        return []
+    return [
+        {
+            "data": {"values": [{"value": track.limit}]},
+            "mark": {"type": "rule", "strokeDash": [5, 3], "color": theme.MUTED, "strokeWidth": 1.5},
+            "encoding": {"y": y},
+        }
+    ]
+
+
 def _styles(track: Track) -> dict[str, Any]:
     names = [line.name for line in track.lines]
     legend = (
         {"title": None, "symbolType": "stroke", "symbolSize": 250, "symbolStrokeWidth": 2, "offset": 2}
-        if len(names) > 1 or track.unit == "CPUs"
+        if len(names) > 1 or (track.title not in names and track.unit != "1")
         else None
     )
     colour = {"domain": names, "range": theme.cycle(theme.COLOURS, len(names))}
@@ -174,85 +263,8 @@ def _styles(track: Track) -> dict[str, Any]:
     }
 
 
-def _end(numbers: Numbers) -> float:
-    ends = [float(stage["end_s"]) for stage in numbers.stages if stage.get("end_s") is not None]
-    return max([*numbers.times, *ends], default=1.0)
-
-
-def _shading(numbers: Numbers, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Stages as coloured ground, the steady window between two lines, and the names of the stages on top."""
-    stages = [
-        {
-            "t": stage.get("start_s"),
-            "end": stage.get("end_s"),
-            "name": str(stage.get("name", "")).replace("_", "-"),
-            "colour": theme.PHASES.get(str(stage.get("phase")), "#ffffff"),
-        }
-        for stage in numbers.stages
-    ]
-    place = {"x": x, "x2": {"field": "end"}}
-    layers: list[dict[str, Any]] = [
-        {
-            "data": {"values": stages},
-            "mark": {"type": "rect"},
-            "encoding": {**place, "color": {"field": "colour", "type": "nominal", "scale": None}},
-        }
-    ]
-    if numbers.window:
-        edges = [{"t": edge} for edge in numbers.window]
-        rule = {"type": "rule", "strokeDash": [4, 3], "color": theme.INK}
-        layers.append({"data": {"values": edges}, "mark": rule, "encoding": {"x": x}})
-    layers += _events(numbers, x, names=names)
-    if names:
-        layers.append(_names(stages, x, _end(numbers)))
-    return layers
-
-
-def _events(numbers: Numbers, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Events as darker ground from a line where they begin, and their names inside the uppermost panel."""
-    spans = [
-        {
-            "t": one["begin_s"],
-            "end": one["until_s"] or one["begin_s"],
-            "name": f"{one['do']} {one['on']}",
-            "row": 4 + 13 * number,
-        }
-        for number, one in enumerate(numbers.events)
-    ]
-    if not spans:
-        return []
-    span = {"type": "rect", "color": theme.EVENT, "opacity": 0.22}
-    edge = {"type": "rule", "color": theme.EVENT, "strokeWidth": 1.6}
-    layers: list[dict[str, Any]] = [
-        {"data": {"values": spans}, "mark": span, "encoding": {"x": x, "x2": {"field": "end"}}},
-        {"data": {"values": spans}, "mark": edge, "encoding": {"x": x}},
-    ]
-    if names:
-        label = {"type": "text", "align": "left", "baseline": "top", "dx": 4, "fontSize": 11, "color": theme.INK}
-        row = {"field": "row", "type": "quantitative", "scale": None}
-        text = {"field": "name", "type": "nominal"}
-        layers.append({"data": {"values": spans}, "mark": label, "encoding": {"x": x, "y": row, "text": text}})
-    return layers
-
-
-def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[str, Any]:
-    """Names of the stages that are wide enough to carry one (about 6 pixels a letter)."""
-    fitting = [
-        {"t": (stage["t"] + stage["end"]) / 2, "name": stage["name"]}
-        for stage in stages
-        if stage["t"] is not None
-        and stage["end"] is not None
-        and (stage["end"] - stage["t"]) / end * _WIDTH > 6.2 * len(stage["name"])
-    ]
-    return {
-        "data": {"values": fitting},
-        "mark": {"type": "text", "baseline": "bottom", "dy": -3, "fontSize": 11, "color": theme.INK},
-        "encoding": {"x": x, "y": {"value": 0}, "text": {"field": "name", "type": "nominal"}},
-    }
-
-
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
+    """Describe the picture in words."""
     parts = []
     for track in numbers.tracks:
         for line in track.lines:
@@ -263,9 +275,9 @@ def description(numbers: Numbers) -> str:
                 parts.append(f"{name}: {people.number(min(steady))} to {people.number(max(steady))}{unit}")
     where = "in the steady window" if numbers.window else "over the run"
     happened = "".join(
-        f" {one['do'].capitalize()} {one['on']} from {people.number(one['begin_s'])} to "
-        f"{people.number(one['until_s'])} s."
-        for one in numbers.events
+        f" {event['do'].capitalize()} {event['on']} from {people.number(event['begin_s'])} to "
+        f"{people.number(event['until_s'])} s."
+        for event in numbers.events
     )
     return f"Time lines of run {numbers.run.run_id}. Ranges {where}: " + "; ".join(parts) + f".{happened}"
 
@@ -280,27 +292,42 @@ def _within(numbers: Numbers, line: Line) -> list[float]:
 
 
 def figure(results: Results) -> Figure | None:
-    """The figure, or None where no run left a timeline."""
+    """Return the figure; None if no run left a timeline."""
     numbers = compute(results)
     return None if numbers is None or not numbers.tracks else make(results, numbers, NAME)
 
 
 def make(results: Results, numbers: Numbers, name: str) -> Figure:
-    """The figure of numbers, under a name of its own."""
+    """Return the figure of the numbers, under a name of its own."""
     run = numbers.run
-    verdict = (
-        "" if run.verdict == "valid" else f" This run is {run.verdict if run.verdict != 'none' else 'not judged'}."
-    )
-    window = " Dashed lines bound the window that counts." if numbers.window else " No window of this run counts."
-    events = " Orange ground shows events, from a line where each begins." if numbers.events else ""
     return Figure(
         name=name,
         title=f"Run {run.run_id} over time: {numbers.label}, {people.plain(run.load)} {results.load_factor}",
         description=description(numbers),
-        note=f"One value a second; the ground shows the stages.{events}{window}{verdict}",
+        note=f"One value a second; one beside the border of a stage is of less than that. "
+        f"{ground.note(numbers.ground)}{_limits_note(numbers)}{verdict_note(run)}",
         spec=draw(numbers),
         table=_table(numbers),
     )
+
+
+def verdict_note(run: RunResult) -> str:
+    """State the verdict of a run that is not valid; empty for a valid one."""
+    return "" if run.verdict == "valid" else f" This run is {'not judged' if run.verdict == 'none' else run.verdict}."
+
+
+def _limits_note(numbers: Numbers) -> str:
+    """Explain the limits of utilization and of other programs."""
+    titles = {track.title: track for track in numbers.tracks if track.limit is not None}
+    notes = []
+    if "utilization" in titles:
+        notes.append(" Utilization is of the CPUs that a tier may use; its dashed line is their limit.")
+    if "other programs" in titles:
+        share = people.plain(titles["other programs"].limit)
+        notes.append(
+            f" Other programs above the dashed line, {share} % on average over the window, make a run suspect."
+        )
+    return "".join(notes)
 
 
 def _table(numbers: Numbers) -> Table:

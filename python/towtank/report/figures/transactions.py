@@ -1,16 +1,21 @@
-"""Response time of each transaction, by configuration, at the lowest and the highest common load."""
+"""Response time of each transaction, by configuration, at the lowest and the highest common load.
+
+The picture has the twelve transactions that differ most between configurations; the tables of results have all of them.
+More than eight configurations are columns of a matrix at the highest common load.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
-from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, dig, label_of
+from towtank.report.figures import matrix, panel, series
+from towtank.report.source import Json, Results, dig, label_of, load_of
 
 NAME = "transactions"
 # Beyond this ratio the shorter bars of a linear scale cannot be read, and a logarithmic scale with
@@ -18,6 +23,8 @@ NAME = "transactions"
 _LINEAR_AT_MOST = 60.0
 # More configurations than these are named by the legend alone.
 _NAMED_AT_MOST = 3
+DRAWN_AT_MOST = 12
+"""Transactions that are drawn. [1]"""
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: entries, loads compared, transactions and configurations in order."""
+    """Numbers of the figure: entries, loads compared, transactions and configurations in order."""
 
     entries: list[Entry]
     loads: list[float]
@@ -39,14 +46,36 @@ class Numbers:
     load_factor: str
 
     def at(self, load: float) -> list[Entry]:
-        """The entries at one load."""
-        return [entry for entry in self.entries if entry.point.load == load]
+        """Return the entries at one load that are drawn."""
+        drawn = set(self.drawn)
+        return [entry for entry in self.entries if entry.point.load == load and entry.transaction in drawn]
+
+    @cached_property
+    def drawn(self) -> list[str]:
+        """Transactions that differ most between configurations, in order; with one configuration, the longest."""
+        chosen = sorted(self.transactions, key=lambda name: (-self._ratio(name), self.transactions.index(name)))
+        return sorted(chosen[:DRAWN_AT_MOST], key=self.transactions.index)
+
+    def _ratio(self, transaction: str) -> float:
+        """Longest over shortest mean of a transaction at one load, at the load where it is largest. [ratio]"""
+        times: dict[float, list[float]] = {}
+        for entry in self.entries:
+            if entry.transaction == transaction and entry.point.value > 0:
+                times.setdefault(entry.point.load, []).append(entry.point.value)
+        return max((max(values) / min(values) for values in times.values()), default=1.0)
 
     @property
     def logarithmic(self) -> bool:
-        """Whether the times at one load are too far apart for a linear scale."""
-        at_loads = [[e.point.value for e in self.at(load) if e.point.value > 0] for load in self.loads]
-        return any(max(values) / min(values) > _LINEAR_AT_MOST for values in at_loads if values)
+        """True if the times are too far apart for a linear scale, which all loads share."""
+        values = [entry.point.value for load in self.loads for entry in self.at(load) if entry.point.value > 0]
+        return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The shortest time above zero and the longest of all that is drawn, with their intervals. [s]"""
+        points = [entry.point for load in self.loads for entry in self.at(load)]
+        ends = [end for point in points for end in (point.low, point.value, point.high) if end is not None]
+        return min((end for end in ends if end > 0), default=1.0), max(ends, default=1.0)
 
 
 def compute(results: Results) -> Numbers:
@@ -56,7 +85,7 @@ def compute(results: Results) -> Numbers:
         Entry(str(name), made)
         for configuration in results.configurations
         for point in configuration.get("points") or ()
-        if float(point.get("users") or 0) in loads and series.point_state(point) != "invalid"
+        if load_of(point) in loads and series.point_state(point) != "invalid"
         for name, figures in (point.get("transactions") or {}).items()
         if (made := series.estimate_point(configuration, point, dig(figures, "mean_s"))) is not None
     ]
@@ -65,13 +94,15 @@ def compute(results: Results) -> Numbers:
         longest[entry.transaction] = max(longest.get(entry.transaction, 0.0), entry.point.value)
     order = sorted(longest, key=lambda name: (-longest[name], name))
     shown = [
-        label_of(one) for one in results.configurations if label_of(one) in {e.point.configuration for e in entries}
+        label_of(configuration)
+        for configuration in results.configurations
+        if label_of(configuration) in {e.point.configuration for e in entries}
     ]
     return Numbers(entries, loads, order, shown, results.load_factor)
 
 
 def common_loads(results: Results) -> list[float]:
-    """Lowest and highest load that count in every configuration; where there is none, in any of them."""
+    """Return the lowest and highest load that count in every configuration; without one, in any of them."""
     of_each = [loads for configuration in results.configurations if (loads := _loads(configuration))]
     if not of_each:
         return []
@@ -81,7 +112,7 @@ def common_loads(results: Results) -> list[float]:
 
 def _loads(configuration: Json) -> set[float]:
     return {
-        float(point.get("users") or 0)
+        load_of(point)
         for point in configuration.get("points") or ()
         if series.point_state(point) != "invalid" and point.get("transactions")
     }
@@ -89,6 +120,8 @@ def _loads(configuration: Json) -> set[float]:
 
 def draw(numbers: Numbers) -> dict[str, Any]:
     """Draw one panel for each load, transactions as rows, configurations side by side in a row."""
+    if len(numbers.configurations) > panel.CROWDED:
+        return _matrix(numbers)
     several = len(numbers.loads) > 1
     panels = [
         _panel(numbers, load, width=235 if several else 520, names=index == 0)
@@ -97,10 +130,46 @@ def draw(numbers: Numbers) -> dict[str, Any]:
     return theme.specification(description(numbers), hconcat=panels, spacing=16)
 
 
+def _matrix(numbers: Numbers) -> dict[str, Any]:
+    """Draw transactions as rows and configurations as columns at the highest load, the time in each cell."""
+    entries = numbers.at(max(numbers.loads))
+    names = panel.short_labels(numbers.configurations)
+    factor, unit = people.seconds_unit(max((entry.point.value for entry in entries), default=0.0))
+    cells = [
+        {
+            "transaction": entry.transaction,
+            "configuration": names[entry.point.configuration],
+            "value": entry.point.value * factor,
+            "label": people.number(entry.point.value * factor, 2) + (" †" if entry.point.state == "suspect" else ""),
+        }
+        for entry in entries
+    ]
+    bare = {"ticks": False, "domain": False}
+    place = {
+        "x": {
+            "field": "configuration",
+            "type": "nominal",
+            "title": None,
+            "sort": list(names.values()),
+            "axis": {"labelAngle": -50, "labelLimit": 220, **bare},
+        },
+        "y": {
+            "field": "transaction",
+            "type": "nominal",
+            "title": None,
+            "sort": numbers.drawn,
+            "axis": {"labelLimit": 180, **bare},
+        },
+    }
+    title = f"mean response time [{unit}]"
+    drawn = matrix.picture(cells, place, title=title, width=560, font_size=9, logarithmic=True)
+    return theme.specification(description(numbers), **drawn)
+
+
 def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[str, Any]:
     entries = numbers.at(load)
     hues = dict(zip(numbers.configurations, _colours(numbers), strict=True))
-    factor, unit = people.seconds_unit(max((entry.point.value for entry in entries), default=0.0))
+    factor, unit = people.seconds_unit(numbers.ends[1])
     values = [
         {
             **row,
@@ -116,14 +185,14 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
         "width": width,
         "height": {"step": 17},
         "data": {"values": values},
-        "layer": _layers(numbers, values, unit, names=names),
+        "layer": _layers(numbers, factor, unit, names=names),
     }
 
 
-def _value_axis(numbers: Numbers, values: list[dict[str, Any]], unit: str) -> dict[str, Any]:
-    """Axis of the times: from zero, or by powers of ten; with room for the numbers behind the longest."""
+def _value_axis(numbers: Numbers, factor: float, unit: str) -> dict[str, Any]:
+    """Axis of the times at all loads: from zero, or by powers of ten; with room for the numbers behind the longest."""
     title = f"mean response time [{unit}]"
-    longest = max((value["high"] or value["value"] for value in values), default=1.0)
+    shortest, longest = (end * factor for end in numbers.ends)
     x: dict[str, Any] = {"field": "value", "type": "quantitative", "title": title}
     if not numbers.logarithmic:
         return {
@@ -131,22 +200,19 @@ def _value_axis(numbers: Numbers, values: list[dict[str, Any]], unit: str) -> di
             "scale": {"domain": [0, longest * 1.3], "nice": False},
             "axis": {"tickCount": 4},
         }
-    low, high = (
-        math.floor(math.log10(min(value["value"] for value in values))),
-        math.ceil(math.log10(longest * 3)),
-    )
+    low, high = math.floor(math.log10(shortest)), math.ceil(math.log10(longest * 3))
     scale = {"type": "log", "domain": [10.0**low, 10.0**high]}
-    axis = {"values": [10.0**power for power in range(low, high + 1)], "format": ",~r"}
+    axis = {"values": [10.0**power for power in range(low, high + 1)], "format": theme.MEASURED}
     return {**x, "title": f"{title}, logarithmic scale", "scale": scale, "axis": axis}
 
 
-def _layers(numbers: Numbers, values: list[dict[str, Any]], unit: str, *, names: bool) -> list[dict[str, Any]]:
+def _layers(numbers: Numbers, factor: float, unit: str, *, names: bool) -> list[dict[str, Any]]:
     y = {
         "field": "transaction",
         "type": "nominal",
         "title": None,
-        "sort": numbers.transactions,
-        "scale": {"paddingInner": 0.3, "domain": numbers.transactions},
+        "sort": numbers.drawn,
+        "scale": {"paddingInner": 0.3, "domain": numbers.drawn},
         "axis": {"labelLimit": 220, "labels": names, "ticks": False, "domain": names},
     }
     offset = {
@@ -155,10 +221,11 @@ def _layers(numbers: Numbers, values: list[dict[str, Any]], unit: str, *, names:
         "sort": numbers.configurations,
         "scale": {"domain": numbers.configurations},
     }
-    place = {"x": _value_axis(numbers, values, unit), "y": y, "yOffset": offset}
+    place = {"x": _value_axis(numbers, factor, unit), "y": y, "yOffset": offset}
     layers = [_marks(numbers, place, unit), _whiskers(place)]
+    cut = [_cut(place)] if numbers.logarithmic else []
     # A short whisker would look like a mark in the point; behind it, only what sticks out is seen.
-    return [*(reversed(layers) if numbers.logarithmic else layers), _numbers(place)]
+    return [*(reversed(layers) if numbers.logarithmic else layers), *cut, _numbers(place)]
 
 
 def _colours(numbers: Numbers) -> list[str]:
@@ -195,7 +262,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
 
 
 def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
-    """Intervals; one that reaches below the axis (no time is negative) is drawn from its foot."""
+    """Intervals; one that reaches to zero, which a logarithmic axis has not, is drawn from the foot of the axis."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [
@@ -204,6 +271,16 @@ def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
         ],
         "mark": {"type": "rule", "color": theme.INK, "strokeWidth": 1.3},
         "encoding": {**place, "x": {**place["x"], "field": "start"}, "x2": {"field": "high"}},
+    }
+
+
+def _cut(place: dict[str, Any]) -> dict[str, Any]:
+    """Arrows at the foot of the axis, at intervals that reach beyond it."""
+    foot = place["x"]["scale"]["domain"][0]
+    return {
+        "transform": [{"filter": f"datum.low !== null && datum.low < {foot}"}, {"calculate": f"{foot}", "as": "start"}],
+        "mark": {"type": "text", "text": "◂", "color": theme.INK, "fontSize": 11},
+        "encoding": {**place, "x": {**place["x"], "field": "start"}},
     }
 
 
@@ -216,12 +293,12 @@ def _numbers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
+    """Describe the picture in words."""
     top = max(numbers.loads, default=0.0)
     parts = [
         f"{entry.transaction}, {entry.point.configuration}: {people.seconds_estimate(vars(entry.point))}"
         for entry in sorted(numbers.entries, key=lambda entry: numbers.transactions.index(entry.transaction))
-        if entry.point.load == top
+        if entry.point.load == top and entry.transaction in numbers.drawn
     ]
     return (
         f"Bars of the mean response time of each transaction. At {people.plain(top)} "
@@ -230,15 +307,29 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """The figure, or None where no transaction was measured."""
+    """Return the figure; None if no transaction was measured."""
     numbers = compute(results)
     if not numbers.entries:
         return None
     labels = numbers.configurations
     compared = f", {people.listing(labels)}" if 1 < len(labels) <= _NAMED_AT_MOST else ""
-    notes = ["Numbers are means; lines are confidence intervals."]
+    is_matrix = len(labels) > panel.CROWDED
+    notes = [
+        f"Mean response times at {people.plain(max(numbers.loads))} {panel.load_title(numbers.load_factor)}; darker "
+        "cells are longer."
+        if is_matrix
+        else "Numbers are means; lines are 95 % confidence intervals."
+    ]
+    if numbers.logarithmic and not is_matrix and any(entry.point.low == 0 for entry in numbers.entries):
+        notes.append("Arrows mark intervals that reach to zero.")
     if any(entry.point.state == "suspect" for entry in numbers.entries):
-        notes.append("Pale marks lean on a suspect run.")
+        notes.append(f"{'Cells with †' if is_matrix else 'Pale marks'} lean on a suspect run.")
+    left = len(numbers.transactions) - len(numbers.drawn)
+    if left:
+        differ = "differ less between configurations" if len(labels) > 1 else "are shorter"
+        notes.append(
+            f"{people.plural(left, 'further transaction')}, which {differ}, are in the tables of results only."
+        )
     return Figure(
         name=NAME,
         title=f"Response time per transaction{compared}",
@@ -257,15 +348,14 @@ def _table(numbers: Numbers) -> Table:
         Column("Mean response time", numeric=True),
         Column("Verdict"),
     )
-    ordered = sorted(
-        numbers.entries, key=lambda entry: (numbers.transactions.index(entry.transaction), entry.point.load)
-    )
+    drawn = [entry for entry in numbers.entries if entry.transaction in numbers.drawn]
+    ordered = sorted(drawn, key=lambda entry: (numbers.drawn.index(entry.transaction), entry.point.load))
     rows = tuple(
         (
             entry.transaction,
             entry.point.configuration,
             people.plain(entry.point.load),
-            people.seconds_estimate(vars(entry.point)),
+            people.seconds_estimate(entry.point.stated),
             entry.point.state,
         )
         for entry in ordered

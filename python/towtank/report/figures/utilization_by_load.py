@@ -8,24 +8,36 @@ from typing import Any
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
-from towtank.report.figures import panel
+from towtank.report.figures import panel, series
 from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Results
 
 NAME = "utilization-by-load"
 _TITLE = "utilization [%]"
+_POINT = {"type": "point", "size": 65, "opacity": 1}
+# Measured points: filled, or open if they lean on a suspect run.
+_MARKS: tuple[dict[str, Any], ...] = (
+    {
+        "transform": [{"filter": "datum.kind === 'measured' && datum.state !== 'suspect'"}],
+        "mark": {**_POINT, "filled": True},
+    },
+    {
+        "transform": [{"filter": "datum.kind === 'measured' && datum.state === 'suspect'"}],
+        "mark": {**_POINT, "filled": False, "fill": "white", "strokeWidth": 2},
+    },
+)
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn.
+    """Numbers of the figure.
 
     Attributes
     ----------
     curve : list of dict
         `configuration`, `resource`, `load`, `median`, `low`, `high`: shares of all servers of the resource. [ratio]
     measured : list of dict
-        `configuration`, `resource`, `load`, `value`. [ratio]
+        `configuration`, `resource`, `load`, `value` [ratio], and `state`: the verdict of the point.
     """
 
     curve: list[dict[str, Any]]
@@ -36,9 +48,10 @@ def compute(results: Results) -> Numbers:
     """Take utilizations out of the model document."""
     curve: list[dict[str, Any]] = []
     measured: list[dict[str, Any]] = []
-    for one in modelled(results):
-        for name, resource in one["utilization"].items():
-            base = {"configuration": str(one["label"]), "resource": name}
+    states = series.states(results)
+    for configuration in modelled(results):
+        for name, resource in configuration["utilization"].items():
+            base = {"configuration": str(configuration["label"]), "resource": name}
             curve += [
                 {
                     **base,
@@ -49,7 +62,15 @@ def compute(results: Results) -> Numbers:
                 }
                 for row in resource["curve"]
             ]
-            measured += [{**base, "load": row["load"], "value": row["utilization"]} for row in resource["measured"]]
+            measured += [
+                {
+                    **base,
+                    "load": row["load"],
+                    "value": row["utilization"],
+                    "state": states.get((base["configuration"] or "all runs", row["load"]), "valid"),
+                }
+                for row in resource["measured"]
+            ]
     return Numbers(curve, measured)
 
 
@@ -63,7 +84,7 @@ def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
         "field": "load",
         "type": "quantitative",
         "title": panel.load_title(load_factor),
-        "axis": {"grid": False, "tickCount": 6},
+        "axis": {"grid": False, "tickCount": 6, "format": theme.EXACT},
         "scale": {"nice": False},
     }
     y = {"type": "quantitative", "title": _TITLE, "scale": {"domain": [0, 100]}, "axis": {"tickCount": 5}}
@@ -97,26 +118,26 @@ def _layers(x: dict[str, Any], y: dict[str, Any], names: list[str]) -> list[dict
             "mark": {"type": "line", "strokeWidth": 1.6},
             "encoding": {"x": x, "y": {**y, "field": "median"}, "color": colour},
         },
-        {
-            "transform": [{"filter": "datum.kind === 'measured'"}],
-            "mark": {"type": "point", "filled": True, "size": 65, "opacity": 1},
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "value"},
-                "color": colour,
-                "shape": shape,
-                "tooltip": [
-                    {"field": "resource", "type": "nominal"},
-                    {"field": "load", "type": "quantitative"},
-                    {"field": "value", "type": "quantitative", "title": _TITLE, "format": ".3~r"},
-                ],
-            },
-        },
+        *({**symbols, "encoding": _symbols(x, y, colour, shape)} for symbols in _MARKS),
     ]
 
 
+def _symbols(x: dict[str, Any], y: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "x": x,
+        "y": {**y, "field": "value"},
+        "color": colour,
+        "shape": shape,
+        "tooltip": [
+            {"field": "resource", "type": "nominal"},
+            {"field": "load", "type": "quantitative", "format": theme.EXACT},
+            {"field": "value", "type": "quantitative", "title": _TITLE, "format": ".3~r"},
+        ],
+    }
+
+
 def description(numbers: Numbers) -> str:
-    """The picture in words."""
+    """Describe the picture in words."""
     top = max((float(row["load"]) for row in numbers.measured), default=0.0)
     parts = [
         f"{row['configuration']}, {row['resource']}: {people.share(row['value'])}"
@@ -127,7 +148,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """The figure, or None where no resource was observed at the levels of a model."""
+    """Return the figure; None if no resource was observed at the levels of a model."""
     numbers = compute(results)
     if not numbers.measured:
         return None
@@ -135,15 +156,23 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Utilization of every resource against {panel.load_title(results.load_factor)}",
         description=description(numbers),
-        note=_note(results),
+        note=_note(results) + (f" {series.OPEN_SYMBOLS}" if _has_suspects(numbers) else ""),
         spec=draw(numbers, results.load_factor),
         table=_table(numbers, results.load_factor),
     )
 
 
+def _has_suspects(numbers: Numbers) -> bool:
+    return any(row["state"] == "suspect" for row in numbers.measured)
+
+
 def _note(results: Results) -> str:
-    """Which model the lines are of."""
-    by = {resource.get("by", "curve") for one in modelled(results) for resource in one["utilization"].values()}
+    """Name the model that the lines show."""
+    by = {
+        resource.get("by", "curve")
+        for configuration in modelled(results)
+        for resource in configuration["utilization"].values()
+    }
     lines = {
         frozenset({"network"}): "lines are predicted by the network of all resources, for its mean mix and think time",
         frozenset({"curve"}): "lines follow the fitted curve",
@@ -165,11 +194,11 @@ def _table(numbers: Numbers, load_factor: str) -> Table:
     )
     rows = []
     for row in numbers.measured:
-        told = curve.get((row["configuration"], row["resource"], row["load"]))
-        estimate = told and {
-            "value": 100 * told["median"],
-            "low": 100 * told["low"],
-            "high": 100 * told["high"],
+        on_line = curve.get((row["configuration"], row["resource"], row["load"]))
+        estimate = on_line and {
+            "value": 100 * on_line["median"],
+            "low": 100 * on_line["low"],
+            "high": 100 * on_line["high"],
         }
         rows.append(
             (

@@ -1,7 +1,7 @@
 """Writes results in the forms that other tools read: one file per format, registered by its name here.
 
-`towtank.analysis.gather` brings together what is exported (a `Material`); a format tells which files it makes
-of it, and `writing` puts them in place, each in one atomic step.
+`towtank.analysis.gather` collects the data to export (a `Material`); a format makes files of it, and `writing` puts
+them in place, each in one atomic step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FORMATS = ("csv", "github", "hlog", "jtl", "junit", "markdown", "openmetrics", "
 
 
 def find(name: str) -> Format:
-    """The format of a name in `FORMATS`."""
+    """Return the format of a name in `FORMATS`."""
     found = import_module(f"towtank.results.exports.{name}_format").FORMAT
     assert isinstance(found, Format)
     return found

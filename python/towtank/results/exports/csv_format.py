@@ -22,7 +22,7 @@ _QUANTILES = {
 _PLACE = ("start_s", "end_s", "started_at", "stage", "phase", "users")
 _COUNTS = ("offered", "started", "ok", "failed", "failed_by_kind", "not_started", "bytes_out", "bytes_in")
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
-# Spreadsheets take a text that begins so for a formula. Names may come from files of strangers.
+# Spreadsheets take a text with such a beginning for a formula. Names may come from files of strangers.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -66,7 +66,9 @@ def _place(second: Second, wall_ns: int | None) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: one that begins like it, and is no number, has a `'` in front."""
+    """Return a text that no spreadsheet takes for a formula: with a `'` in front if it begins like one and is no
+    number.
+    """
     try:
         float(text)
     except ValueError:
@@ -75,7 +77,7 @@ def _text(text: str) -> str:
 
 
 def _moment(wall_ns: int) -> str:
-    """ISO 8601 in UTC, to the millisecond."""
+    """Render an instant as ISO 8601 in UTC, to the millisecond."""
     moment = _EPOCH + timedelta(milliseconds=wall_ns // 1_000_000)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -85,7 +87,7 @@ def _number(value: float) -> str:
 
 
 def _counts(item: Item) -> dict[str, Any]:
-    """Counts; what is recorded of steps only stays empty elsewhere, for a zero would be wrong."""
+    """Return the counts; those that are recorded for steps only stay empty elsewhere, since a zero would be wrong."""
     counted = {
         "ok": item.ok,
         "failed": sum(item.failed.values()),

@@ -1,4 +1,4 @@
-"""What a format is: which files it makes of the material, and what it does with them when they are written."""
+"""A format: the files that it makes of the material, and their delivery after they are written."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ COMMAND_LINE = "<command line>"
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller wants beside the files.
+    """Options of the caller.
 
     Attributes
     ----------
     endpoint : str or None
-        Where metrics are sent to.
+        Receiver of the metrics.
     headers : tuple of (str, str)
-        Sent along with them.
+        Headers of these requests.
     allowed : tuple of str
-        Hosts outside of loopback and private networks that may be sent to.
+        Hosts outside of loopback and private networks that may receive metrics.
     step_summary : str or None
         File that a GitHub job shows on its page, from `$GITHUB_STEP_SUMMARY`.
     """
@@ -43,7 +43,7 @@ class File:
     name : str
         Path within the folder of the export, with `/`.
     write : callable
-        Writes the whole content to the path given.
+        Writes the whole content to the given path.
     """
 
     name: str
@@ -51,7 +51,7 @@ class File:
 
 
 def text_file(name: str, text: Callable[[], str]) -> File:
-    """A file of text that fits into memory; `text` is called when it is written."""
+    """Make a file of text that fits into memory; `text` is called when the file is written."""
     return File(name, lambda path: _write_text(path, text()))
 
 
@@ -60,7 +60,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def sends_nothing(options: Options) -> list[Fault]:
-    """Faults of options that only a format that sends has a use for."""
+    """Return faults of options that are of use only to a format that sends."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
         Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: other formats are not sent anywhere")
@@ -70,7 +70,7 @@ def sends_nothing(options: Options) -> list[Fault]:
 
 
 def stays_on_disk(paths: Sequence[Path], options: Options) -> Mapping[str, object]:  # noqa: ARG001 - the form of `deliver`
-    """Nothing happens to the files after they are written."""
+    """Do nothing with the files after they are written."""
     return {}
 
 
@@ -83,15 +83,15 @@ class Format:
     name : str
         As given to `--to`.
     carries : str
-        What is in it, in a few words.
+        Its content, in a few words.
     files : callable
-        The files that it makes of the material.
+        Makes the files of the material.
     needs_records : bool
-        Whether it is made from the recorded intervals, so that a run without any has nothing to give.
+        Whether it is made from the recorded intervals, so that a run without any has no content.
     check : callable
-        Faults of the options, all at once, before anything is read.
+        Returns all faults of the options at once, before anything is read.
     deliver : callable
-        Hands the written files on; returns what to tell about it by name.
+        Delivers the written files; returns facts about the delivery by name, for the output of the command.
     """
 
     name: str

@@ -58,7 +58,7 @@ def _line(text: str) -> str:
 
 
 class _Tags:
-    """Tags of names, told apart by a number where two names would have the same."""
+    """Tags of names; a number distinguishes names that would have the same tag."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """`jtl`: samples as JMeter lists them, expanded from the histograms and labelled as such in every row.
 
 Single requests are not recorded. What is exact and what is filled in stands in `docs/guides/export.md`; the
-rows say `expanded from a histogram` so that nobody who opens the file takes them for a trace.
+rows say `expanded from a histogram` so that no reader takes them for a trace.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _THREAD = "towtank (expanded from histograms) 1-1"
 _UNTIMED = f"{_LABEL}; no time was recorded, 0 stands for it"
 # Multiples of it modulo 1 are spread evenly in any number: slow and fast requests alternate within the second.
 _GOLDEN = 0.6180339887498949
-# Kinds of failure that come with a response time, by what they tell about it: who timed out waited longest.
+# Kinds of failure with a response time; time-outs waited longest.
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
 
 
 def _files(material: Material) -> list[File]:
     material.notes.append(
         "jtl: single requests are not recorded; the rows are expanded from the histograms of each second,"
-        " and say so (docs/guides/export.md tells what is exact)"
+        " and say so (docs/guides/export.md lists what is exact)"
     )
     return [_file(material, run) for run in material.runs]
 
@@ -61,7 +61,7 @@ def _file(material: Material, run: RunMaterial) -> File:
 
 
 def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]]:
-    """The rows of one second at a time, by the time stamp within it."""
+    """Yield the rows of one second at a time, by the time stamp within it."""
     recording = run.recording()
     origin_ms = (run.wall_ns(recording) or 0) / 1e6
     for second in seconds(recording):
@@ -74,7 +74,7 @@ def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]
 
 
 def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
-    """Every request of a step that ended in a second, in the order of its response time."""
+    """Yield every request of a step that ended in a second, in the order of its response time."""
     elapsed = _values_ms(item.response, histograms)
     untimed = max(0, item.ended - len(elapsed))
     outcomes = _outcomes(item, len(elapsed), untimed)
@@ -102,13 +102,13 @@ def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterato
 
 
 def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """All values of the histograms, each as the middle of its bucket, ascending. [ms]"""
+    """Return all values of the histograms, each as the middle of its bucket, ascending. [ms]"""
     merged = histograms.merged(encoded)
     return np.zeros(0) if merged is None else np.repeat(1e3 * merged.middles_s, merged.counts)
 
 
 def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
-    """How each sample ended: those without a time first, then by response time.
+    """Return the outcome of each sample: those without a time first, then by response time.
 
     The time-outs waited longest and are the last. Which of the others failed is not known; they are spread
     evenly over the ranks.
@@ -128,7 +128,7 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
 def _latencies(
     item: Item, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Times to the first byte by rank, as far as there are any; 0, as JMeter has it, where no byte came."""
+    """Return the known times to the first byte by rank; 0, as in JMeter, if no byte arrived."""
     first = _values_ms(item.first_byte, histograms)
     found = np.zeros(len(times))
     count = min(len(first), len(times) - untimed)
@@ -137,7 +137,7 @@ def _latencies(
 
 
 def _share(whole: int, parts: int, place: int) -> int:
-    """An even share of a whole number; all shares add up to it exactly."""
+    """Return an even share of a whole number; all shares add up to it exactly."""
     return whole * (place + 1) // parts - whole * place // parts
 
 

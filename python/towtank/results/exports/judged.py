@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from towtank import units
+from towtank.estimates import FEW_DIGITS, significant
 
 State = Literal["met", "missed", "not measured", "not valid"]
 
@@ -32,11 +33,18 @@ def explained(objective: Mapping[str, Any]) -> str:
     return f"seen {seen(objective)}{f' at {at}' if at else ''}; the objective holds {until}"
 
 
+def doubt(objective: Mapping[str, Any]) -> str:
+    """Name the suspect runs that the state of an objective leans on; empty without any."""
+    runs = [str(run) for run in objective.get("suspect_runs") or ()]
+    return f"leans on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}" if runs else ""
+
+
 def seen(objective: Mapping[str, Any]) -> str:
-    """The worst value seen, in the unit that the text of the objective is in."""
+    """Render the worst value seen with three digits, as its error is not known, in the unit of the objective's text."""
     value, metric = objective.get("seen"), str(objective.get("text")).split()[:1]
     if value is None:
         return "not measured"
     if metric == ["errors"]:
-        return f"{100 * value:.4g} %"
-    return units.format_rate(value) if metric == ["throughput"] else units.format_duration(value)
+        return f"{100 * value:.3g} %"
+    few = significant(value, FEW_DIGITS)
+    return units.format_rate(few) if metric == ["throughput"] else units.format_duration(few)

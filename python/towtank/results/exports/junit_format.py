@@ -1,7 +1,6 @@
 """`junit`: objectives and verdicts as test cases, for the page on which a build shows its tests.
 
-A case passes only on evidence: an objective that nothing valid tells about, and a run that is missing or
-invalid, are errors.
+A case passes only on evidence: an objective without a valid run, and a run that is missing or invalid, are errors.
 """
 
 from __future__ import annotations
@@ -64,7 +63,9 @@ def _suite(material: Material, name: str, cases: list[ET.Element]) -> ET.Element
 
 
 def _objectives(material: Material) -> ET.Element:
-    return _suite(material, "objectives", [_objective(material, one) for one in material.summary["objectives"]])
+    return _suite(
+        material, "objectives", [_objective(material, objective) for objective in material.summary["objectives"]]
+    )
 
 
 def _objective(material: Material, objective: Mapping[str, Any]) -> ET.Element:
@@ -80,14 +81,16 @@ def _objective(material: Material, objective: Mapping[str, Any]) -> ET.Element:
         why = judged.explained(objective)
         tag = "failure" if found == "missed" else "error"
         case.append(_element(tag, text=why, type=f"objective {found}".replace(" ", "_"), message=why))
+    if doubt := judged.doubt(objective):
+        case.append(_element("system-out", text=doubt))
     return case
 
 
 def _runs(material: Material) -> ET.Element:
     cases = [_run(material, run) for run in material.runs]
-    for one in material.missing:
-        case = _case(material, str(one["run"]), one.get("factors") or {}, None)
-        case.append(_element("error", type="missing", message="the run of the design is not there"))
+    for absent in material.missing:
+        case = _case(material, str(absent["run"]), absent.get("factors") or {}, None)
+        case.append(_element("error", type="missing", message="this run of the design has no results"))
         cases.append(case)
     return _suite(material, "runs", cases)
 
@@ -101,9 +104,9 @@ def _case(material: Material, run: str, factors: Mapping[str, Any], seconds: flo
 def _run(material: Material, run: RunMaterial) -> ET.Element:
     case = _case(material, run.name, run.factors, run.seconds)
     verdict = run.summary["verdict"]
-    doubts = [f"{one['level']}: {one['message']}" for one in verdict["reasons"]]
+    doubts = [f"{reason['level']}: {reason['message']}" for reason in verdict["reasons"]]
     if verdict["level"] == "invalid":
-        reasons = [str(one["message"]) for one in verdict["reasons"] if one["level"] == "invalid"]
+        reasons = [str(reason["message"]) for reason in verdict["reasons"] if reason["level"] == "invalid"]
         case.append(_element("error", text="\n".join(doubts), type="invalid", message="; ".join(reasons)))
     elif doubts:
         case.append(_element("system-out", text=f"verdict: {verdict['level']}\n" + "\n".join(doubts)))

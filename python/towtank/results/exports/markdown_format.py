@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from towtank import units
-from towtank.estimates import duration_in_words, in_words
-from towtank.results.exports import judged, tested
+from towtank import claim_words, units
+from towtank.estimates import duration_in_words, few_digits, in_words
+from towtank.over_runs import shares
+from towtank.results.exports import judged
 from towtank.results.exports.format import File, Format, text_file
 from towtank.results.exports.material import Material
 
 ABSENT = "–"
 NAME = "summary.md"
-# A page that nobody scrolls through says no more with the hundredth doubt than with the first.
+# Nobody scrolls through a hundred doubts.
 _DOUBTS_AT_MOST = 40
 _MARKS = re.compile(r"[\\`*\[\]<>|#~]|(?<!\w)_|_(?!\w)")
 
@@ -24,13 +25,13 @@ def _files(material: Material) -> list[File]:
 
 
 def page(material: Material) -> str:
-    """The whole page."""
+    """Render the whole page."""
     parts = [_head, _results, _objectives, _verdicts, _claims, _foot]
     return "\n".join(line for part in parts for line in part(material))
 
 
 def escaped(text: object) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Render text so that Markdown shows it unchanged, on one line."""
     return _MARKS.sub(lambda mark: f"\\{mark[0]}", " ".join(str(text).split()))
 
 
@@ -44,7 +45,7 @@ def _head(material: Material) -> Iterator[str]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Iterator[str]:
-    """A table; columns of `numbers` are set to the right."""
+    """Yield the lines of a table; columns of `numbers` are aligned to the right."""
     yield f"| {' | '.join(columns)} |"
     yield f"|{'|'.join(' ---: ' if place in numbers else ' --- ' for place in range(len(columns)))}|"
     for row in rows:
@@ -57,7 +58,7 @@ def _estimate(
     form: Callable[[float], str],
     with_interval: Callable[[float, float, float], str],
 ) -> str:
-    """Value with its interval, where there is one."""
+    """Render a value with its interval, if it has one."""
     value, low, high = ((estimate or {}).get(key) for key in ("value", "low", "high"))
     if value is None:
         return ABSENT
@@ -71,14 +72,18 @@ def _results(material: Material) -> Iterator[str]:
             times = point["response_time_s"]
             load = units.format_rate(point["rate"]) if "rate" in point else f"{point['load']:g} users"
             share = point.get("errors_share")
+            values = [
+                _estimate(point["throughput_per_s"], few_digits, in_words),
+                _estimate(times["mean"], _time, duration_in_words),
+                _estimate(times["p95"], _time, duration_in_words),
+                ABSENT if share is None else shares((point.get("of_runs") or {}).get("errors_share"), share),
+            ]
+            counts = any(verdict != "invalid" for verdict in point["verdicts"])
             rows.append(
                 [
                     escaped(configuration["label"]),
                     load,
-                    _estimate(point["throughput_per_s"], _digits, in_words),
-                    _estimate(times["mean"], _time, duration_in_words),
-                    _estimate(times["p95"], _time, duration_in_words),
-                    ABSENT if share is None else f"{100 * share:.3g} %",
+                    *(values if counts else [ABSENT] * len(values)),
                     ", ".join(f"{run} {level}" for run, level in zip(point["runs"], point["verdicts"], strict=False)),
                 ]
             )
@@ -92,25 +97,21 @@ def _time(seconds: float) -> str:
     return units.format_duration(float(f"{seconds:.3g}")) if seconds > 0 else "0 s"
 
 
-def _digits(value: float) -> str:
-    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
-
-
 def _objectives(material: Material) -> Iterator[str]:
     found = material.summary["objectives"]
     if not found:
         return
     rows = []
-    for one in found:
-        state = judged.state(one)
-        at = one["at"].get("users", one["at"].get("rate"))
-        holds = one["holds_up_to"]
+    for objective in found:
+        state, doubt = judged.state(objective), judged.doubt(objective)
+        at = objective["at"].get("users", objective["at"].get("rate"))
+        holds = objective["holds_up_to"]
         rows.append(
             [
-                escaped(one["text"]),
-                escaped(one["label"]),
-                "met" if state == "met" else f"**{state}**",
-                ABSENT if one["seen"] is None else judged.seen(one),
+                escaped(objective["text"]),
+                escaped(objective["label"]),
+                ("met" if state == "met" else f"**{state}**") + (f"; {escaped(doubt)}" if doubt else ""),
+                ABSENT if objective["seen"] is None else judged.seen(objective),
                 ABSENT if at is None else f"{at:g}",
                 "at no load" if holds is None else f"{holds:g}",
             ]
@@ -121,19 +122,21 @@ def _objectives(material: Material) -> Iterator[str]:
     )
 
 
-def _doubt(run: str, one: Mapping[str, Any]) -> str:
-    hint = escaped(one.get("hint") or "")
-    return f"- {escaped(run)} **{one['level']}**: {escaped(one['message'])}{f' (hint: {hint})' if hint else ''}"
+def _doubt(run: str, doubt: Mapping[str, Any]) -> str:
+    hint = escaped(doubt.get("hint") or "")
+    return f"- {escaped(run)} **{doubt['level']}**: {escaped(doubt['message'])}{f' (hint: {hint})' if hint else ''}"
 
 
 def _verdicts(material: Material) -> Iterator[str]:
     doubts = [
-        _doubt(run.name, one)
+        _doubt(run.name, reason)
         for run in material.runs
-        for one in run.summary["verdict"]["reasons"]
-        if one["level"] != "note"
+        for reason in run.summary["verdict"]["reasons"]
+        if reason["level"] != "note"
     ]
-    doubts += [f"- {escaped(one['run'])} **missing**: the run of the design is not there." for one in material.missing]
+    doubts += [
+        f"- {escaped(run['run'])} **missing**: this run of the design has no results." for run in material.missing
+    ]
     if not doubts:
         return
     yield "### Doubts\n"
@@ -149,16 +152,21 @@ def _claims(material: Material) -> Iterator[str]:
         return
     rows = [
         [
-            escaped(one["says"]),
-            escaped(one["source"]),
-            escaped(tested.measured(one)),
-            escaped(one["holds"]),
-            f"**{tested.WORDS[one['verdict']]}**" + (f": {escaped(one['why'])}" if one["why"] else ""),
+            escaped(claim["says"]),
+            escaped(claim["source"]),
+            escaped(claim_words.measured(claim)),
+            escaped(claim["holds"]),
+            _bold_head(escaped(claim_words.answer(claim))),
         ]
-        for one in found
+        for claim in found
     ]
     yield "### Claims\n"
-    yield from _table(("claim", "source", "measured here", "must be", ""), rows)
+    yield from _table(("expected", "source", "found here", "must be", "answer"), rows)
+
+
+def _bold_head(answer: str) -> str:
+    """Make the verdict at the head of an answer bold."""
+    return re.sub(r"^[\w ]+", lambda head: f"**{head[0]}**", answer)
 
 
 def _foot(material: Material) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""What is exported: the runs of a study or a single run, with what the analysis says about them.
+"""The data to export: the runs of a study or a single run, with the results of their analysis.
 
-Decoding histograms belongs to the analysis, which hands its reader in: nothing here imports it.
+The analysis decodes histograms and provides its reader, so that nothing here imports the analysis.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Decoded(Protocol):
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Number of values in each of them. [1]"""
+        """Number of values in each bucket in use. [1]"""
 
     def quantiles(self, probabilities: Iterable[float]) -> list[float]:
-        """Several quantiles at once. [s]"""
+        """Return several quantiles at once. [s]"""
 
 
 class HistogramReader(Protocol):
-    """Reads encoded histograms; what cannot be read is left out and counted.
+    """Reads encoded histograms; unreadable ones are left out and counted.
 
     Attributes
     ----------
@@ -60,18 +60,18 @@ class HistogramReader(Protocol):
     unreadable: int
 
     def merged(self, encoded: Sequence[str]) -> Decoded | None:
-        """All values of several histograms; None where there is none."""
+        """Merge all values of several histograms; None without any."""
 
     def encoded(self, encoded: Sequence[str]) -> str | None:
-        """The same, encoded again; None where there is none."""
+        """Merge histograms and encode the result again; None without any."""
 
     def describe(self, encoded: str) -> dict[str, Any]:
-        """The columns that `results.tables` tells of one histogram."""
+        """Return the columns of `results.tables` for one histogram."""
 
 
 @dataclass(frozen=True)
 class RunMaterial:
-    """One run.
+    """One run to export.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class RunMaterial:
     recorded : bool
         Whether any interval was recorded.
     damage : Damage
-        What could not be read of the run, as far as it has been read.
+        Unreadable parts of the run, as far as it has been read.
     """
 
     folder: RunFolder
@@ -102,21 +102,21 @@ class RunMaterial:
 
     @property
     def seconds(self) -> float | None:
-        """How long the run took, by its manifest; None where it did not end. [s]"""
+        """Duration of the run, by its manifest; None if it did not end. [s]"""
         start, end = self.manifest.get("started_wall_ns"), self.manifest.get("ended_wall_ns")
         if not isinstance(start, int) or not isinstance(end, int):
             return None
         return (end - start) / _SECOND_NS
 
     def recording(self) -> Recording:
-        """Read what the engine recorded; not kept, so that many long runs fit into memory one by one."""
+        """Read what the engine recorded; it is not kept, so that many long runs fit into memory one by one."""
         recording = segments.read(self.folder.engine)
         self.damage.torn_tail |= recording.damage.torn_tail
         self.damage.bad_lines = max(self.damage.bad_lines, recording.damage.bad_lines)
         return recording
 
     def wall_ns(self, recording: Recording) -> int | None:
-        """Wall clock at the start of the run. [ns since 1970]"""
+        """Return the wall clock at the start of the run. [ns since 1970]"""
         for source, key in ((recording.header or {}, "wall_ns"), (self.manifest, "started_wall_ns")):
             if isinstance(source.get(key), int):
                 return int(source[key])
@@ -125,27 +125,27 @@ class RunMaterial:
 
 @dataclass
 class Material:
-    """Everything that is exported.
+    """All data to export.
 
     Attributes
     ----------
     path : Path
         The folder that was named.
     title, study : str
-        Of the study; of the folder where there is no study.
+        Of the study; of the folder if it belongs to no study.
     version : str
         Of the program that exports.
     runs : list of RunMaterial
         By name.
     missing : list of dict
-        Runs of the design that are not there, as the manifest lists them.
+        Runs of the design that have no results, as the manifest lists them.
     summary : dict
         Study summary over these runs.
     histograms : HistogramReader
     claims : dict
-        Claims of the study with their verdicts (`claims.json`); empty where it has none.
+        Claims of the study with their verdicts (`claims.json`); empty if it has none.
     notes : list of str
-        What was left out, for the user.
+        Parts that were left out, for the user.
     """
 
     path: Path
@@ -162,11 +162,11 @@ class Material:
     @property
     def factors(self) -> list[str]:
         """Names of all factors, in the order of the study."""
-        names = [str(one["name"]) for one in self.summary.get("factors") or []]
+        names = [str(factor["name"]) for factor in self.summary.get("factors") or []]
         return list(dict.fromkeys([*names, *(name for run in self.runs for name in run.factors)]))
 
-    def told(self) -> list[str]:
-        """All that the user must know about the export, once it is written."""
+    def warnings(self) -> list[str]:
+        """Return all that the user must know about the export, once it is written."""
         found = list(self.notes)
         for run in self.runs:
             torn = "a torn last line" if run.damage.torn_tail else ""

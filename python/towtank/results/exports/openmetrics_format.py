@@ -1,7 +1,7 @@
 """`openmetrics`: the summaries as a text file for a textfile collector.
 
-The file keeps to what OpenMetrics 1.0 and the older Prometheus text format have in common, for the collector of
-node_exporter reads the older one: gauges only, no time stamps, `# EOF` at the end (a comment to the older).
+The file is valid both in OpenMetrics 1.0 and in the older Prometheus text format, which the collector of node_exporter
+reads: gauges only, no time stamps, `# EOF` at the end (a comment in the older format).
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ _BOUNDS = {"value": "estimate", "low": "low", "high": "high"}
 _LEVELS = ("valid", "suspect", "invalid")
 _UNITS = ("seconds", "ratio", "bytes")
 
-# Families in the order of the file: name without its prefix, and what it means.
+# Families in the order of the file: name without its prefix, and meaning.
 _FAMILIES = {
     "study_runs": "Runs of the study by verdict.",
-    "objective_met": "Whether an objective is met by a configuration; left out where nothing valid tells.",
+    "objective_met": "Whether an objective is met by a configuration; left out if no valid run decides.",
     "run_verdict": "Whether the run has this verdict.",
     "run_ended_timestamp_seconds": "When the run ended, since 1970.",
     "window_seconds": "Length of the analysed window.",
     "users": "Mean number of active users in the window.",
-    "throughput_transactions_per_second": "Transactions that ended well.",
-    "throughput_requests_per_second": "Requests that ended well.",
+    "throughput_transactions_per_second": "Transactions that succeeded.",
+    "throughput_requests_per_second": "Requests that succeeded.",
     "response_time_seconds": "Response time of transactions, from the intended start.",
     "exchange_time_seconds": "Time of requests from their actual start.",
     "failed_transactions": "Transactions that failed in the window.",
     "failed_ratio": "Share of transactions that failed.",
     "failed_requests": "Requests that failed in the window, by kind.",
-    "transaction_throughput_per_second": "Transactions of one kind that ended well.",
+    "transaction_throughput_per_second": "Transactions of one kind that succeeded.",
     "transaction_response_time_seconds": "Response time of one kind of transaction, from the intended start.",
     "transaction_failed": "Transactions of one kind that failed in the window.",
     "tier_cpus_used": "CPUs that a tier used.",
     "tier_utilization_ratio": "Share of the CPUs of a tier that it used.",
     "tier_cpu_demand_seconds": "CPU time of a tier per transaction.",
-    "tier_memory_bytes": "Memory of a tier, measured as the label how says.",
+    "tier_memory_bytes": "Memory of a tier; the label how has the method.",
     "tier_resident_sets_bytes": "Resident sets of the processes of a tier added up; shared pages count repeatedly.",
     "not_attributed_cpus_used": "CPUs of a machine that no tier, generator or observer used.",
     "connections_open": "Mean number of connections open in the window.",
     "connection_wait_ratio": "Share of the requests that found no free connection in the pool.",
-    "connection_wait_seconds": "How long those requests waited for one.",
+    "connection_wait_seconds": "Time that those requests waited for a connection.",
     "generator_cpus_used": "CPUs that the load generator used.",
     "generator_start_lag_p99_seconds": "99th percentile of actual minus intended start.",
 }
@@ -63,7 +63,7 @@ class _Page:
     samples: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in _FAMILIES})
 
     def add(self, family: str, labels: Labels, value: Any) -> None:
-        """Add a sample; what was not measured has none."""
+        """Add a sample; unmeasured values have none."""
         if isinstance(value, int | float) and math.isfinite(value):
             inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
             self.samples[family].append(f"towtank_{family}{{{inside}}} {float(value)!r}")
@@ -82,7 +82,7 @@ class _Page:
             self.estimate(family, {**labels, "statistic": name}, times.get(name))
 
     def lines(self) -> Iterator[str]:
-        """The whole file; families without samples are left out."""
+        """Yield the whole file; families without samples are left out."""
         for family, samples in self.samples.items():
             if samples:
                 yield f"# HELP towtank_{family} {_FAMILIES[family]}"
@@ -113,7 +113,7 @@ def _escaped(text: str) -> str:
 
 
 def _label_names(factors: list[str]) -> dict[str, str]:
-    """Label of each factor, told apart by a number where two would have the same."""
+    """Return the label of each factor; a number distinguishes factors that would have the same label."""
     names: dict[str, str] = {}
     for factor in factors:
         plain = "factor_" + re.sub(r"[^a-zA-Z0-9_]", "_", factor)
@@ -129,9 +129,9 @@ def _study(page: _Page, material: Material) -> None:
     verdict, study = material.summary["verdict"], {"study": material.study}
     for level in (*_LEVELS, "missing"):
         page.add("study_runs", {**study, "verdict": level}, verdict[f"{level}_runs"])
-    for one in material.summary["objectives"]:
-        met = {"met": 1, "missed": 0}.get(judged.state(one))
-        page.add("objective_met", {**study, "objective": one["text"], "configuration": one["label"]}, met)
+    for objective in material.summary["objectives"]:
+        met = {"met": 1, "missed": 0}.get(judged.state(objective))
+        page.add("objective_met", {**study, "objective": objective["text"], "configuration": objective["label"]}, met)
 
 
 def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
@@ -153,8 +153,8 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
         page.add("failed_ratio", labels, summary["errors"]["share"])
         for kind, count in (summary.get("request_errors") or {}).get("by_kind", {}).items():
             page.add("failed_requests", {**labels, "kind": kind}, count)
-    for name, one in (summary.get("transactions") or {}).items():
-        _transaction(page, {**labels, "transaction": name}, one)
+    for name, transaction in (summary.get("transactions") or {}).items():
+        _transaction(page, {**labels, "transaction": name}, transaction)
     for name, tier in (summary.get("tiers") or {}).items():
         _tier(page, {**labels, "tier": name}, tier)
     for name, machine in (summary.get("not_attributed") or {}).items():
@@ -170,10 +170,10 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
     page.add("generator_start_lag_p99_seconds", labels, generator.get("start_lag_p99_s"))
 
 
-def _transaction(page: _Page, labels: Labels, one: Mapping[str, Any]) -> None:
-    page.estimate("transaction_throughput_per_second", labels, one["throughput_per_s"])
-    page.times("transaction_response_time_seconds", labels, one["response_time_s"])
-    page.add("transaction_failed", labels, one["errors"])
+def _transaction(page: _Page, labels: Labels, transaction: Mapping[str, Any]) -> None:
+    page.estimate("transaction_throughput_per_second", labels, transaction["throughput_per_s"])
+    page.times("transaction_response_time_seconds", labels, transaction["response_time_s"])
+    page.add("transaction_failed", labels, transaction["errors"])
 
 
 def _tier(page: _Page, labels: Labels, tier: Mapping[str, Any]) -> None:

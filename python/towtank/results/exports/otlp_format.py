@@ -1,7 +1,7 @@
-"""`otlp`: OpenTelemetry metrics, second by second, as JSON lines; also sent over HTTP where asked.
+"""`otlp`: OpenTelemetry metrics, second by second, as JSON lines; also sent over HTTP if requested.
 
-Every line is one whole `ExportMetricsServiceRequest` in the JSON encoding of OTLP: what a collector reads from a
-file, and what it takes as the body of a request to `/v1/metrics`.
+Every line is one whole `ExportMetricsServiceRequest` in the JSON encoding of OTLP, which a collector reads from a file
+or accepts as the body of a request to `/v1/metrics`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _files(material: Material) -> list[File]:
 
 
 def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
-    """The requests of one run, each with a bounded number of data points."""
+    """Yield the requests of one run, each with a bounded number of data points."""
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0
     host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")

@@ -14,7 +14,7 @@ from towtank.results.exports.material import Decoded
 Json = dict[str, Any]
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
-# What the software kits of OpenTelemetry use: 160 buckets, and no finer than Prometheus keeps (scale 8, 0.27 %).
+# As in the software kits of OpenTelemetry: 160 buckets, and no finer than Prometheus keeps (scale 8, 0.27 %).
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 
@@ -45,7 +45,7 @@ class Span:
 
 
 def request(resource: Mapping[str, str], version: str, points: Mapping[str, Sequence[Json]]) -> Json:
-    """One `ExportMetricsServiceRequest`."""
+    """Return one `ExportMetricsServiceRequest`."""
     metrics = []
     for name, (form, unit, meaning) in _METRICS.items():
         if not points.get(name):
@@ -73,17 +73,17 @@ def _point(span: Span, attributes: Mapping[str, str]) -> Json:
 
 
 def gauge(span: Span, attributes: Mapping[str, str], value: float) -> Json:
-    """A number as it was."""
+    """Return a data point with a number as it was."""
     return {**_point(span, attributes), "asDouble": value}
 
 
 def count(span: Span, attributes: Mapping[str, str], value: int) -> Json:
-    """What was counted within the span."""
+    """Return a data point with a count within the span."""
     return {**_point(span, attributes), "asInt": str(value)}
 
 
 def histogram(span: Span, attributes: Mapping[str, str], values: Decoded, sum_s: float | None) -> Json:
-    """An exponential histogram of times [s]; `sum_s` is their exact sum, None where none was recorded."""
+    """Return an exponential histogram of times [s]; `sum_s` is their exact sum, None if none was recorded."""
     scale, offset, counts = buckets(values.middles_s, values.counts)
     return {
         **_point(span, attributes),
@@ -91,7 +91,7 @@ def histogram(span: Span, attributes: Mapping[str, str], values: Decoded, sum_s:
         **({} if sum_s is None else {"sum": sum_s}),
         "scale": scale,
         "zeroCount": "0",
-        "positive": {"offset": offset, "bucketCounts": [str(one) for one in counts.tolist()]},
+        "positive": {"offset": offset, "bucketCounts": [str(number) for number in counts.tolist()]},
         "min": values.minimum_s,
         "max": values.maximum_s,
     }
@@ -119,7 +119,7 @@ def buckets(values: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> t
     Notes
     -----
     Bucket i holds base^i < v <= base^(i+1) with base = 2^(2^-scale) [1]_, so i = ceil(2^scale log2 v) - 1.
-    The base is the most by which a value may be wrong: 0.27 % at scale 8, 4.4 % at scale 4.
+    The base bounds the relative error of a value: 0.27 % at scale 8, 4.4 % at scale 4.
 
     References
     ----------

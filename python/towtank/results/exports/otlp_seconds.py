@@ -1,4 +1,4 @@
-"""The OTLP data points of one second: of a run that is over, and of one that goes on."""
+"""Makes the OTLP data points of one second, for a run that is over and for one that goes on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Point = tuple[str, dict[str, Any]]
 
 
 def resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str, str]:
-    """Attributes of the resource: which program, study and run it is."""
+    """Return the attributes of the resource: program, study and run."""
     return {
         "service.name": "towtank",
         "service.version": version,
@@ -26,7 +26,7 @@ def resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str
 
 
 def points_of(second: Second, wall_ns: int, histograms: HistogramReader, about_all: Labels) -> Iterator[Point]:
-    """All data points of a second, each with the name of its metric.
+    """Yield all data points of a second, each with the name of its metric.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sends OTLP metrics over HTTP, as the protocol says: repeat what may be repeated, and tell what was refused."""
+"""Sends OTLP metrics over HTTP, as the protocol requires: repeats what may be repeated, and reports refusals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def faults(options: Options) -> list[Fault]:
-    """What is wrong with an endpoint and the headers."""
+    """Return the faults of an endpoint and its headers."""
     if options.endpoint is None:
         without = [Fault(COMMAND_LINE, 0, 0, "--header", "must be given together with --endpoint")]
         return without if options.headers else []
@@ -56,13 +56,13 @@ def _is_endpoint(text: str) -> bool:
 
 
 def address(endpoint: str) -> str:
-    """Where requests go: the endpoint itself where it names the path of metrics, else that path below it."""
+    """Return the URL of the requests: the endpoint if it names the path of metrics, otherwise that path below it."""
     base = endpoint.rstrip("/")
     return base if base.endswith(_PATH) else base + _PATH
 
 
 def place(endpoint: str, allowed: Iterable[str] = ()) -> str:
-    """Number of the host of an endpoint that may be sent to; IPv4 where there is one.
+    """Return the address of the host of an endpoint that may receive metrics; IPv4 if available.
 
     Raises
     ------
@@ -96,19 +96,19 @@ def send(
     pause : callable, optional
         Waits for some seconds before a request is repeated.
     allowed : iterable of str, optional
-        Hosts outside of loopback and private networks that may be sent to.
+        Hosts outside of loopback and private networks that may receive metrics.
 
     Returns
     -------
     int
-        Number of requests that were taken.
+        Number of accepted requests.
 
     Raises
     ------
     StudyError
         If the endpoint lies outside of loopback and private networks and is not allowed; nothing is sent.
     TargetError
-        If the endpoint cannot be reached or refuses anything; what was sent before has arrived.
+        If the endpoint cannot be reached or refuses a request; earlier requests have arrived.
     """
     url = urlsplit(address(endpoint))
     number = place(endpoint, allowed)
@@ -119,7 +119,7 @@ def send(
         except (OSError, http.client.HTTPException) as error:
             raise TargetError(
                 f"{url.geturl()} could not be reached: {error or type(error).__name__}",
-                hint=f"requests taken before: {sent}; the file is written and can be sent again",
+                hint=f"requests accepted before: {sent}; the file is written and can be sent again",
             ) from error
         sent += 1
     return sent
@@ -149,19 +149,19 @@ def _post(url: SplitResult, number: str, body: bytes, headers: Headers) -> tuple
 
 
 def _said(answer: bytes) -> str:
-    """The message of a refusal."""
+    """Render the message of a refusal."""
     document = _document(answer)
     text = _shown(str(document.get("message") or "") if document else answer.decode("utf-8", "replace"))
     return f": {text}" if text else ""
 
 
 def _shown(text: str) -> str:
-    """What somebody else wrote, fit for a terminal: one line, cut short, nothing that steers it."""
+    """Render foreign text for a terminal: one line, shortened, without control characters."""
     return "".join(character for character in " ".join(text.split()) if character.isprintable())[:300]
 
 
 def _refuse_losses(url: SplitResult, answer: bytes) -> None:
-    """Data points that the receiver dropped although it took the request."""
+    """Raise an error if the receiver dropped data points although it accepted the request."""
     partial = _document(answer).get("partialSuccess")
     if not isinstance(partial, dict):
         return

@@ -1,4 +1,4 @@
-"""The recorded intervals second by second: what all load threads and user groups did together.
+"""The recorded intervals second by second, for all load threads and user groups together.
 
 No second spans two stages, so the second in which a stage ends comes in two parts.
 """
@@ -44,11 +44,11 @@ class Item:
 
     @property
     def ended(self) -> int:
-        """Everything that ended, well or not."""
+        """Number that ended, well or not."""
         return self.ok + sum(self.failed.values())
 
     def add(self, other: Series | Item) -> None:
-        """Add what a thread counted, or another item."""
+        """Add the counts of a thread, or another item."""
         for name in ("offered", "started", "ok", "bytes_out", "bytes_in", "response_sum_s", "exchange_sum_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for own, counts in ((self.failed, other.failed), (self.not_started, other.not_started)):
@@ -64,7 +64,7 @@ class Item:
 
 @dataclass(slots=True)
 class Second:
-    """What happened between two instants of run time. [s]
+    """Everything that was recorded between two instants of run time. [s]
 
     Attributes
     ----------
@@ -93,33 +93,33 @@ class Second:
     connection_wait: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> list[Item]:
-        """The steps, pages or transactions."""
+        """Return the steps, pages or transactions."""
         return [item for item in self.items if item.of == kind]
 
 
 def seconds(recording: Recording) -> Iterator[Second]:
-    """All seconds of a run, in the order of time."""
+    """Yield all seconds of a run, in the order of time."""
     known = known_names(recording)
     stages = segments.stages_of(recording)
     groups: dict[tuple[int, int], list[Interval]] = defaultdict(list)
-    for one in recording.intervals:
-        groups[int((one.start_s + one.end_s) / 2), one.stage].append(one)
+    for interval in recording.intervals:
+        groups[int((interval.start_s + interval.end_s) / 2), interval.stage].append(interval)
     for key in sorted(groups):
         stage = stages[key[1]] if 0 <= key[1] < len(stages) else {}
         yield one_second(groups[key], stage, known)
 
 
 def known_names(recording: Recording) -> dict[str, list[str]]:
-    """Names of all transactions, pages and steps, by number."""
+    """Return the names of all transactions, pages and steps, by number."""
     return {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
 
 
 def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str, list[str]]) -> Second:
-    """Intervals of one second and stage, of all load threads, as one."""
-    start, end = min(one.start_s for one in parts), max(one.end_s for one in parts)
+    """Combine the intervals of one second and stage, of all load threads."""
+    start, end = min(part.start_s for part in parts), max(part.end_s for part in parts)
     items: dict[tuple[int, int], Item] = {}
-    for one in parts:
-        for series in one.series:
+    for part in parts:
+        for series in part.series:
             names = known.get(series.of, [])
             name = names[series.number] if 0 <= series.number < len(names) else f"{series.of} {series.number}"
             place = ("transaction", "page", "step").index(series.of) if series.of in known else 3
@@ -129,18 +129,18 @@ def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str,
         end_s=end,
         stage=str(stage.get("name", "")),
         phase=str(stage.get("phase", "")),
-        users=sum(one.user_s for one in parts) / (end - start) if end > start else 0.0,
-        in_flight=sum(one.in_flight for one in parts),
-        lag=[one.lag for one in parts if one.lag],
+        users=sum(part.user_s for part in parts) / (end - start) if end > start else 0.0,
+        in_flight=sum(part.in_flight for part in parts),
+        lag=[part.lag for part in parts if part.lag],
         items=[items[key] for key in sorted(items)],
-        connections=sum(one.connections for one in parts),
-        cpu_s=sum(one.cpu_s for one in parts),
-        connection_wait=[one.connection_wait for one in parts if one.connection_wait],
+        connections=sum(part.connections for part in parts),
+        cpu_s=sum(part.cpu_s for part in parts),
+        connection_wait=[part.connection_wait for part in parts if part.connection_wait],
     )
 
 
 def total(items: Iterable[Item], of: str, name: str) -> Item:
-    """Several items as one."""
+    """Add up several items."""
     whole = Item(of, name)
     for item in items:
         whole.add(item)

@@ -1,4 +1,4 @@
-"""Puts the files of an export in place: each is either the old one or the whole new one."""
+"""Puts the files of an export in place: after a crash each file is either the old or the whole new one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ STANDARD_OUTPUT = "-"
 
 
 def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
-    """Where each file goes.
+    """Return the path of each file.
 
     Parameters
     ----------
     files : sequence of File
     out : str or None
-        What the user named: a file where there is one file to write, else a folder. By default the folder
+        Path that the user named: a file if one file is to be written, otherwise a folder. By default the folder
         `exports` in the folder that is exported.
     source : Path
         The folder that is exported.
@@ -31,7 +31,7 @@ def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
     Raises
     ------
     StudyError
-        If several files shall go into what is no folder.
+        If several files are to be written, but `out` is not a folder.
     """
     if out is None:
         return [source / FOLDER / file.name for file in files]
@@ -61,7 +61,7 @@ def write(file: File, path: Path) -> None:
 
 
 def print_file(file: File) -> None:
-    """Write one file to standard output, once the whole of it could be made."""
+    """Write one file to standard output, after it was made completely."""
     with tempfile.TemporaryDirectory(prefix="towtank-export-") as folder:
         path = Path(folder) / "file"
         write(file, path)

@@ -1,8 +1,8 @@
-"""The advisor: every rule that can be bound to a system, what it says, what is set, what was seen, and a verdict."""
+"""Advice on a system: every rule that applies to it, with its answer, the settings, the measurements and a verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any, Literal
@@ -10,19 +10,23 @@ from typing import Any, Literal
 from towtank.containment import attempt_or
 from towtank.errors import ModelError
 from towtank.size.rules.examples import with_defaults
-from towtank.size.rules.facts import Fact, Facts, Situation
+from towtank.size.rules.facts import Fact, Facts, Situation, is_uncertain
 from towtank.size.rules.loading import Rules
-from towtank.size.rules.rule import Answer, Given, Rule, answer, shown_given
+from towtank.size.rules.quantities import parse_quantity, shown_estimate
+from towtank.size.rules.reach import Ends, reach
+from towtank.size.rules.rule import FOLLOWS, Answer, InputValue, Rule, answer, shown_given
 
 Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_told"]
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
-# Services of a kind that a rule joins to those of another: pairs beyond this help nobody.
+# Most pairs of services of two kinds that a rule compares.
 _PAIRS_AT_MOST = 64
+# An interval that is narrower is rounding: a CPU that was busy in every second is so to the last digit. [ratio]
+_ROUNDING = 1e-9
 
 
 @dataclass
 class Advice:
-    """What one rule says of one system.
+    """Answer of one rule for one system.
 
     Attributes
     ----------
@@ -31,12 +35,14 @@ class Advice:
         `follows`, `differs`, `says` (the rule has a result and asks for nothing), `does_not_apply`, or
         `cannot_be_told`.
     why : str
-        Why it cannot be told, or does not apply; else what it rests on.
+        Reason why it cannot be decided, or does not apply; else its basis.
     services : tuple of str
-        The services it is about.
+        Services that it is about.
     answer : Answer
     values : dict of str to (str, str)
-        What was put in: as people read it, and where it comes from.
+        Inputs by name: text of the value, and its origin.
+    is_left_open : bool
+        Whether all inputs are known, but their intervals leave the verdict open.
     """
 
     rule: Rule
@@ -45,17 +51,18 @@ class Advice:
     services: tuple[str, ...]
     answer: Answer
     values: dict[str, tuple[str, str]] = field(default_factory=dict)
+    is_left_open: bool = False
 
 
 def advise(rules: Rules, situation: Situation) -> list[Advice]:
-    """Hold a system against all rules of which at least one input is known of it."""
+    """Compare a system with all rules of which it has at least one input."""
     found = [
         advice
         for name, rule in rules.items()
         for advice in attempt_or(f"rule {name}", [], _all_of_rule, rule, situation)
     ]
     order = {verdict: place for place, verdict in enumerate(VERDICTS)}
-    return sorted(found, key=lambda one: order[one.verdict])
+    return sorted(found, key=lambda item: order[item.verdict])
 
 
 def _all_of_rule(rule: Rule, situation: Situation) -> list[Advice]:
@@ -72,8 +79,10 @@ def _of_rule(rule: Rule, situation: Situation) -> Iterator[Advice]:
 
 
 def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...], Facts]]:
-    """The facts that a rule may look at, once for every service, or pair of services, that it is about."""
-    prefixes = dict.fromkeys(bind.partition(".")[0] for one in rule.entry.inputs.values() for bind in one.binds)
+    """Yield the facts that a rule may look at, once for every service, or pair of services, that it is about."""
+    prefixes = dict.fromkeys(
+        bind.partition(".")[0] for quantity in rule.entry.inputs.values() for bind in quantity.binds
+    )
     choices = [found for prefix in prefixes if (found := situation.instances(prefix))]
     for picked in islice(product(*choices), _PAIRS_AT_MOST):
         facts = dict(situation.common)
@@ -83,10 +92,10 @@ def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...],
 
 
 def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | None:
-    """Bind, work out, judge; None where nothing of the rule is known."""
+    """Bind the inputs, work the rule out and judge; None if no input of the rule is known."""
     known: dict[str, Fact] = {}
-    for name, one in rule.entry.inputs.items():
-        fact = next((facts[bind] for bind in one.binds if bind in facts), None)
+    for name, quantity in rule.entry.inputs.items():
+        fact = next((facts[bind] for bind in quantity.binds if bind in facts), None)
         if fact is not None:
             known[name] = fact
     if not known:
@@ -95,8 +104,7 @@ def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | Non
     given = with_defaults(rule, given)
     seen = {name for name, fact in known.items() if fact.place is None}
     values = {
-        name: (shown_given(rule, name, value, measured=name in seen), _origin(known.get(name)))
-        for name, value in given.items()
+        name: (_shown(rule, name, value, known.get(name)), _origin(known.get(name))) for name, value in given.items()
     }
     wanted = rule.judged if rule.follows_when is not None else rule.needed
     missing = [name for name in wanted if name not in given]
@@ -105,12 +113,94 @@ def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | Non
     except ModelError as error:
         return Advice(rule, "cannot_be_told", str(error), services, Answer(None, ""), values)
     verdict, why = _verdict(rule, found, missing, refused)
-    return Advice(rule, verdict, why, services, found, values)
+    item = Advice(rule, verdict, why, services, found, values)
+    if not rule.entry.identity:
+        intervals = {name: ends for name in given if (ends := _ends(rule, name, given[name], known.get(name)))}
+        if intervals:
+            _hold_over_intervals(item, given, intervals, seen)
+        _state_missing_intervals(item, known, intervals)
+    return item
 
 
-def _read(rule: Rule, known: dict[str, Fact]) -> tuple[dict[str, Given], dict[str, str]]:
-    """Values that the rule takes, and why it does not take the others."""
-    given: dict[str, Given] = {}
+def _hold_over_intervals(
+    item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends], seen: Collection[str]
+) -> None:
+    """Add the interval of the result to its text; withdraw a verdict that is not the same over the intervals."""
+    found, rule = item.answer, item.rule
+    try:
+        reached = reach(rule, given, intervals, seen)
+    except ModelError as error:
+        _withdraw(item, f"no answer everywhere within the interval of {_and(intervals)}: {error}")
+        return
+    if reached.ends is not None and found.value is not None and not isinstance(found.value, bool):
+        low, high = reached.ends
+        if high - low > _ROUNDING * abs(found.value):
+            found.text = shown_estimate(found.value, low, high, rule.unit)
+    more = [f"within the intervals: {doubt}" for doubt in reached.doubts if doubt not in found.doubts]
+    if more:
+        found.doubts += more
+        item.why = _joined(item.why, *more)
+    if not reached.is_certain:
+        changes = "applies" if len(reached.applies) > 1 else "is followed" if len(reached.follows) > 1 else "says yes"
+        _withdraw(
+            item, f"whether it {changes} changes within the interval of {_and(_deciding(item, given, intervals))}"
+        )
+
+
+def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends]) -> list[str]:
+    """Return the inputs whose intervals change the decision each alone; all if none does so alone."""
+    alone = [name for name in intervals if not reach(item.rule, given, {name: intervals[name]}, ()).is_certain]
+    return alone or list(intervals)
+
+
+def _withdraw(item: Advice, why: str) -> None:
+    """Withdraw a verdict, with its line of the arithmetic; one that lacked inputs already stays as it is."""
+    if item.verdict == "cannot_be_told":
+        return
+    if isinstance(item.answer.value, bool) and item.verdict == "says":
+        item.answer.text = "yes or no"
+    item.answer.lines = [line for line in item.answer.lines if line.name != FOLLOWS]
+    item.verdict, item.why, item.is_left_open = "cannot_be_told", why, True
+
+
+def _state_missing_intervals(item: Advice, known: Mapping[str, Fact], intervals: Collection[str]) -> None:
+    """Add a doubt to a verdict that rests on measured values without an interval: it holds for these values only."""
+    rule = item.rule
+    used = rule.judged if rule.follows_when is not None else rule.needed
+    bare = [name for name in used if name not in intervals and name in known and is_uncertain(known[name])]
+    if bare and item.verdict in ("follows", "differs", "says"):
+        item.answer.doubts.append(f"no interval of {_and(bare)} is known")
+        item.why = _joined(item.why, item.answer.doubts[-1])
+
+
+def _joined(*texts: str) -> str:
+    return "; ".join(filter(None, texts))
+
+
+def _and(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends | None:
+    """Return the ends of the interval of a measured number, in base units; None without one."""
+    if fact is None or fact.ends is None or isinstance(value, bool | str):
+        return None
+    low, high = (parse_quantity(end, rule.units[name]) for end in fact.ends)
+    return (low, high) if high - low > _ROUNDING * abs(value) else None
+
+
+def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
+    """Write a value: with its interval if that was measured, with few digits if it was measured without one."""
+    ends = _ends(rule, name, value, fact)
+    if ends is not None:
+        assert not isinstance(value, str)
+        return shown_estimate(value, *ends, rule.units[name])
+    return shown_given(rule, name, value, measured=fact is not None and fact.place is None)
+
+
+def _read(rule: Rule, known: dict[str, Fact]) -> tuple[dict[str, InputValue], dict[str, str]]:
+    """Return the values that the rule takes, and why it does not take the others."""
+    given: dict[str, InputValue] = {}
     refused: dict[str, str] = {}
     for name, fact in known.items():
         try:
@@ -132,52 +222,52 @@ def _verdict(rule: Rule, found: Answer, missing: list[str], refused: dict[str, s
     if rule.follows_when is None:
         return "says", "; ".join(found.doubts)
     if found.follows is None:
-        return "cannot_be_told", "what it would be judged by is not known"
+        return "cannot_be_told", "the facts that decide it are not known"
     return ("follows" if found.follows else "differs"), "; ".join(found.doubts)
 
 
 def _lacks(rule: Rule, name: str, refused: dict[str, str]) -> str:
-    one = rule.entry.inputs[name]
+    quantity = rule.entry.inputs[name]
     if name in refused:
         return f"{name} {refused[name]}"
-    told = f", as {one.binds[0]} in a sheet" if one.binds else ""
-    return f"{name} is not known{told}"
+    name_in_sheet = f", as {quantity.binds[0]} in a sheet" if quantity.binds else ""
+    return f"{name} is not known{name_in_sheet}"
 
 
-def document_of(one: Advice) -> dict[str, Any]:
-    """One piece of advice as plain data."""
-    entry = one.rule.entry
+def document_of(item: Advice) -> dict[str, Any]:
+    """Return one item of advice as plain data."""
+    entry = item.rule.entry
     return {
-        "rule": one.rule.name,
+        "rule": item.rule.name,
         "title": entry.title,
-        "topic": one.rule.topic,
-        "verdict": one.verdict,
-        "why": one.why,
-        "services": list(one.services),
-        "says": one.answer.text or None,
-        "set": _by_role(one, "set"),
-        "seen": _by_role(one, "seen"),
-        "given": _by_role(one, "given"),
-        "arithmetic": [vars(line) for line in one.answer.lines],
-        "doubts": one.answer.doubts,
+        "topic": item.rule.topic,
+        "verdict": item.verdict,
+        "why": item.why,
+        "services": list(item.services),
+        "says": item.answer.text or None,
+        "set": _by_role(item, "set"),
+        "seen": _by_role(item, "seen"),
+        "given": _by_role(item, "given"),
+        "arithmetic": [vars(line) for line in item.answer.lines],
+        "doubts": item.answer.doubts,
         "advice": entry.advice or None,
         "caution": entry.caution or None,
         "range": entry.range or None,
-        "source": source_text(one.rule),
+        "source": source_text(item.rule),
     }
 
 
-def _by_role(one: Advice, role: str) -> dict[str, dict[str, str]]:
-    inputs = one.rule.entry.inputs
+def _by_role(item: Advice, role: str) -> dict[str, dict[str, str]]:
+    inputs = item.rule.entry.inputs
     return {
         name: {"value": value, "from": origin, "meaning": inputs[name].meaning}
-        for name, (value, origin) in one.values.items()
+        for name, (value, origin) in item.values.items()
         if inputs[name].role == role
     }
 
 
 def source_text(rule: Rule) -> str:
-    """Where a rule stands, for people."""
+    """Render the source of a rule: document, section and lines."""
     source = rule.entry.source
     section = f", {source.section}" if source.section else ""
     lines = f", lines {source.lines}" if source.lines else ""

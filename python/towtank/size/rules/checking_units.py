@@ -1,4 +1,4 @@
-"""Units of formulas: sums and comparisons need the same unit on both sides, functions what they are made for."""
+"""Units of formulas: sums and comparisons need the same unit on both sides, functions the units of their definition."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from fractions import Fraction
 from towtank.size.rules.language import Binary, Call, FormulaError, Literal, Name, Tree, Truth, Unary
 from towtank.size.rules.quantities import NUMBER, Dimension, combined, dimension_text
 
-# What a tree gives: a dimension, or None for a yes or no.
+# Result of a tree: a dimension, or None for a yes or no.
 Kind = Dimension | None
 _TRUTH: Kind = None
 
 
 def dimension_of(tree: Tree, kinds: Mapping[str, Kind]) -> Kind:
-    """Dimension of what a formula gives; None where it is a yes or no.
+    """Return the dimension of a formula's result; None for a yes or no.
 
     Parameters
     ----------
     tree : Tree
     kinds : mapping of str to dimension or None
-        Of every name.
+        Dimension of every name.
 
     Raises
     ------
     FormulaError
-        Where units do not fit.
+        If units do not fit.
     """
     if isinstance(tree, Literal):
         return tree.dimension
@@ -72,7 +72,7 @@ def _of_power(tree: Binary, left: Dimension, right: Dimension) -> Dimension:
     if left == NUMBER:
         return NUMBER
     if not isinstance(tree.right, Literal):
-        raise FormulaError("must have a number written out as exponent of what has a unit", tree.position)
+        raise FormulaError("must have a literal number as exponent of a quantity with a unit", tree.position)
     return combined(NUMBER, left, Fraction(tree.right.value).limit_denominator(1000))
 
 
@@ -84,11 +84,11 @@ def _of_call(tree: Call, kinds: Mapping[str, Kind]) -> Kind:
             _require_truth(other, kinds)
             return _TRUTH
         return _same(then, _require_number(then, kinds), other, _require_number(other, kinds), tree.position)
-    found = [_require_number(one, kinds) for one in tree.arguments]
+    found = [_require_number(argument, kinds) for argument in tree.arguments]
     if tree.function in {"min", "max"}:
         same = found[0]
-        for one, argument in zip(found[1:], tree.arguments[1:], strict=True):
-            same = _same(tree.arguments[0], same, argument, one, tree.position)
+        for dimension, argument in zip(found[1:], tree.arguments[1:], strict=True):
+            same = _same(tree.arguments[0], same, argument, dimension, tree.position)
         return same
     if tree.function == "abs":
         return found[0]
@@ -101,7 +101,7 @@ def _of_call(tree: Call, kinds: Mapping[str, Kind]) -> Kind:
 
 
 def _same(one: Tree, of_one: Dimension, other: Tree, of_other: Dimension, position: int) -> Dimension:
-    """The dimension of both; a zero has that of the other side."""
+    """Return the dimension of both; a zero has that of the other side."""
     if of_one == of_other or _is_zero(other):
         return of_one
     if _is_zero(one):

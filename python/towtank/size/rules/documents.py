@@ -19,7 +19,7 @@ __all__ = ["advice_document", "bounds_text", "list_document", "rule_document", "
 
 
 def list_document(topics: Mapping[str, list[Rule]]) -> dict[str, Any]:
-    """All rules of some topics."""
+    """Return all rules of some topics."""
     return {"schema": RULES_SCHEMA, "rules": [_entry(rule) for rules in topics.values() for rule in rules]}
 
 
@@ -43,7 +43,7 @@ def _example(rule: Rule, number: int) -> dict[str, Any]:
 
 
 def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
-    """One rule, and what it gives for values."""
+    """Return one rule, and its answer for values."""
     document: dict[str, Any] = {"schema": RULES_SCHEMA, "rules": [_entry(rule)]}
     if answer is not None:
         number = answer.value
@@ -60,7 +60,7 @@ def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
 
 
 def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) -> dict[str, Any]:
-    """What rules say of systems."""
+    """Return the document of the rules' advice for systems."""
     return {
         "schema": ADVICE_SCHEMA,
         "source": source,
@@ -68,26 +68,26 @@ def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) ->
             {
                 "label": situation.label,
                 "note": situation.note,
-                "verdicts": {verdict: sum(one.verdict == verdict for one in advice) for verdict in VERDICTS},
-                "advice": [document_of(one) for one in advice],
+                "verdicts": {verdict: sum(item.verdict == verdict for item in advice) for verdict in VERDICTS},
+                "advice": [document_of(item) for item in advice],
             }
             for situation, advice in found
         ],
     }
 
 
-def bounds_text(one: RuleInput) -> str:
-    """The range of an input in words."""
+def bounds_text(quantity: RuleInput) -> str:
+    """Return the range of an input in words."""
     parts = [
         f"{words} {bound}"
         for words, bound in (
-            ("at least", one.at_least),
-            ("above", one.above),
-            ("at most", one.at_most),
-            ("below", one.below),
+            ("at least", quantity.at_least),
+            ("above", quantity.above),
+            ("at most", quantity.at_most),
+            ("below", quantity.below),
         )
         if bound is not None
     ]
-    if one.default is not None:
-        parts.append(f"{one.default} if not given")
+    if quantity.default is not None:
+        parts.append(f"{quantity.default} if not given")
     return f" ({', '.join(parts)})" if parts else ""

@@ -1,4 +1,4 @@
-"""Whether the examples of a rule come out as they say."""
+"""Checks that the examples of a rule give their printed results."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from towtank.errors import ModelError
 from towtank.size.rules.file import RuleExample
 from towtank.size.rules.quantities import parse_quantity, shown_quantity
-from towtank.size.rules.rule import Given, Rule, answer, result_of_example
+from towtank.size.rules.rule import InputValue, Rule, answer, result_of_example
 
-# What is said to be exact may differ by the rounding of binary fractions.
+# Results that are stated as exact may differ by the rounding of binary fractions.
 EXACT = 1e-9
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """An example worked out.
+    """Result of an example.
 
     Attributes
     ----------
     example : RuleExample
     got : str
-        What came out, with its unit.
+        Computed result, with its unit.
     difference : float
         From what it says, in base units; 1 for a yes in place of a no.
     comes_out : bool
@@ -52,9 +52,11 @@ def outcome(rule: Rule, example: RuleExample) -> Outcome:
     )
 
 
-def with_defaults(rule: Rule, given: dict[str, Given]) -> dict[str, Given]:
-    """Values with the defaults of the rule for those that are not given."""
+def with_defaults(rule: Rule, given: dict[str, InputValue]) -> dict[str, InputValue]:
+    """Return the values, with the defaults of the rule for those that are not given."""
     defaults = {
-        name: rule.read(name, one.default) for name, one in rule.entry.inputs.items() if one.default is not None
+        name: rule.read(name, quantity.default)
+        for name, quantity in rule.entry.inputs.items()
+        if quantity.default is not None
     }
     return {**defaults, **given}

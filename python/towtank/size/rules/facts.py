@@ -1,4 +1,4 @@
-"""Facts of a system that rules are bound to: names with values, from the results of a study or from a sheet.
+"""Facts of a system, which rules use: names with values, from the results of a study or from a sheet.
 
 A fact has the name that `binds` of a rule uses. Those of a service begin with its kind (`postgresql.shared_buffers`);
 `tier.` stands for any service. A system has one set of common facts and one set for each service.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
+from typing import Any
 
 from towtank.size.rules.rule import Rule
 
@@ -29,7 +30,7 @@ COMMON: dict[str, tuple[str, str]] = {
     "host.cpu_limit": ("CPUs", "processors by the control group of the conductor"),
     "host.cpu_utilization": ("%", "CPU utilization of the host, generator included"),
     "host.memory": ("B", "memory of the host"),
-    "host.memory_available": ("B", "what programs could get without swapping"),
+    "host.memory_available": ("B", "memory that programs could get without swapping"),
     "host.disk_utilization": ("%", "busy time of the busiest disk"),
     "host.steal": ("%", "CPU time that the hypervisor took"),
     "host.io_pressure": ("%", "time in which some thread waited for a disk"),
@@ -78,7 +79,7 @@ OF_POSTGRESQL: dict[str, tuple[str, str]] = {
     "deadlocks": ("1/s", "deadlocks"),
     "checkpoints_requested": ("1/s", "checkpoints by the amount of log"),
     "checkpoints_timed": ("1/s", "checkpoints by time"),
-    "host_memory": ("B", "memory of its host, where services have hosts of their own"),
+    "host_memory": ("B", "memory of its host, if services have hosts of their own"),
 }
 OF_A_KIND = {"content_server": OF_CONTENT_SERVER, "postgresql": OF_POSTGRESQL}
 TIER = "tier"
@@ -86,38 +87,56 @@ TIER = "tier"
 
 @dataclass(frozen=True)
 class Fact:
-    """One known thing.
+    """Known fact of a system.
 
     Attributes
     ----------
     name : str
     value : object
-        As a rule reads it: a number or text with its unit, a switch, a word.
+        Value as a rule reads it: a number or text with its unit, a switch, a word.
     origin : str
-        Where it comes from, for people.
+        Origin of the value, for people.
     place : tuple of (str, int, int)
-        File, line and column where it was written; empty where it was measured.
+        File, line and column of a value that was written; None for a measured one.
+    ends : tuple of (str, str) or None
+        Ends of the interval of a measured number, each with its unit; None if it is not known.
     """
 
     name: str
     value: object
     origin: str
     place: tuple[str, int, int] | None = None
+    ends: tuple[str, str] | None = None
 
 
 Facts = dict[str, Fact]
 
+# Last parts of the names of measured facts that would be others in another window of the same system.
+_ESTIMATES = frozenset({
+    "throughput", "response_time.mean", "response_time.p95", "cpu_utilization", "cpu_demand", "idle_cpus",
+    "disk_utilization", "steal", "io_pressure", "memory_pressure", "retransmits", "major_faults", "disk_reads",
+    "database_cpu_share", "queue_length", "pool_wait", "content_cache_hit_ratio", "handle_cache_hit_ratio", "hit_ratio",
+    "index_ratio",
+})  # fmt: skip
+
+
+def is_uncertain(fact: Fact) -> bool:
+    """Return True for a measured value that has an error, and no interval that bounds it."""
+    if fact.place is not None or fact.ends is not None:
+        return False
+    return fact.name in _ESTIMATES or fact.name.rpartition(".")[2] in _ESTIMATES
+
 
 @dataclass
 class Situation:
-    """One system as it was, at one load.
+    """State of one system at one load.
 
     Attributes
     ----------
     label : str
-        What tells it from others: the configuration.
+        Name of its configuration.
     note : str
-        Which run, and how far it is to be trusted.
+        Name of its run, with the verdict.
     common : dict of str to Fact
     services : dict of str to (str, dict)
         Kind and facts of each service, names without the kind.
@@ -129,7 +148,7 @@ class Situation:
     services: dict[str, tuple[str, Facts]] = field(default_factory=dict)
 
     def instances(self, prefix: str) -> list[tuple[str, Facts]]:
-        """The services that a prefix of names means, with their facts under full names."""
+        """Return the services that a prefix of names means, with their facts under full names."""
         found = []
         for name, (kind, facts) in self.services.items():
             if prefix in (TIER, kind):
@@ -137,7 +156,7 @@ class Situation:
         return found
 
     def with_sheet(self, sheet: Facts) -> Situation:
-        """The same with facts of a sheet laid over it; those of a kind of service go to every such service."""
+        """Return the situation with the facts of a sheet; those of a kind of service go to every such service."""
         services = {}
         for name, (kind, facts) in self.services.items():
             own = {key.partition(".")[2]: fact for key, fact in sheet.items() if key.partition(".")[0] in (kind, TIER)}
@@ -146,31 +165,38 @@ class Situation:
 
 
 def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object], origin: str) -> Facts:
-    """Facts of measured values in base units; what is not known is left out."""
+    """Return the facts of measured values in base units; unknown ones are left out.
+
+    A value may be an estimate of a summary, a mapping with `value`, `low` and `high`.
+    """
     found = {}
-    for name, value in values.items():
+    for name, known in values.items():
+        estimate: Mapping[str, Any] = known if isinstance(known, Mapping) else {"value": known}
+        value = estimate.get("value")
         if not isinstance(value, bool | str | Real):
             continue
         unit = table[name][0]
         given = value if isinstance(value, bool | str) else _text(float(value), unit)
-        found[name] = Fact(name, given, origin)
+        low, high = estimate.get("low"), estimate.get("high")
+        ends = None if low is None or high is None else (_text(float(low), unit), _text(float(high), unit))
+        found[name] = Fact(name, given, origin, ends=ends)
     return found
 
 
 def _text(value: float, unit: str) -> str:
-    """A value with its unit; shares are measured as ratios."""
+    """Return a value with its unit; shares are measured as ratios."""
     return f"{value * 100!r} %" if unit == "%" else f"{value!r} {unit}"
 
 
 def bound_names(rules: Iterable[Rule]) -> dict[str, None]:
-    """All names that rules bind, in their order."""
-    return {name: None for rule in rules for one in rule.entry.inputs.values() for name in one.binds}
+    """Return all names that rules bind, in their order."""
+    return {name: None for rule in rules for quantity in rule.entry.inputs.values() for name in quantity.binds}
 
 
 def table() -> str:
-    """The facts that results give, as a table for the reference."""
-    rows = [(name, *told) for name, told in COMMON.items()]
-    rows += [(f"{TIER}.{name}", *told) for name, told in OF_A_TIER.items()]
-    rows += [(f"{kind}.{name}", *told) for kind, facts in OF_A_KIND.items() for name, told in facts.items()]
+    """Return the facts that results give, as a table for the reference."""
+    rows = [(name, *rest) for name, rest in COMMON.items()]
+    rows += [(f"{TIER}.{name}", *rest) for name, rest in OF_A_TIER.items()]
+    rows += [(f"{kind}.{name}", *rest) for kind, facts in OF_A_KIND.items() for name, rest in facts.items()]
     lines = ["| fact | unit | meaning |", "|---|---|---|"]
     return "\n".join([*lines, *(f"| `{name}` | {unit} | {meaning} |" for name, unit, meaning in rows)]) + "\n"

@@ -35,24 +35,25 @@ Names = Annotated[list[str], BeforeValidator(one_or_more, json_schema_input_type
 
 
 class RuleInput(FileModel):
-    """A quantity that a rule needs, or holds its result against."""
+    """Quantity that a rule needs, or compares its result with."""
 
     unit: UnitText = Field("1", description="Unit of values given without one; `yes or no` of a switch.")
-    meaning: str = Field(description="What it is.")
+    meaning: str = Field(description="Meaning of the quantity.")
     role: Literal["given", "set", "seen"] = Field(
-        "given", description="Given to the rule; or what is set, or was seen, for the rule to be held against."
+        "given",
+        description="`given` to the rule; or the value that is `set`, or was `seen`, and is compared with the rule.",
     )
     at_least: Scalar | None = Field(None, description="Smallest value that the rule takes.")
     above: Scalar | None = Field(None, description="Bound that a value must be above.")
     at_most: Scalar | None = Field(None, description="Largest value that the rule takes.")
     below: Scalar | None = Field(None, description="Bound that a value must be below.")
-    default: Scalar | None = Field(None, description="Value where none is given.")
-    choices: list[Text] = Field([], description="The words of which it is one; then it has no unit.")
-    binds: Names = Field([], description="Facts of a system that give it, the first that is known.")
+    default: Scalar | None = Field(None, description="Value if none is given.")
+    choices: list[Text] = Field([], description="Words that it may be; then it has no unit.")
+    binds: Names = Field([], description="Facts of a system that give it; the first known one is taken.")
 
 
 class RuleStep(FileModel):
-    """Something worked out on the way to the result."""
+    """Intermediate value on the way to the result."""
 
     formula: Text = Field(description="Expression of inputs and earlier steps.")
     unit: UnitText = Field("1", description="Unit it is shown in.")
@@ -62,19 +63,19 @@ class RuleRow(FileModel):
     """One row of a table."""
 
     when: dict[Name, str] = Field(min_length=1, description="The choice of each input that picks this row.")
-    value: Scalar = Field(description="What the table says, in the unit of `value_unit`, or of the result.")
-    note: str = Field("", description="What goes with it.")
+    value: Scalar = Field(description="Value of the table, in `value_unit`, or in the unit of the result.")
+    note: str = Field("", description="Note to the value.")
 
 
 class RuleResult(FileModel):
-    """What a rule gives."""
+    """Result of a rule."""
 
     unit: UnitText = Field("1", description="Unit it is shown in; `yes or no` of a condition.")
-    meaning: str = Field(description="What it is.")
+    meaning: str = Field(description="Meaning of the result.")
 
 
 class RuleSource(FileModel):
-    """Where a rule stands."""
+    """Place of a rule in its document."""
 
     document: Name = Field(description="Short name, one of `documents`.")
     section: Text = Field("", description="Section, table or page.")
@@ -82,47 +83,54 @@ class RuleSource(FileModel):
 
 
 class RuleExample(FileModel):
-    """A case with its answer."""
+    """Case with its answer."""
 
     inputs: dict[Name, Scalar] = Field({}, description="Values by name.")
-    result: Scalar = Field(description="What comes out, in the unit of the result; `yes` or `no` of a condition.")
+    result: Scalar = Field(description="Result, in its unit; `yes` or `no` of a condition.")
     tolerance: Scalar = Field(0, description="Greatest difference, in the unit of the result; 0 is all but rounding.")
     origin: Literal["source", "derived", "inferred"] = Field(
         description="Printed in the source; worked out from its formula; or an input was chosen to give the printed "
         "result, which proves nothing."
     )
-    case: Text = Field("", description="Where it stands, or what it is.")
+    case: Text = Field("", description="Place in the source, or description of the case.")
 
 
 class RuleEntry(FileModel):
     """One rule."""
 
-    title: str = Field(description="What it says, in one line.")
-    topic: Name | None = Field(None, description="What it is about; that of the file if none.")
+    title: str = Field(description="The rule in one line.")
+    topic: Name | None = Field(None, description="Topic of the rule; that of the file if none.")
     kind: Literal["formula", "threshold", "table", "advice"] = Field(
         "formula", description="A formula, a limit, a table to look up, or advice without a number."
     )
     catalogue: Names = Field([], description="Numbers of the rule in the catalogue of the shipped set.")
     formula: Text | None = Field(None, description="Expression of inputs, steps and, of a table, `value`.")
-    steps: dict[Name, RuleStep] = Field({}, description="Worked out first, in this order.")
+    steps: dict[Name, RuleStep] = Field({}, description="Intermediate values, computed first and in this order.")
     table: list[RuleRow] = Field([], description="Rows of a table.")
     value_unit: UnitText | None = Field(None, description="Unit of the values of a table; that of the result if none.")
-    inputs: dict[Name, RuleInput] = Field({}, description="What it needs, by name.")
-    result: RuleResult | None = Field(None, description="What it gives.")
-    range: str = Field("", description="Where it is true, in words.")
-    valid_when: Text | None = Field(None, description="The same as a condition of the inputs: a doubt where it is no.")
+    inputs: dict[Name, RuleInput] = Field({}, description="Inputs of the rule, by name.")
+    result: RuleResult | None = Field(None, description="Result of the rule.")
+    range: str = Field("", description="Range in which the rule is true, in words.")
+    valid_when: Text | None = Field(
+        None, description="The range as a condition of the inputs; if it is `no`, the answer has a doubt."
+    )
     applies_when: Text | None = Field(None, description="Condition of inputs: the rule is about this system.")
     follows_when: Text | None = Field(None, description="Condition of inputs and `result`: the system follows it.")
-    source: RuleSource = Field(description="Where it stands.")
+    identity: bool = Field(
+        False,
+        description="The rule is a law between figures of the same seconds: it is judged on them as they were counted, "
+        "and their intervals, which are about other seconds, are not combined.",
+    )
+    source: RuleSource = Field(description="Place in a document.")
     examples: list[RuleExample] = Field([], description="Cases with their answers.")
-    caution: str = Field("", description="What to know before using it.")
-    advice: str = Field("", description="What to do where a system differs.")
+    caution: str = Field("", description="Caution before use.")
+    advice: str = Field("", description="Advice for a system that differs from the rule.")
 
 
 class RuleFile(FileModel):
     """Rules of thumb, with the documents they come from."""
 
     schema_: Literal["towtank/rule-file/1"] = Field(alias="schema", description="The format of the file.")
-    topic: Name = Field(description="What the rules are about.")
+    topic: Name = Field(description="Topic of the rules.")
     documents: dict[Name, str] = Field({}, description="Full titles of documents by short name.")
     rules: dict[Name, RuleEntry] = Field(min_length=1, description="The rules, by name.")

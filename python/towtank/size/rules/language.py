@@ -53,7 +53,7 @@ _UNARY = 5
 
 
 class FormulaError(ValueError):
-    """A text is no formula; `position` is the character at which that shows, from 0."""
+    """Error of a text that is no formula; `position` is the character of the fault, from 0."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -130,7 +130,7 @@ def parse(text: str) -> Tree:
     Raises
     ------
     FormulaError
-        With the character at which it stops being one.
+        With the character at which it stops being a formula.
 
     Examples
     --------
@@ -150,12 +150,12 @@ def parse(text: str) -> Tree:
 
 
 def names(tree: Tree) -> list[str]:
-    """The names in a tree, each once, in the order in which they stand."""
-    return list(dict.fromkeys(one.name for one in leaves(tree)))
+    """Return the names in a tree, each once, in their order."""
+    return list(dict.fromkeys(leaf.name for leaf in leaves(tree)))
 
 
 def leaves(tree: Tree) -> Iterator[Name]:
-    """The places at which a tree names something."""
+    """Yield the places at which a tree names something."""
     if isinstance(tree, Name):
         yield tree
     parts: tuple[Tree, ...] = ()
@@ -205,7 +205,7 @@ class _Parser:
             raise FormulaError(f"must go on with {sign!r}, got {token.text!r} instead", token.position)
 
     def expect_end(self) -> None:
-        """Refuse what stands behind the formula."""
+        """Refuse text behind the formula."""
         token = self._peek()
         if token is not None:
             raise FormulaError(f"must go on with an operator or end, got {token.text!r} instead", token.position)

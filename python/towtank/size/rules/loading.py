@@ -1,4 +1,4 @@
-"""Reading rule files: form by the models of `file`, meaning here; every fault at its place, all at once."""
+"""Reads rule files: checks form by the models of `file`, meaning here; reports all faults at once with their places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rules(dict[str, Rule]):
     """Rules by name; a later file replaces rules of the same name."""
 
     def topics(self) -> dict[str, list[Rule]]:
-        """Rules by topic, in the order of the files."""
+        """Return the rules by topic, in the order of the files."""
         found: dict[str, list[Rule]] = {}
         for rule in self.values():
             found.setdefault(rule.topic, []).append(rule)
@@ -37,14 +37,14 @@ def _shipped() -> Rules:
 
 
 def load_rules(more: list[Path] | None = None, name: str | None = None) -> Rules:
-    """The rules that ship, and those of files and folders of the user.
+    """Return the rules that ship, and those of files and folders of the user.
 
     Parameters
     ----------
     more : list of Path, optional
         Files and folders; their rules replace those of the same name.
     name : str, optional
-        Read only those shipped files that have the name: one rule need not wait for all.
+        Read only those shipped files that contain the name, so that a single rule loads faster.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _with_name(name: str) -> list[Path]:
 
 
 def rules_beside(path: Path) -> list[Path]:
-    """The folder `rules` next to a file, where it holds rule files."""
+    """Return the folder `rules` next to a file, if it holds rule files."""
     folder = path.parent / FOLDER
     return [folder] if any(folder.glob("*.yaml")) else []
 
@@ -84,12 +84,12 @@ def _load(paths: list[Path]) -> Rules:
 
 
 def check_rules(document: Document) -> list[Fault]:
-    """All faults of a rule file, examples that do not come out as they say included."""
+    """Return all faults of a rule file, also examples whose results differ."""
     return read_rules(document)[1]
 
 
 def read_rules(document: Document) -> tuple[Rules, list[Fault]]:
-    """The rules of a file that can be used, and every fault."""
+    """Return the rules of a file that can be used, and every fault."""
     checked = validate_tree(document.root, RuleFile)
     if checked.model is None:
         return Rules(), checked.faults
@@ -111,7 +111,7 @@ class _Reader:
         self.faults: list[Fault] = []
 
     def rule(self, file: RuleFile) -> Rule:
-        """The rule; to be used where there are no faults."""
+        """Make the rule; it is usable only without faults."""
         entry = self._entry
         documents = {"towtank": "Towtank", **file.documents}
         rule = Rule(
@@ -120,11 +120,11 @@ class _Reader:
             self._document.name,
             entry,
             documents.get(entry.source.document, ""),
-            units={name: parse_unit(one.unit) for name, one in entry.inputs.items()},
+            units={name: parse_unit(quantity.unit) for name, quantity in entry.inputs.items()},
             unit=parse_unit(entry.result.unit) if entry.result else parse_unit("1"),
         )
         if entry.source.document not in documents:
-            self._tell(("source", "document"), f"must be one of {', '.join(documents)}, got {entry.source.document!r}")
+            self._fault(("source", "document"), f"must be one of {', '.join(documents)}, got {entry.source.document!r}")
         self._shape(rule)
         self._formulas(rule)
         if not self.faults:
@@ -133,11 +133,11 @@ class _Reader:
             self._examples(rule)
         return rule
 
-    def _tell(self, path: Path_, message: str, *, key: bool = False) -> None:
+    def _fault(self, path: Path_, message: str, *, key: bool = False) -> None:
         self.faults.append(fault_at(self._tree, ("rules", self._name, *path), message, key=key))
 
     def _shape(self, rule: Rule) -> None:
-        """What each kind must have and must not have."""
+        """Check the keys that each kind must have and must not have."""
         entry = self._entry
         wants = {
             "formula": entry.formula is not None and not entry.table,
@@ -147,29 +147,29 @@ class _Reader:
         }
         if not wants[entry.kind]:
             form = {"table": "a 'table'", "advice": "neither 'formula' nor 'table'"}.get(entry.kind, "a 'formula' only")
-            self._tell(("kind",), f"must have {form} where the kind is {entry.kind}")
+            self._fault(("kind",), f"must have {form}, as its kind is {entry.kind}")
         workable = entry.formula is not None or bool(entry.table)
         if workable != (entry.result is not None):
             got = "none" if workable else "one"
-            self._tell((), f"must have a 'result' where there is a formula or a table, and only there, got {got}")
+            self._fault((), f"must have a 'result' if and only if it has a formula or a table, got {got}")
         if workable and not entry.examples:
-            self._tell((), "must have at least one example")
+            self._fault((), "must have at least one example")
         for number, row in enumerate(entry.table):
             if list(row.when) != rule.keys:
-                self._tell(("table", number, "when"), f"must have the keys {', '.join(rule.keys)} as the first row")
+                self._fault(("table", number, "when"), f"must have the keys {', '.join(rule.keys)} as the first row")
         for key in rule.keys:
             given = entry.inputs.get(key)
             if given is None or not given.choices:
-                self._tell(("table", 0, "when", key), "must be an input with 'choices'", key=True)
+                self._fault(("table", 0, "when", key), "must be an input with 'choices'", key=True)
 
     def _formulas(self, rule: Rule) -> None:
         """Read every expression, in an order in which all names are known."""
         entry = self._entry
         kinds: dict[str, Kind] = {}
-        for name, one in entry.inputs.items():
+        for name, quantity in entry.inputs.items():
             if name in {RESULT, VALUE, FOLLOWS} or name in RESERVED:
-                self._tell(("inputs", name), f"must not be named {name!r}: the language has this word", key=True)
-            if not one.choices:
+                self._fault(("inputs", name), f"must not be named {name!r}: the language has this word", key=True)
+            if not quantity.choices:
                 unit = rule.units[name]
                 kinds[name] = None if unit.is_truth else unit.dimension
         for name, step in entry.steps.items():
@@ -194,12 +194,12 @@ class _Reader:
             return None
         try:
             tree = parse(text)
-            for one in leaves(tree):
-                if one.name not in kinds:
-                    near = did_you_mean(one.name, list(kinds))
+            for leaf in leaves(tree):
+                if leaf.name not in kinds:
+                    near = did_you_mean(leaf.name, list(kinds))
                     known = ", ".join(kinds) or "none"
-                    message = f"must use the names known here ({known}), got {one.name!r}{near}"
-                    raise FormulaError(message, one.position)
+                    message = f"must use the names known here ({known}), got {leaf.name!r}{near}"
+                    raise FormulaError(message, leaf.position)
             found = dimension_of(tree, kinds)
         except FormulaError as error:
             self._at_character(path, text, error)
@@ -207,12 +207,12 @@ class _Reader:
         if (found is None) != unit.is_truth or (found is not None and found != unit.dimension):
             gives = "a yes or no" if found is None else dimension_text(found)
             wants = unit.text if unit.is_truth else f"{dimension_text(unit.dimension)}, as {unit.text}"
-            self._tell(path, f"must give {wants}, got a formula that gives {gives}")
+            self._fault(path, f"must give {wants}, got a formula that gives {gives}")
             return None
         return tree
 
     def _at_character(self, path: Path_, text: str, error: FormulaError) -> None:
-        """A fault inside an expression: at its very character, where the expression stands on one line."""
+        """Add a fault inside an expression, at its character if the expression is on a single line."""
         fault = fault_at(
             self._tree, ("rules", self._name, *path), f"{error}, at character {error.position + 1} of {text!r}"
         )
@@ -223,12 +223,12 @@ class _Reader:
         self.faults.append(Fault(fault.file, fault.line, column, fault.where, fault.message))
 
     def _values(self, rule: Rule) -> None:
-        """Bounds, defaults and tables must be of the units that they say."""
-        for name, one in self._entry.inputs.items():
+        """Check that bounds, defaults and tables have fitting units."""
+        for name, quantity in self._entry.inputs.items():
             for key in ("at_least", "above", "at_most", "below"):
-                self._quantity(("inputs", name, key), getattr(one, key), rule.units[name])
-            if one.default is not None:
-                self._readable(rule, ("inputs", name, "default"), name, one.default)
+                self._quantity(("inputs", name, key), getattr(quantity, key), rule.units[name])
+            if quantity.default is not None:
+                self._readable(rule, ("inputs", name, "default"), name, quantity.default)
         unit = parse_unit(self._entry.value_unit) if self._entry.value_unit else rule.unit
         seen: list[dict[str, str]] = []
         for number, row in enumerate(self._entry.table):
@@ -236,7 +236,7 @@ class _Reader:
             for key, choice in row.when.items():
                 self._readable(rule, ("table", number, "when", key), key, choice)
             if row.when in seen:
-                self._tell(("table", number, "when"), "must not be the key of an earlier row")
+                self._fault(("table", number, "when"), "must not be the key of an earlier row")
             seen.append(row.when)
 
     def _quantity(self, path: Path_, value: object, unit: Unit) -> None:
@@ -246,30 +246,32 @@ class _Reader:
             elif value is not None:
                 parse_quantity(value, unit)
         except ValueError as error:
-            self._tell(path, str(error))
+            self._fault(path, str(error))
 
     def _readable(self, rule: Rule, path: Path_, name: str, value: object) -> None:
         try:
             rule.read(name, value)
         except ValueError as error:
-            self._tell(path, str(error))
+            self._fault(path, str(error))
 
     def _examples(self, rule: Rule) -> None:
-        """Form of the examples; whether they come out is for `examples.differences` to say."""
+        """Check the form of the examples; `examples.differences` checks their results."""
         for number, example in enumerate(self._entry.examples):
             for name, value in example.inputs.items():
                 path = ("examples", number, "inputs", name)
                 if name not in self._entry.inputs:
                     near = did_you_mean(name, list(self._entry.inputs))
-                    self._tell(path, f"must be an input of the rule, got {name!r}{near}", key=True)
+                    self._fault(path, f"must be an input of the rule, got {name!r}{near}", key=True)
                 else:
                     self._readable(rule, path, name, value)
             missing = [
-                one for one in rule.needed if one not in example.inputs and rule.entry.inputs[one].default is None
+                needed
+                for needed in rule.needed
+                if needed not in example.inputs and rule.entry.inputs[needed].default is None
             ]
             if missing:
-                self._tell(("examples", number, "inputs"), f"must give {', '.join(missing)}")
+                self._fault(("examples", number, "inputs"), f"must give {', '.join(missing)}")
             try:
                 result_of_example(rule, example.result)
             except ValueError as error:
-                self._tell(("examples", number, "result"), str(error))
+                self._fault(("examples", number, "result"), str(error))

@@ -35,7 +35,7 @@ _FILES_OF = "study"
 
 
 def situations(path: Path, users: float | None = None) -> list[Situation]:
-    """Situations of a results folder.
+    """Return the situations of a results folder.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
         found += [] if isinstance(situation, Failed) else [situation]
     if not found:
         at = f" at {users:g} users" if users is not None else ""
-        raise MeasurementError(f"{path}: no run{at} may be trusted", hint="`towtank report` tells why")
+        raise MeasurementError(f"{path}: no run{at} may be trusted", hint="`towtank report` shows the reasons")
     return found
 
 
 def _manifest(run: RunFolder) -> Json | None:
-    """Manifest of a run; None if a kill tore it."""
+    """Return the manifest of a run; None if a kill left it incomplete."""
     try:
         return run.manifest
     except (OSError, ValueError, StudyError):
@@ -78,14 +78,16 @@ def _manifest(run: RunFolder) -> Json | None:
 
 
 def study_file(path: Path) -> Path | None:
-    """The study file of a results folder, where it still is."""
+    """Return the study file of a results folder, if it still exists."""
     files = ResultsFolder.open(path).manifest.get("files") or []
-    named = [Path(str(one.get("path"))) for one in files if isinstance(one, dict) and one.get("role") == _FILES_OF]
-    return next((one for one in named if one.is_file()), None)
+    named = [
+        Path(str(entry.get("path"))) for entry in files if isinstance(entry, dict) and entry.get("role") == _FILES_OF
+    ]
+    return next((file for file in named if file.is_file()), None)
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """The run to look at: at the highest load a valid one, else a suspect one, which the note then says."""
+    """Return the run to use: at the highest load a valid one, else a suspect one, which the note then states."""
     candidates = [
         (-float(point["load"]), _TRUST[level], run)
         for point in configuration["points"]
@@ -121,29 +123,54 @@ def _value(estimate: Any) -> Any:
     return estimate.get("value") if isinstance(estimate, dict) else estimate
 
 
+def _known_by(value: float | None, estimate: Any) -> Any:
+    """Return a value with the interval of an estimate, if it is the value of it."""
+    return estimate if value is not None and value == _value(estimate) else value
+
+
+def _share_of(used: Any, cpus: float | None) -> Any:
+    """Return the CPUs used over those available, an estimate in [0, 1]: counters run ahead by a tick. [ratio]"""
+    if not cpus or _value(used) is None:
+        return None
+    if not isinstance(used, dict) or used.get("low") is None or used.get("high") is None:
+        return min(_value(used) / cpus, 1.0)
+    return {key: min(max(used[key] / cpus, 0.0), 1.0) for key in ("value", "low", "high")}
+
+
+def _idle(used: Any, cpus: float | None) -> Any:
+    """Return the CPUs that are idle, as an estimate. [1]"""
+    share = _share_of(used, cpus)
+    if share is None or cpus is None:
+        return None
+    if not isinstance(share, dict):
+        return cpus * (1 - share)
+    return {end: cpus * (1 - share[of]) for end, of in (("value", "value"), ("low", "high"), ("high", "low"))}
+
+
 def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Json:
     host, facts, law = summary["host"], manifest.get("host") or {}, summary["laws"].get("little") or {}
-    cpus, used = host.get("cpus"), _value(host.get("cpus_used"))
+    cpus, used = host.get("cpus"), host.get("cpus_used")
+    rate, mean = summary["throughput_per_s"], summary["response_time_s"].get("mean")
     window = summary["window"]
-    busy = [one["utilization"] for one in host["disks"].values() if one.get("utilization") is not None]
+    busy = [disk["utilization"] for disk in host["disks"].values() if disk.get("utilization") is not None]
     length = window["end_s"] - window["start_s"]
     again = _everywhere(summary, "retransmits")
     pressure = host.get("pressure") or {}
     return {
         "load.users": run.get("users"),
         "load.rate": run.get("rate"),
-        "throughput": _value(summary["throughput_per_s"]),
-        "response_time.mean": _value(summary["response_time_s"].get("mean")),
-        "response_time.p95": _value(summary["response_time_s"].get("p95")),
+        "throughput": rate,
+        "response_time.mean": mean,
+        "response_time.p95": summary["response_time_s"].get("p95"),
         "laws.users": law.get("n"),
-        "laws.throughput": law.get("x_per_s"),
-        "laws.response_time": law.get("r_s"),
+        "laws.throughput": _known_by(law.get("x_per_s"), rate),
+        "laws.response_time": _known_by(law.get("r_s"), mean),
         "laws.think_time": law.get("z_s"),
-        "connections.opened": _value((summary.get("connections") or {}).get("opened_per_s")),
+        "connections.opened": (summary.get("connections") or {}).get("opened_per_s"),
         "host.cpus": cpus,
-        "host.idle_cpus": cpus - used if cpus and used is not None else None,
+        "host.idle_cpus": _idle(used, cpus),
         "host.cpu_limit": facts.get("cpu_limit"),
-        "host.cpu_utilization": used / cpus if cpus and used is not None else None,
+        "host.cpu_utilization": _share_of(used, cpus),
         "host.memory": facts.get("memory_limit_bytes") or facts.get("memory_bytes"),
         "host.memory_available": host.get("memory_available_bytes"),
         "host.disk_utilization": max(busy, default=None),
@@ -162,9 +189,9 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
 
 
 def _everywhere(summary: Json, event: str) -> float | None:
-    """Events of TCP in the network of this machine and in those of all hosts; None where none tells."""
+    """Sum events of TCP over the networks of this machine and of all hosts; None if none recorded them."""
     networks = (summary["host"], *(summary.get("hosts") or {}).values())
-    seen = [count for one in networks if (count := (one.get("tcp") or {}).get(event)) is not None]
+    seen = [count for network in networks if (count := (network.get("tcp") or {}).get(event)) is not None]
     return sum(seen) if seen else None
 
 
@@ -178,54 +205,68 @@ def _before_rise(configuration: Json) -> float | None:
     return left.get("after") if left else None
 
 
-def _index_ratio(study: Json, run: Json) -> float | None:
-    """The largest ratio of response times that a factor of missing indexes made at any load, where it is certain."""
+def _index_ratio(study: Json, run: Json) -> Json | None:
+    """Return the largest certain ratio of response times between levels of a factor about indexes, at any load."""
     factors = {name for name, level in (run.get("factors") or {}).items() if "index" in name}
     ratios = [
-        max(ratio["value"], 1 / ratio["value"])
-        for one in study["comparisons"]
-        if one["factor"] in factors and str(one["metric"]).startswith("response_time_s.mean of ")
-        if (ratio := one.get("ratio")) and ratio.get("value") and is_certain(one)
+        _above_one(ratio)
+        for comparison in study["comparisons"]
+        if comparison["factor"] in factors and str(comparison["metric"]).startswith("response_time_s.mean of ")
+        if (ratio := comparison.get("ratio")) and ratio.get("value") and is_certain(comparison)
     ]
-    return max(ratios, default=None)
+    return max(ratios, key=lambda ratio: float(ratio["value"]), default=None)
+
+
+def _above_one(ratio: Json) -> Json:
+    """Return a ratio, or its reciprocal if that is the larger one."""
+    value, low, high = (ratio.get(key) for key in ("value", "low", "high"))
+    if value is None or value >= 1:
+        return {"value": value, "low": low, "high": high}
+    return {"value": 1 / value, "low": 1 / high if high else None, "high": 1 / low if low else None}
 
 
 def _tier(tier: Json) -> Json:
     return {
         "cpus": tier.get("cpus_allotted"),
-        "cpu_utilization": tier.get("utilization"),
-        "cpu_demand": _value(tier.get("cpu_demand_s")),
+        "cpu_utilization": _utilization(tier),
+        "cpu_demand": tier.get("cpu_demand_s"),
         "major_faults": tier.get("major_faults_per_s"),
         "disk_reads": tier.get("disk_read_bytes_per_s"),
     }
 
 
+def _utilization(tier: Json) -> Any:
+    """Return the utilization of a tier, with the interval of the CPUs that it used. [ratio]"""
+    used, share = tier.get("utilization"), _share_of(tier.get("cpus_used"), tier.get("cpus_allotted"))
+    return _known_by(None if used is None else min(used, 1.0), share)
+
+
 class _Metrics:
-    """What a service and its parts tell of themselves, added up over nodes."""
+    """Metrics of a service and its parts, summed over nodes."""
 
     def __init__(self, tables: Iterable[Json]) -> None:
         self._tables = list(tables)
 
     def total(self, name: str, key: str = "per_s") -> float | None:
-        """Sum of a series over the nodes; None where none has it."""
-        found = [one[name][key] for one in self._tables if name in one and one[name].get(key) is not None]
+        """Sum a series over the nodes; None if no node has it."""
+        found = [table[name][key] for table in self._tables if name in table and table[name].get(key) is not None]
         return sum(found) if found else None
 
     def ratio(self, hits: str, misses: str) -> float | None:
-        """Hits of all requests."""
-        one, other = self.total(hits), self.total(misses)
-        return one / (one + other) if one is not None and other is not None and one + other > 0 else None
+        """Return hits over all requests. [ratio]"""
+        hit, missed = self.total(hits), self.total(misses)
+        return hit / (hit + missed) if hit is not None and missed is not None and hit + missed > 0 else None
 
 
 def _metrics(summary: Json, name: str) -> _Metrics:
-    """The tables of a service, of its nodes and of its own database."""
+    """Return the tables of a service, of its nodes and of its own database."""
     services = summary.get("services") or {}
     own = re.compile(rf"{re.escape(name)}(-\d+|-sqlite)?")
-    return _Metrics(one for key, one in services.items() if own.fullmatch(key))
+    return _Metrics(service for key, service in services.items() if own.fullmatch(key))
 
 
 def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> Facts:
-    """Facts that only services of one kind have."""
+    """Return the facts that only services of one kind have."""
     if kind not in OF_A_KIND:
         return {}
     values = _content_server(settings, metrics, tier) if kind == "content_server" else _postgresql(settings, metrics)
@@ -280,7 +321,7 @@ def _number(value: Any) -> float | None:
 
 
 def postgresql_size(value: Any, unit: int) -> int | None:
-    """A size as PostgreSQL reads it; `unit` counts the bytes of one where it has none."""
+    """Read a size as PostgreSQL does; `unit` is the default unit. [byte]"""
     match = _POSTGRESQL_SIZE.fullmatch(str(value).strip()) if value is not None else None
     if match is None:
         return None

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from towtank.estimates import significant
+from towtank.estimates import number_estimate, significant
 from towtank.units import DURATION_UNITS, SIZE_UNITS, format_size, shown
 
 Dimension = tuple[Fraction, Fraction, Fraction]
@@ -65,7 +65,7 @@ class Unit:
     Attributes
     ----------
     text : str
-        As written: `GB/h`.
+        Text as written: `GB/h`.
     factor : Fraction
         Base units (s, bytes, CPW) in one of it.
     dimension : tuple of Fraction
@@ -78,7 +78,7 @@ class Unit:
 
     @property
     def is_truth(self) -> bool:
-        """Whether the value is a yes or a no."""
+        """True if the value is a yes or a no."""
         return self.text == TRUTH
 
 
@@ -123,7 +123,7 @@ def _named(name: str, text: str) -> tuple[Fraction, Dimension]:
 
 
 def combined(one: Dimension, other: Dimension, power: Fraction | int = 1) -> Dimension:
-    """Dimension of a product `one` times `other` to a power."""
+    """Return the dimension of `one` times `other` to a power."""
     return (one[0] + other[0] * power, one[1] + other[1] * power, one[2] + other[2] * power)
 
 
@@ -146,7 +146,7 @@ def parse_quantity(value: object, unit: Unit) -> float:
     Returns
     -------
     float
-        In base units; a whole number wherever it is exactly one.
+        Value in base units; an exact whole number stays whole.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def parse_quantity(value: object, unit: Unit) -> float:
 
 
 def literal(number: str, unit: str | None) -> tuple[float, Dimension]:
-    """A number of a formula, with the unit written behind it."""
+    """Return a number of a formula, with the unit written behind it."""
     factor, dimension = _UNITS[unit] if unit else (Fraction(1), NUMBER)
     return float(Fraction(number) * factor), dimension
 
@@ -191,7 +191,7 @@ def shown_number(value: float, digits: int = DIGITS) -> str:
 
 
 def in_unit(value: float, unit: Unit) -> float:
-    """A value in base units as a number of the unit."""
+    """Return a value in base units as a number of the unit."""
     # Fractions keep 70 % from becoming 70.00000000000001.
     return float(Fraction(value) / unit.factor) if unit.factor != 1 else value
 
@@ -211,8 +211,20 @@ def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str
     return f"{text} {_singular(unit.text) if text == '1' else unit.text.replace('{', '').replace('}', '')}"
 
 
+def shown_estimate(value: float, low: float, high: float, unit: Unit) -> str:
+    """Write a measured value with its interval, in the unit.
+
+    Examples
+    --------
+    >>> shown_estimate(0.3105, 0.1737, 0.4473, parse_unit("s")), shown_estimate(0.98, 0.96, 1.0, parse_unit("%"))
+    ('0.31 [0.17, 0.45] s', '98.0 [96.0, 100.0] %')
+    """
+    named = "" if unit.text == "1" else unit.text.replace("{", "").replace("}", "")
+    return number_estimate(in_unit(value, unit), in_unit(low, unit), in_unit(high, unit), named)
+
+
 def _singular(unit: str) -> str:
-    """`thread` of `threads`, `entry` of `entries`: units that are counts stand in the plural."""
+    """Return `thread` of `threads`, `entry` of `entries`: units that are counts have plural names."""
     unit = unit.replace("{", "").replace("}", "")
     if unit.endswith("ies"):
         return f"{unit[:-3]}y"

@@ -1,4 +1,4 @@
-"""A rule made ready: formulas read, units known, tables by key; and what it says of given values, step by step."""
+"""Rules with parsed formulas, units and tables, and their answers for given values, step by step."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from towtank.size.rules.quantities import (
 )
 from towtank.size.rules.working import Value, work_out, written
 
-Given = Value | str
+InputValue = Value | str
 RESULT, VALUE, FOLLOWS = "result", "value", "follows"
 _TRUTHS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
 
 @dataclass(frozen=True)
 class StepTree:
-    """A step with its formula read."""
+    """Step with its parsed formula."""
 
     name: str
     tree: Tree
@@ -42,17 +42,17 @@ class Rule:
     Attributes
     ----------
     name, topic, file : str
-        `file` is where it stands.
+        Name, topic, and file of the rule.
     entry : RuleEntry
-        As written.
+        The rule as written.
     document : str
         Full title of its source.
     formula, valid_when, applies_when, follows_when : Tree or None
     steps : list of StepTree
     units : dict of str to Unit
-        Of every input.
+        Unit of every input.
     unit : Unit
-        Of the result.
+        Unit of the result.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Rule:
 
     @property
     def is_workable(self) -> bool:
-        """Whether it gives a result: a formula, a limit or a table."""
+        """True if it gives a result: a formula, a limit or a table."""
         return self.formula is not None or bool(self.entry.table)
 
     @property
@@ -80,12 +80,12 @@ class Rule:
 
     @property
     def needed(self) -> list[str]:
-        """Inputs without which there is no result, in the order of the file."""
+        """Inputs that the result needs, in the order of the file."""
         return self._inputs_of([*self._trees_of_result()], self.keys)
 
     @property
     def judged(self) -> list[str]:
-        """Inputs without which it cannot be told whether a system follows it."""
+        """Inputs needed to decide whether a system follows the rule."""
         trees = [tree for tree in (self.applies_when, self.follows_when) if tree is not None]
         needs_result = any(RESULT in names(tree) for tree in trees)
         return self._inputs_of([*trees, *(self._trees_of_result() if needs_result else ())], self.keys)
@@ -99,8 +99,8 @@ class Rule:
             used |= {name for step in self.steps for name in names(step.tree)}
         return [name for name in self.entry.inputs if name in used]
 
-    def read(self, name: str, value: object) -> Given:
-        """A value of an input in base units, or the choice; raises ValueError where it is none that the rule takes."""
+    def read(self, name: str, value: object) -> InputValue:
+        """Read a value of an input, in base units, or a choice; raise ValueError for a value that the rule refuses."""
         field_, unit = self.entry.inputs[name], self.units[name]
         if field_.choices:
             if value not in field_.choices:
@@ -111,6 +111,24 @@ class Rule:
         found = parse_quantity(value, unit)
         _within(found, value, field_, unit)
         return found
+
+    def nearest(self, name: str, value: float) -> float:
+        """Return the nearest value, in base units, that an input allows.
+
+        Raises
+        ------
+        ModelError
+            If it has none, because the bound on that side is excluded.
+        """
+        field_, unit = self.entry.inputs[name], self.units[name]
+        for key, words, holds in _BOUNDS:
+            bound = getattr(field_, key)
+            if bound is None or holds(value, limit := parse_quantity(bound, unit)):
+                continue
+            if key in ("above", "below"):
+                raise ModelError(f"{name} must be {words} {shown_quantity(limit, unit)}")
+            value = limit
+        return value
 
 
 def truth(value: object) -> bool:
@@ -132,7 +150,7 @@ _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 
 def _within(found: float, value: object, field_: RuleInput, unit: Unit) -> None:
-    """Refuse what the rule does not take."""
+    """Refuse a value that the rule does not take."""
     for key, words, holds in _BOUNDS:
         bound = getattr(field_, key)
         if bound is not None and not holds(found, parse_quantity(bound, unit)):
@@ -147,11 +165,11 @@ class Line:
     Attributes
     ----------
     name : str
-        What is worked out.
+        Name of the result.
     formula, numbers : str
         The formula, and the same with numbers put in.
     result : str
-        What comes out, with its unit.
+        Result with its unit.
     """
 
     name: str
@@ -162,20 +180,20 @@ class Line:
 
 @dataclass
 class Answer:
-    """What a rule gives for values.
+    """Answer of a rule for given inputs.
 
     Attributes
     ----------
     value : float, bool or None
-        In base units; None for advice.
+        Result in base units; None for advice.
     text : str
-        With its unit.
+        Result with its unit.
     lines : list of Line
         The arithmetic.
     doubts : list of str
-        Why the rule may not be true here.
+        Reasons why the rule may not be true here.
     follows : bool or None
-        Whether the system follows it; None where that is not asked, or cannot be told.
+        Whether the system follows it; None if that is not asked, or cannot be decided.
     applies : bool or None
         Whether the rule is about this system.
     """
@@ -190,10 +208,10 @@ class Answer:
 
 @dataclass
 class _Work:
-    """A rule being worked out: what is known so far, as numbers and as people read it."""
+    """Evaluation of a rule: the values known so far, as numbers and as text."""
 
     rule: Rule
-    given: Mapping[str, Given]
+    given: Mapping[str, InputValue]
     values: dict[str, Value]
     texts: dict[str, str]
     found: Answer
@@ -203,14 +221,14 @@ class _Work:
         return all(name in self.values for name in names(tree))
 
     def line(self, name: str, tree: Tree, unit: Unit) -> None:
-        """Work one expression out; it becomes a line of the arithmetic."""
+        """Evaluate an expression and add it as a line of the arithmetic."""
         self.values[name] = work_out(tree, self.values)
         numbers = written(tree, self.texts)
         self.texts[name] = shown_quantity(self.values[name], unit, self.digits)
         self.found.lines.append(Line(name, written(tree), numbers, self.texts[name]))
 
     def result(self) -> None:
-        """Steps, table and formula, in this order."""
+        """Compute steps, table and formula, in this order."""
         rule = self.rule
         for step in rule.steps:
             self.line(step.name, step.tree, step.unit)
@@ -229,10 +247,10 @@ class _Work:
         self.found.lines.append(Line(name, f"table by {', '.join(rule.keys)}", picked, self.texts[name]))
 
     def judge(self) -> None:
-        """Doubts, whether the rule applies, and whether it is followed."""
+        """Find doubts, whether the rule applies, and whether it is followed."""
         rule, found = self.rule, self.found
         if rule.valid_when is not None and self.knows(rule.valid_when) and not work_out(rule.valid_when, self.values):
-            found.doubts.append(f"outside of where the rule is true: {written(rule.valid_when)} does not hold")
+            found.doubts.append(f"outside of the rule's range: {written(rule.valid_when)} does not hold")
         if rule.applies_when is not None and self.knows(rule.applies_when):
             found.applies = bool(work_out(rule.applies_when, self.values))
         if rule.follows_when is not None and self.knows(rule.follows_when) and found.applies is not False:
@@ -240,21 +258,21 @@ class _Work:
             found.follows = bool(self.values[FOLLOWS])
 
 
-def answer(rule: Rule, given: Mapping[str, Given], measured: Collection[str] = ()) -> Answer:
-    """Work a rule out.
+def answer(rule: Rule, given: Mapping[str, InputValue], measured: Collection[str] = ()) -> Answer:
+    """Evaluate a rule.
 
     Parameters
     ----------
     rule : Rule
     given : mapping of str to float, bool or str
-        In base units, as `Rule.read` gives them; those needed, and any others.
+        Inputs in base units, as `Rule.read` gives them; those needed, and any others.
     measured : collection of str
-        Names of those that were measured: they, and what follows from them, have few digits.
+        Names of inputs that were measured: they and their results have few digits.
 
     Raises
     ------
     ModelError
-        Where the numbers have no answer.
+        If the numbers have no answer.
     """
     values: dict[str, Value] = {name: value for name, value in given.items() if not isinstance(value, str)}
     texts = {name: shown_given(rule, name, value, measured=name in measured) for name, value in given.items()}
@@ -265,7 +283,7 @@ def answer(rule: Rule, given: Mapping[str, Given], measured: Collection[str] = (
     return work.found
 
 
-def _row(rule: Rule, given: Mapping[str, Given], unit: Unit) -> Value:
+def _row(rule: Rule, given: Mapping[str, InputValue], unit: Unit) -> Value:
     for row in rule.entry.table:
         if all(given[key] == choice for key, choice in row.when.items()):
             return truth(row.value) if unit.is_truth else parse_quantity(row.value, unit)
@@ -273,12 +291,12 @@ def _row(rule: Rule, given: Mapping[str, Given], unit: Unit) -> Value:
     raise ModelError(f"the table of {rule.name} has no row for {picked}")
 
 
-def shown_given(rule: Rule, name: str, value: Given, *, measured: bool = False) -> str:
-    """A value of an input as people read it; with few digits if it was measured."""
+def shown_given(rule: Rule, name: str, value: InputValue, *, measured: bool = False) -> str:
+    """Return a value of an input as people read it; with few digits if it was measured."""
     digits = MEASURED_DIGITS if measured else DIGITS
     return value if isinstance(value, str) else shown_quantity(value, rule.units[name], digits)
 
 
 def result_of_example(rule: Rule, value: Any) -> Value:
-    """The result of an example in base units."""
+    """Return the result of an example in base units."""
     return truth(value) if rule.unit.text == TRUTH else parse_quantity(value, rule.unit)

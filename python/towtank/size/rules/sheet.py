@@ -30,12 +30,12 @@ def load_sheet(path: Path | str, rules: Rules) -> Facts:
 
 
 def check_sheet(document: Document) -> list[Fault]:
-    """All faults of a sheet; names that rules beside it read are known."""
+    """Return all faults of a sheet; names that rules beside it read are known."""
     return read_sheet(document, load_rules(rules_beside(document.path)))[1]
 
 
 def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
-    """Facts of a sheet, and every fault: names that no rule reads, values that none takes."""
+    """Read the facts of a sheet; return every fault: names that no rule reads, values that none takes."""
     root = document.root
     if not isinstance(root.value, dict):
         return {}, [document.fault((), f"must be a mapping of names to values, got {shown(root.plain())} instead")]
@@ -62,12 +62,12 @@ def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
 
 
 def _unreadable(rule: Rule, facts: Facts) -> list[Fault]:
-    """Values of another unit than a rule has for the same fact; what is merely out of its range it tells itself."""
+    """Return faults of values with another unit than the rule's; the rule itself reports values out of its range."""
     faults = []
-    for name, one in rule.entry.inputs.items():
-        for fact in (facts[bind] for bind in one.binds if bind in facts):
+    for name, quantity in rule.entry.inputs.items():
+        for fact in (facts[bind] for bind in quantity.binds if bind in facts):
             try:
-                if one.choices:
+                if quantity.choices:
                     rule.read(name, str(fact.value))
                 elif rule.units[name].is_truth:
                     truth(fact.value)
@@ -80,7 +80,7 @@ def _unreadable(rule: Rule, facts: Facts) -> list[Fault]:
 
 
 def known_names(rules: Rules) -> dict[str, None]:
-    """All names that a sheet may give."""
+    """Return all names that a sheet may give."""
     names = dict.fromkeys([*COMMON, *(f"{TIER}.{key}" for key in OF_A_TIER)])
     for kind, table in OF_A_KIND.items():
         names |= dict.fromkeys(f"{kind}.{key}" for key in (*table, *OF_A_TIER))
@@ -88,7 +88,7 @@ def known_names(rules: Rules) -> dict[str, None]:
 
 
 def _leaves(node: Node, path: str = "") -> list[tuple[str, Node]]:
-    """Names with their values: mappings in mappings make dotted names."""
+    """Return the names with their values: mappings in mappings make dotted names."""
     if not isinstance(node.value, dict):
         return [(path, node)]
     found = []

@@ -1,4 +1,4 @@
-"""Working formulas out, and writing them with the numbers put in."""
+"""Evaluates formulas, and renders them with numbers in place of names."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _RELATIVE = 1e-12
 
 
 def work_out(tree: Tree, values: Mapping[str, Value]) -> Value:
-    """Work a formula out.
+    """Evaluate a formula.
 
     Parameters
     ----------
     tree : Tree
     values : mapping of str to float or bool
-        Of every name, in base units.
+        Value of every name, in base units.
 
     Raises
     ------
     ModelError
-        Where there is no answer: division by zero, root of a negative number, overflow.
+        If the formula has no answer: division by zero, root of a negative number, overflow.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _call(tree: Call, values: Mapping[str, Value]) -> Value:
     if tree.function == "if":
         condition, then, other = tree.arguments
         return _value(then if _value(condition, values) else other, values)
-    found = [_value(one, values) for one in tree.arguments]
+    found = [_value(argument, values) for argument in tree.arguments]
     if tree.function in {"floor", "ceil"} and math.isclose(found[0], round(found[0]), rel_tol=_RELATIVE):
         return float(round(found[0]))
     return float(_FUNCTIONS[tree.function](*found))
@@ -128,7 +128,7 @@ def written(tree: Tree, texts: Mapping[str, str] | None = None) -> str:
 
 
 def _written(tree: Tree, texts: Mapping[str, str]) -> tuple[str, int]:
-    """The text of a tree, and how tightly it holds together."""
+    """Return the text of a tree, and how tightly it holds together."""
     if isinstance(tree, Literal):
         return tree.text, _ATOM
     if isinstance(tree, Truth):
@@ -137,7 +137,7 @@ def _written(tree: Tree, texts: Mapping[str, str]) -> tuple[str, int]:
         text = texts.get(tree.name, tree.name)
         return text, _UNARY if text.startswith("-") else _ATOM
     if isinstance(tree, Call):
-        return f"{tree.function}({', '.join(written(one, texts) for one in tree.arguments)})", _ATOM
+        return f"{tree.function}({', '.join(written(argument, texts) for argument in tree.arguments)})", _ATOM
     return _written_operator(tree, texts)
 
 

@@ -1,6 +1,6 @@
-"""Cables: how one host of provider `namespaces` is joined to the others, by kind of link.
+"""Cables: connections of a host of provider `namespaces` to the others, by kind of link.
 
-Whatever the kind, the conductor reaches the host at its address, so that it can tell whether a service is ready.
+With every kind the conductor reaches the host at its address, so that it can check if a service is ready.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 class Cable:
-    """A veth pair from the host to the bridge; what the kinds of links have in common.
+    """A veth pair from the host to the bridge; base of all kinds of links.
 
     Parameters
     ----------
     site : Site
-        What the host shares with the others.
+        Common resources of the hosts.
     name : str
         Name of the host.
     link : Link
-        How the cable is to be.
+        Properties of the cable.
     """
 
     kind = "bridge"
@@ -50,7 +50,7 @@ class Cable:
         return f"port{self._site.names.index(self._name)}"
 
     def lay(self, pid: int, cpus: tuple[int, ...]) -> None:
-        """Lay it to the network of a process; a program that carries packets works on some CPUs.
+        """Lay the cable to the network of a process; a program that carries packets runs on the given CPUs.
 
         Raises
         ------
@@ -77,15 +77,15 @@ class Cable:
         self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, state]))
 
     def processes(self) -> dict[str, int]:
-        """Programs that carry its packets, by name."""
+        """Return the programs that carry its packets, by name."""
         return {}
 
     def ended(self) -> list[str]:
-        """What of it has ended although it should not."""
+        """Return reasons for programs of it that ended unexpectedly."""
         return []
 
     def facts(self) -> dict[str, Any]:
-        """How it is, while it is laid."""
+        """Return the properties of the cable while it is laid."""
         return {
             "link": self.kind,
             "offloads": within_network(self._pid, lambda: offloads(DEVICE)),
@@ -98,7 +98,7 @@ class Cable:
 
 
 class RelayedCable(Cable):
-    """Two ends in place of a cable to the bridge; a program between them carries packets, late and lossy if asked."""
+    """Two ends in place of a cable to the bridge; a program between them carries packets, with delay and loss."""
 
     def __init__(self, site: Site, name: str, link: Link, kind: str) -> None:
         super().__init__(site, name, link)
@@ -113,7 +113,7 @@ class RelayedCable(Cable):
             site.run(in_network(end_pid, ["ip", "link", "set", end, "mtu", str(link.mtu)]))
         site.plug(port)
         site.set_address(pid, DEVICE, site.address(self._name))
-        # It has no offloads that could be turned off.
+        # A tap device has no offloads to turn off.
         site.shape(pid, port, DEVICE, link.model_copy(update={"offloads": True, "checksums": True}), netem=False)
 
     def _start(self, cpus: tuple[int, ...]) -> None:
@@ -130,16 +130,16 @@ class RelayedCable(Cable):
             raise TargetError(f"host {self._name}: the relay did not start: {reason}")
 
     def processes(self) -> dict[str, int]:
-        """The relay."""
+        """Return the relay."""
         return {} if self._relay is None else {f"relay-{self._name}": self._relay.pid}
 
     def ended(self) -> list[str]:
-        """The relay, where that has ended."""
+        """Return the relay if it has ended."""
         relay = self._relay
         return [] if relay is None or relay.poll() is None else [f"relay ended with status {relay.returncode}"]
 
     def end(self) -> None:
-        """End the relay: it waits for the end of its standard input."""
+        """End the relay: it runs until the end of its standard input."""
         if self._relay is not None:
             end_helper(self._relay)
             self._relay = None
@@ -155,7 +155,7 @@ class DirectCable(Cable):
         self._site.join(self._name, self._pid, self._link)
 
     def _switch(self, state: str) -> None:
-        """Both hosts lose their carrier, whichever end it is."""
+        """Take the carrier from both hosts, whichever end it is."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 
@@ -168,12 +168,12 @@ class MacvlanCable(Cable):
         self._site.share_card(self._pid, DEVICE, self._site.address(self._name), self._link.mtu)
 
     def _switch(self, state: str) -> None:
-        """There is no far end."""
+        """Switch the host's own device, as the cable has no far end."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 
 def make_cable(site: Site, name: str, link: Link) -> Cable:
-    """The cable of a host, not laid yet."""
+    """Return the cable of a host, not laid yet."""
     if site.link == "veth":
         return DirectCable(site, name, link)
     if site.link == "macvlan":

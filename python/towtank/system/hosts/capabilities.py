@@ -1,4 +1,4 @@
-"""What this machine can do for hosts: each point tried on the spot, in namespaces that are gone afterwards."""
+"""Capabilities of this machine for hosts, each tested in namespaces that are removed afterwards."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ PROGRAMS = {
 
 @dataclass(frozen=True)
 class Capability:
-    """One point.
+    """A capability of the machine.
 
     Attributes
     ----------
     name : str
-        What it is called in messages and by `towtank doctor`.
+        Its name in messages and in `towtank doctor`.
     lacking : str or None
-        Why it is not there; None where it is.
+        Reason why it is not available; None if it is.
     install : str or None
-        Command that brings it, where one does.
+        Command that installs it, if one exists.
     remark : str
-        What it is for.
+        Its purpose.
     """
 
     name: str
@@ -57,13 +57,13 @@ class Capability:
 
     @property
     def there(self) -> bool:
-        """Whether it is there."""
+        """True if the capability is available."""
         return self.lacking is None
 
 
 @cache
 def probe() -> dict[str, Capability]:
-    """Try everything once; later calls answer from memory."""
+    """Test everything once; later calls return the same results."""
     if os.geteuid() != 0:
         return {name: Capability(name, "needs root", remark) for name, remark in REMARKS.items()}
     found = {name: _program(name) for name in PROGRAMS}
@@ -91,7 +91,7 @@ REMARKS = {
     "loop": "disks of hosts",
     **{name: f"disks of hosts as {name.removeprefix('mkfs.')}" for name in PROGRAMS if name.startswith("mkfs.")},
 }
-"""What each capability is for."""
+"""Purpose of each capability."""
 
 
 def _program(name: str) -> Capability:
@@ -140,12 +140,14 @@ def _disk(namespaces: Namespaces) -> None:
                 _said(namespaces.enter(["mount", "-t", "ext2", device, "/dev/shm"]))
                 _said(namespaces.enter(["umount", "/dev/shm"]))
         finally:
-            _said(["losetup", "--detach", device])
+            # Another process that cleans up may have detached it already; the number may be that of another image now.
+            for own in _said(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
+                _said(["losetup", "--detach", own])
 
 
 @contextmanager
 def _image() -> Iterator[Path]:
-    """An image under a prefix of its own, so that `towtank doctor --clean` finds it."""
+    """Make an image under its own prefix, so that `towtank doctor --clean` finds it."""
     folder = IMAGES / _prefix()
     folder.mkdir()
     try:
@@ -180,7 +182,7 @@ def _control_groups() -> Iterator[tuple[str, str | None]]:
 
 
 def _io_lacking(trees: cgroups.Trees) -> str | None:
-    """Limits of version 1 are set in the root group, too: it must be there, with its files."""
+    """Return why limits of version 1, which also need files of the root group, cannot be set; None if they can."""
     if trees.version == 2:
         return None
     file = trees.roots["blkio"] / "blkio.throttle.write_bps_device"
@@ -188,7 +190,7 @@ def _io_lacking(trees: cgroups.Trees) -> str | None:
 
 
 def _tried(work: Callable[[], object]) -> str | None:
-    """Why something does not work; None where it does."""
+    """Return why something does not work; None if it works."""
     try:
         work()
     except (OSError, TargetError) as error:

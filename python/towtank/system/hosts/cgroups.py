@@ -1,7 +1,7 @@
 """Control groups of both versions: one group per host, made, limited, read, emptied and removed by its files.
 
-Version 1 has a tree per controller, version 2 one for all. Where both are mounted, the controllers are those of
-version 1 and a group beside them in the tree of version 2 tells pressure and kills what is left.
+Version 1 has a tree per controller, version 2 one tree for all. If both are mounted, the controllers are those of
+version 1, and a group beside them in the tree of version 2 reports pressure and kills remaining processes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _V2_CONTROLLERS = ("cpu", "memory", "cpuset", "io")
 # runtimes convert them, so that the same file weighs the same under both.
 _LEAST_SHARES, _SHARES_SPAN, _WEIGHT_SPAN = 2, 262_142, 9_999
 _PERIOD_DEFAULT_S = 0.1
-# The kernel reaps zombies of a group within about 2 s, and refuses to remove it before.
+# The kernel reaps zombies of a group within about 2 s, and refuses to remove the group before. [s]
 _REMOVED_WITHIN_S = 10.0
 _POLL_S = 0.02
 _THROTTLES = {
@@ -36,7 +36,7 @@ _THROTTLES = {
 
 @dataclass(frozen=True)
 class Trees:
-    """Where control groups can be made.
+    """The mounted trees in which control groups can be made.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ class Trees:
 
     @property
     def version(self) -> int | None:
-        """Version whose controllers limit: 1 or 2; None without any."""
+        """Version whose controllers limit: 1 or 2; None without controllers."""
         if self.controllers:
             return 1
         return 2 if self.unified_controllers else None
 
     def has(self, controller: str) -> bool:
-        """Whether a controller is there, by its name in version 2 (`io` is `blkio` in version 1)."""
+        """Return True if a controller is available, by its name in version 2 (`io` is `blkio` in version 1)."""
         if self.version == 2:
             return controller in self.unified_controllers
         return {"io": "blkio"}.get(controller, controller) in self.controllers
@@ -96,7 +96,7 @@ class ControlGroup:
     Parameters
     ----------
     trees : Trees
-        Where it is made.
+        Trees in which it is made.
     name : str
         Path below the place of the trees: `PREFIX/HOST`.
     """
@@ -128,9 +128,12 @@ class ControlGroup:
         return [*self.folders.values(), *([self.unified] if self.unified is not None else [])]
 
     def _fill_cpuset(self, folder: Path) -> None:
-        """Give a new group of version 1 what its parent has: it takes no process before."""
+        """Copy the sets of the parent to a new group of version 1, which accepts no process before."""
         root = self._trees.roots["cpuset"]
-        for level in [*reversed([one for one in folder.parents if one.is_relative_to(root) and one != root]), folder]:
+        for level in [
+            *reversed([parent for parent in folder.parents if parent.is_relative_to(root) and parent != root]),
+            folder,
+        ]:
             for name in ("cpuset.cpus", "cpuset.mems"):
                 if not _read(level / name).strip():
                     (level / name).write_text(_read(level.parent / name))
@@ -140,17 +143,17 @@ class ControlGroup:
         wanted = " ".join(f"+{name}" for name in self._trees.unified_controllers)
         root = self._trees.unified
         assert root is not None
-        for level in reversed([one for one in folder.parents if one.is_relative_to(root)]):
+        for level in reversed([parent for parent in folder.parents if parent.is_relative_to(root)]):
             missing = set(self._trees.unified_controllers) - set(_read(level / "cgroup.subtree_control").split())
             if missing:
                 (level / "cgroup.subtree_control").write_text(wanted)
 
     def members_files(self) -> list[Path]:
-        """Files that take the number of a process which is to belong to it."""
+        """Return the files that take the number of a process that is to join the group."""
         return [folder / "cgroup.procs" for folder in self._all()]
 
     def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
-        """Limit the CPU time per time. [1]"""
+        """Limit the CPU time per second. [1]"""
         period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
         if self._trees.version == 1:
             # A quota must fit its period at each step; the old quota is lifted first.
@@ -168,11 +171,11 @@ class ControlGroup:
             self._set("cpu", "cpu.weight", str(1 + (shares - _LEAST_SHARES) * _WEIGHT_SPAN // _SHARES_SPAN))
 
     def pin(self, cpus: Iterable[int]) -> None:
-        """Limit it to some CPUs."""
+        """Limit the group to some CPUs."""
         self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
 
     def limit_memory(self, size_bytes: int) -> None:
-        """Limit memory, page cache included, and keep it from swapping. [byte]"""
+        """Limit memory, including page cache, and prevent swapping. [byte]"""
         if self._trees.version == 1:
             self._set("memory", "memory.limit_in_bytes", str(size_bytes))
             # Not every kernel counts swap.
@@ -184,7 +187,7 @@ class ControlGroup:
                 self._set("memory", "memory.swap.max", "0")
 
     def throttle(self, device: str, limits: dict[str, float | None]) -> None:
-        """Limit a device, `MAJOR:MINOR`, for the group. Limits by name as in a system file; None for no limit.
+        """Limit a device, `MAJOR:MINOR`, for the group; limits by their names in a system file, None without a limit.
 
         Notes
         -----
@@ -204,20 +207,20 @@ class ControlGroup:
     def _set(self, controller: str, file: str, text: str) -> None:
         folder = self.folders.get({"io": "blkio"}.get(controller, controller)) if self.folders else self.unified
         if folder is None:
-            raise TargetError(f"there is no {controller} controller for control groups")
+            raise TargetError(f"the controller {controller} of control groups is not available")
         _write(folder / file, text)
 
     def members(self) -> list[int]:
-        """Processes in it."""
+        """Return the processes in the group."""
         return sorted({pid for folder in self._all() for pid in members(folder)})
 
     def kill(self) -> None:
-        """Kill all that is in it."""
+        """Kill all processes of the group."""
         for folder in self._all():
             kill(folder)
 
     def remove(self) -> None:
-        """Remove it, and the folder above it where that is empty then."""
+        """Remove the group, and the folder above it if that is empty then."""
         for folder in self._all():
             remove(folder)
             with suppress(OSError):
@@ -225,7 +228,7 @@ class ControlGroup:
 
 
 def members(folder: Path) -> list[int]:
-    """Processes in a control group, those of groups below it included."""
+    """Return the processes in a control group and in groups below it."""
     found: set[int] = set()
     for level in _below(folder):
         with suppress(OSError):
@@ -244,7 +247,7 @@ def kill(folder: Path) -> None:
 
 
 def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
-    """Remove a control group with all below it; whether it is gone."""
+    """Remove a control group with all below it; return True if it is gone."""
     deadline = time.monotonic() + within_s
     while folder.exists():
         for level in _below(folder):
@@ -259,7 +262,7 @@ def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
 
 
 def unthrottle(device: str, trees: Trees) -> None:
-    """Lift the limits of a device in the root group of version 1, where they outlive the group of the host."""
+    """Lift the limits of a device in the root group of version 1, which may outlive the group of the host."""
     root = trees.roots.get("blkio")
     if root is not None:
         for old, _ in _THROTTLES.values():
@@ -268,7 +271,7 @@ def unthrottle(device: str, trees: Trees) -> None:
 
 
 def throttled_devices(trees: Trees) -> set[str]:
-    """Devices that the root group of version 1 has limits for."""
+    """Return the devices for which the root group of version 1 has limits."""
     root = trees.roots.get("blkio")
     if root is None:
         return set()
@@ -277,7 +280,7 @@ def throttled_devices(trees: Trees) -> set[str]:
 
 
 def _below(folder: Path) -> list[Path]:
-    """A group and all groups below it, the deepest first."""
+    """Return a group and all groups below it, the deepest first."""
     return [Path(path) for path, _, _ in os.walk(folder, topdown=False)]
 
 

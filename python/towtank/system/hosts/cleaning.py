@@ -1,7 +1,7 @@
-"""Finds and removes what hosts leave in the kernel and on disk: everything of a system carries one prefix.
+"""Find and remove leftovers of hosts in the kernel and on disk: everything of a system carries one prefix.
 
-Used when a system goes down, by the janitor when its conductor was killed, and by `towtank doctor --clean` when even
-that one was. Nothing that does not carry the prefix is touched.
+It runs when a system goes down, in the janitor after its conductor was killed, and in `towtank doctor --clean` after
+the janitor was killed, too. It touches nothing without the prefix.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from towtank.system.scratch import sweep_scratch
 
 PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
 MARK = "TOWTANK_HOSTS"
-"""In the environment of every process of a host: the prefix."""
+"""Variable with the prefix, in the environment of every process of a host."""
 JANITOR = "towtank.system.hosts.janitor"
 OWNER = "owner"
 IMAGES = Path("/var/tmp")
-"""Disk images can be large, and the temporary folder can be memory."""
+"""Folder of disk images, which can be large; the temporary folder may be in memory."""
 _DIE_WITHIN_S = 5.0
 _POLL_S = 0.02
 
 
 def folders(prefix: str) -> list[Path]:
-    """Folders that a system may have."""
+    """Return the folders that a system may have."""
     return [Path(tempfile.gettempdir()) / prefix, IMAGES / prefix]
 
 
 def prefixes() -> list[str]:
-    """Prefixes of all systems of which anything is left, those that are up included."""
+    """Return the prefixes of all systems with leftovers, including systems that are up."""
     places = (Path(tempfile.gettempdir()), IMAGES)
     found = {path.name for place in places for path in place.glob("towtank-*") if is_own_folder(path)}
     found |= {path.name for path in Path("/sys/class/net").glob("towtank-*")}
@@ -51,7 +51,7 @@ def prefixes() -> list[str]:
 
 
 def is_owned(prefix: str) -> bool:
-    """Whether the conductor of a system lives, or the janitor that cleans up after it."""
+    """Return True if the conductor of a system, or its janitor, is alive."""
     owner = noted_identity(folders(prefix)[0] / OWNER)
     if owner is not None and not has_ended(owner):
         return True
@@ -60,7 +60,7 @@ def is_owned(prefix: str) -> bool:
 
 
 def leftovers(prefix: str) -> list[str]:
-    """What there is of a system, one line each."""
+    """Return the leftovers of a system, one line each."""
     trees = cgroups.find_trees()
     return [
         *(f"process {pid}" for pid in processes(prefix)),
@@ -74,7 +74,7 @@ def leftovers(prefix: str) -> list[str]:
 
 
 def clean(prefix: str) -> list[str]:
-    """Remove everything of a system; what could not be removed, one line each."""
+    """Remove everything of a system; return what could not be removed, one line each."""
     _end_processes(prefix)
     for name in _links(prefix):
         _run("ip", "link", "delete", name)
@@ -97,7 +97,7 @@ def clean_dead() -> tuple[list[str], list[str]]:
     cleaned : list of str
         Prefixes of what was removed.
     left : list of str
-        What could not be removed, one line each.
+        Leftovers that could not be removed, one line each.
     """
     cleaned, left = [], []
     for prefix in prefixes():
@@ -110,14 +110,14 @@ def clean_dead() -> tuple[list[str], list[str]]:
 
 
 def processes(prefix: str) -> list[int]:
-    """Processes of a system's hosts, this one left out."""
+    """Return the processes of a system's hosts, without this process."""
     marked = {pid for pid, variables in _environments() if _mark(variables) == prefix.encode()}
     inside = {pid for folder in _groups(prefix) for pid in cgroups.members(folder)}
     return sorted(marked | inside - {os.getpid()})
 
 
 def remember_throttled(folder: Path, device: str) -> None:
-    """Keep the number of a device before its limits are set: they outlive the device and its group."""
+    """Record the number of a device before its limits are set: they outlive the device and its group."""
     with (folder / "throttled").open("a") as stream:
         stream.write(f"{device}\n")
 
@@ -129,11 +129,11 @@ def _throttled(prefix: str) -> set[str]:
 
 
 def _detach(prefix: str) -> None:
-    """Lift limits and let go of loop devices."""
+    """Lift limits and detach loop devices."""
     trees = cgroups.find_trees()
     loops = _loops(prefix)
     numbers = {f"{os.major(number)}:{os.minor(number)}" for name in loops if (number := _number(name))}
-    # A number that was remembered may belong to another one's loop device by now; then its limits are not ours.
+    # A recorded number may belong to a loop device of another program by now; its limits are not ours then.
     taken = {_bytes(Path("/sys/block") / name / "dev").decode().strip() for name in _backing_files()}
     for device in numbers | (_throttled(prefix) - taken):
         cgroups.unthrottle(device, trees)
@@ -177,7 +177,7 @@ def _loops(prefix: str) -> list[str]:
 
 
 def _backing_files() -> dict[str, str]:
-    """Files behind loop devices, by name of the device."""
+    """Return the files behind loop devices, by name of the device."""
     found = {}
     for path in Path("/sys/block").glob("loop*/loop/backing_file"):
         found[path.parents[1].name] = _bytes(path).decode("utf-8", "replace").strip()
@@ -185,7 +185,7 @@ def _backing_files() -> dict[str, str]:
 
 
 def _groups(pattern: str) -> list[Path]:
-    """Control groups by name, in all trees."""
+    """Return control groups by name, in all trees."""
     trees = cgroups.find_trees()
     roots = {*trees.roots.values(), *([trees.unified] if trees.unified else [])}
     found = []
@@ -210,7 +210,7 @@ def _environments() -> Iterable[tuple[int, list[bytes]]]:
 
 def _mark(variables: list[bytes]) -> bytes | None:
     start = f"{MARK}=".encode()
-    return next((one[len(start) :] for one in variables if one.startswith(start)), None)
+    return next((variable[len(start) :] for variable in variables if variable.startswith(start)), None)
 
 
 def _bytes(path: Path) -> bytes:

@@ -1,6 +1,6 @@
-"""One SSH connection to a machine: commands, processes and files, for callers that know nothing of asyncio.
+"""One SSH connection to a machine: commands, processes and files, with a synchronous interface.
 
-All connections share one thread with an event loop. No secret goes onto a command line, into a log or into a message.
+All connections share one thread with an event loop. Secrets are never on a command line, in a log or in a message.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from towtank.system.hosts.host import Answer
 T = TypeVar("T")
 _CONNECT_WITHIN_S = 15.0
 _FILES_WITHIN_S = 300.0
-# A connection that is silent for so long is taken for lost: the machine may be gone without a word.
+# Silence after which a connection counts as lost: the machine may disappear without notice. [s]
 _ASK_EVERY_S, _ASK_TIMES = 5, 4
-# Takes variables, one a line, from standard input up to an empty line, and becomes the command: so they are on no
-# command line, and what follows on standard input is the command's.
+# Reads variables, one a line, from standard input up to an empty line, and becomes the command: so they are on no
+# command line, and the rest of standard input is that of the command.
 _TAKE_ENVIRONMENT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec "$@"'
 
 
 @dataclass(frozen=True)
 class Login:
-    """How a machine is reached.
+    """Address and credentials of a machine.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Login:
         return f"Login({self.user or ''}@{self.address}:{self.port})"
 
     def options(self) -> dict[str, Any]:
-        """As asyncssh takes them; what is None is left to its defaults, which are those of OpenSSH."""
+        """Return the options of asyncssh; None leaves an option to its default, which is that of OpenSSH."""
         given: dict[str, Any] = {
             "username": self.user,
             "client_keys": None if self.key is None else [str(self.key)],
@@ -81,12 +81,12 @@ def _start(work: Coroutine[Any, Any, T]) -> Future[T]:
 
 
 class Connection:
-    """A connection that is open.
+    """An open connection.
 
     Parameters
     ----------
     login : Login
-        Where to, and as whom.
+        Address and credentials.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class Connection:
         )
 
     def _await(self, work: Coroutine[Any, Any, T], limit_s: float) -> T:
-        """Wait for work of the loop, and tell its errors in our words."""
+        """Wait for work of the loop, and convert its errors."""
         future = _start(work)
         try:
             return future.result(limit_s)
@@ -134,7 +134,7 @@ class Connection:
         command : list of str
             The command.
         limit_s : float
-            How long it may take. [s]
+            Time limit. [s]
         environment : mapping, optional
             Variables.
         hold_input : bool, default False
@@ -189,7 +189,7 @@ class Connection:
             await stream.write(content)
 
     def put(self, source: Path, target: str) -> None:
-        """Copy a file, or what a folder holds, to the machine; permissions are kept."""
+        """Copy a file, or the contents of a folder, to the machine with their permissions."""
         self._await(self._put(source, target), _FILES_WITHIN_S)
 
     async def _put(self, source: Path, target: str) -> None:
@@ -210,7 +210,7 @@ class Connection:
             await files.get(source, str(target))
 
     def close(self) -> None:
-        """Close it; what still runs over it loses its standard input."""
+        """Close the connection; commands that still run over it lose their standard input."""
         self._await(self._close(), _CONNECT_WITHIN_S)
 
     async def _close(self) -> None:
@@ -226,7 +226,7 @@ class RemoteCommand:
         self._ended = _start(process.wait_closed())
 
     def status(self) -> int | None:
-        """Exit status, negative for a signal, 255 where the connection was lost; None while it runs."""
+        """Return the exit status, negative for a signal, 255 after a lost connection; None while it runs."""
         if not self._ended.done():
             return None
         status = self._process.returncode
@@ -241,7 +241,7 @@ class RemoteCommand:
             self._process.stdin.write_eof()
 
     def wait(self, limit_s: float) -> bool:
-        """Wait for its end; whether it came."""
+        """Wait for its end; return True if it ended in time."""
         try:
             self._ended.result(limit_s)
         except FutureTimeout:
@@ -256,12 +256,12 @@ class RemoteCommand:
 
 
 def environment_text(environment: Mapping[str, str]) -> bytes:
-    """Variables as they are sent.
+    """Encode variables for sending.
 
     Raises
     ------
     TargetError
-        If one cannot be sent: none may hold the end of a line. Its value is not told.
+        If a name is not an identifier, or a value has a line end. The message does not contain the value.
 
     Examples
     --------

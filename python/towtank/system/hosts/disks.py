@@ -1,4 +1,4 @@
-"""Disks of a host: a file as a loop device with a file system of its own, seen by that host only."""
+"""Disks of a host: a file as a loop device with its own file system, visible to that host only."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from towtank.system.hosts.cleaning import remember_throttled
 from towtank.system.hosts.namespaces import Namespaces
 from towtank.system.hosts.site import Site
 
-# Nothing is left for the kernel to set up in the background while a load is measured.
+# No setup is left for the kernel to do in the background during a measurement.
 _EXT_AT_ONCE = "lazy_itable_init=0,lazy_journal_init=0"
 _LIMITS = ("read_rate", "write_rate", "read_operations", "write_operations")
 _FORMAT_WITHIN_S = 300.0
 
 
 def make_command(disk: Disk, places: Sequence[Path | str]) -> list[str]:
-    """The command that puts the file system on its image, or its devices where it is striped over several."""
+    """Return the command that makes the file system on its image, or on its devices if it is striped."""
     named = [str(place) for place in places]
     if not disk.file_system.startswith("ext"):
         # Kernels without md and device mapper stripe with btrfs only.
@@ -41,13 +41,13 @@ class MountedDisk:
     Attributes
     ----------
     disk : Disk
-        What was asked for.
+        Its part of the system file.
     devices : list of str
         `/dev/loopN`, one for each image.
     point : Path
-        Where the host sees it.
+        Mount point, as the host sees it.
     room_bytes, room_files : int
-        What it holds when new: bytes for users, and files; 0 files where that is not fixed.
+        Space when new: bytes for users, and number of files; 0 if the number is not fixed.
     """
 
     disk: Disk
@@ -64,18 +64,18 @@ class MountedDisk:
 
     @property
     def direct(self) -> bool:
-        """Whether it bypasses the page cache of the machine below it, so that pages are cached once."""
-        return all(_word(Path("/sys/block") / Path(one).name / "loop/dio") == "1" for one in self.devices)
+        """True if it bypasses the page cache of the machine, so that pages are cached once."""
+        return all(_word(Path("/sys/block") / Path(device).name / "loop/dio") == "1" for device in self.devices)
 
     def throttle(self, group: ControlGroup, folder: Path) -> None:
-        """Put its limits in force for its host; `folder` remembers them."""
+        """Enforce its limits for its host; `folder` records them."""
         if self.disk.throttled:
             for number in self.numbers:
                 remember_throttled(folder, number)
                 group.throttle(number, {name: getattr(self.disk, name) for name in _LIMITS})
 
     def facts(self) -> dict[str, Any]:
-        """For the run's manifest."""
+        """Return its properties for the run's manifest."""
         form = self.disk.model_dump(mode="json", exclude_none=True)
         devices = {"device": self.devices[0], "devices": self.devices}
         room = {"room_bytes": self.room_bytes, "room_files": self.room_files}
@@ -88,7 +88,7 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
     Raises
     ------
     TargetError
-        If there is no room for it, or the kernel refuses.
+        If the space is not sufficient, or the kernel refuses.
     """
     images = _images(site, host, name, disk)
     if len(images) == 1:
@@ -98,7 +98,7 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
         site.run(make_command(disk, devices), limit_s=_FORMAT_WITHIN_S)
     point = site.folder / host / "disks" / name
     point.mkdir(parents=True)
-    # A striped file system is mounted by its first device, and told of the others.
+    # A striped file system is mounted by its first device; the options name the others.
     given = [*disk.mount_options, *(f"device={device}" for device in devices[1:])]
     options = ["-o", ",".join(given)] if given else []
     site.run(namespaces.enter(["mount", "-t", disk.file_system, *options, devices[0], str(point)]))
@@ -115,7 +115,7 @@ def _images(site: Site, host: str, name: str, disk: Disk) -> list[Path]:
     Raises
     ------
     TargetError
-        If there is no room for them.
+        If the space is not sufficient.
     """
     free = shutil.disk_usage(site.images).free
     if free < disk.size:
@@ -133,12 +133,12 @@ def _images(site: Site, host: str, name: str, disk: Disk) -> list[Path]:
 
 
 def _attach(site: Site, image: Path) -> str:
-    """Make a device of an image, past the page cache of the machine where its file system lets it."""
+    """Make a device from an image, bypassing the page cache of the machine if its file system supports that."""
     attach = ["losetup", "--find", "--show", str(image)]
     try:
         return site.run([*attach, "--direct-io=on"]).strip()
     except TargetError:
-        # Some versions attach before they find that direct I/O does not work.
+        # Some versions attach the image before they detect that direct I/O does not work.
         for line in site.run(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
             site.run(["losetup", "--detach", line])
         return site.run(attach).strip()

@@ -1,4 +1,4 @@
-"""A machine that somebody else runs: services on it are loaded and observed, never started."""
+"""A machine that others run: services on it are loaded and observed, never started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.system.process import Process, ProcessSpec
 
 
 class ExistingHost:
-    """A machine as it is."""
+    """A machine that others run."""
 
     provider = "existing"
 
@@ -25,30 +25,30 @@ class ExistingHost:
 
     @property
     def address(self) -> str:
-        """Services on it say their addresses themselves."""
+        """Refuse: services on it have their own addresses in the system file."""
         self._refuse("choosing an address on")
 
     @property
     def cpus(self) -> list[int] | None:
-        """Nothing of it is pinned."""
+        """None: nothing of it is pinned."""
         return None
 
     def capabilities(self) -> Capabilities:
-        """It starts nothing."""
+        """Return no capabilities: it starts nothing."""
         return Capabilities(starts=False, shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Nothing is made."""
+        """Return no needs: nothing is made."""
         return []
 
     def prepare(self, room: Room) -> None:
-        """It is there, or its services cannot be reached, which they say."""
+        """Do nothing: services that cannot be reached report so themselves."""
 
     def confine(self) -> None:
-        """It has its own sizes."""
+        """Do nothing: the machine has its own sizes."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Refused."""
+        """Refuse to start a process."""
         self._refuse(f"starting {spec.name} on")
 
     def execute(
@@ -57,75 +57,75 @@ class ExistingHost:
         limit_s: float = 60.0,  # noqa: ARG002
         environment: Mapping[str, str] | None = None,  # noqa: ARG002
     ) -> Answer:
-        """Refused."""
+        """Refuse to run a command."""
         self._refuse(f"running {command[0]} on")
 
     def outside(self, path: Path | str) -> Path:
-        """Refused."""
+        """Refuse access to its files."""
         self._refuse(f"looking at {path} of")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:  # noqa: ARG002
-        """Refused."""
+        """Refuse to make a folder."""
         self._refuse(f"making {path} on")
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:  # noqa: ARG002
-        """Refused."""
+        """Refuse to make a folder."""
         self._refuse(f"making {path} on")
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:  # noqa: ARG002
-        """Refused."""
+        """Refuse to write a file."""
         self._refuse(f"writing {path} on")
 
     def read(self, path: Path | str) -> str | None:
-        """Refused."""
+        """Refuse to read a file."""
         self._refuse(f"reading {path} of")
 
     def put(self, source: Path, target: Path | str) -> None:  # noqa: ARG002
-        """Refused."""
+        """Refuse to copy to it."""
         self._refuse(f"writing {target} on")
 
     def get(self, source: Path | str, target: Path) -> None:  # noqa: ARG002
-        """Refused."""
+        """Refuse to copy from it."""
         self._refuse(f"reading {source} of")
 
     def remove(self, path: Path | str) -> None:
-        """Refused."""
+        """Refuse to remove a file."""
         self._refuse(f"removing {path} from")
 
     def engine(self) -> Path:
-        """Refused."""
+        """Refuse: it has no engine of ours."""
         self._refuse("using programs of")
 
     def python(self) -> str:
-        """Refused."""
+        """Refuse: it runs no Python of ours."""
         self._refuse("using programs of")
 
     @property
     def temporary(self) -> Path:
-        """Refused."""
+        """Refuse to make temporary files."""
         self._refuse("making temporary files on")
 
     def disk(self, name: str) -> Path:
-        """Refused."""
+        """Refuse: it has no disks of ours."""
         self._refuse(f"using disk {name} of")
 
     def free_ports(self, count: int = 1) -> int:  # noqa: ARG002
-        """Refused."""
+        """Refuse to choose ports."""
         self._refuse("choosing ports on")
 
     def require_free(self, port: int, owner: str) -> None:  # noqa: ARG002
-        """Refused."""
+        """Refuse to check a port."""
         self._refuse(f"listening on port {port} of")
 
     def facts(self) -> dict[str, Any]:
-        """What the system file says of it."""
+        """Return its description in the system file."""
         return {
             "provider": self.provider,
             **self._part.model_dump(mode="json", exclude={"provider"}, exclude_none=True),
         }
 
     def watching(self) -> Watching:
-        """Its page of metrics, where it has one."""
+        """Return the scraper of its page of metrics, if it has one."""
         if self._part.metrics is None:
             return Watching()
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
@@ -133,8 +133,8 @@ class ExistingHost:
         return Watching([PrometheusScraper(f"host-{self.name}", "host", self._part.metrics)])
 
     def ended(self) -> list[str]:
-        """Nothing of it was started."""
+        """Return nothing: nothing of it was started."""
         return []
 
     def tear_down(self) -> None:
-        """It stays."""
+        """Do nothing: the machine stays."""

@@ -1,7 +1,7 @@
-"""Disks that are made to be full for a time: one file takes the bytes, many empty ones take the files.
+"""Fill disks for a time: one file takes the bytes, many empty files take the inodes.
 
-Some file systems keep a part back for the system's own user. It is used up, too: what is left is counted as that user
-may use it, and ordinary users find the disk full before.
+Some file systems reserve a part for the system's own user. It is used up, too: the free part is counted as that user
+may use it, and ordinary users find the disk full earlier.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 _FOLDER = ".towtank-filled"
-# One entry more than this in one folder makes some file systems slow.
+# Most entries in one folder; more make some file systems slow.
 _FILES_IN_A_FOLDER = 5_000
-# File systems keep books of what they hold: the first reservation leaves a little more free than asked.
+# File systems need space for their own tables: the first reservation leaves a little more free than requested.
 _ROUNDS = 8
 _SMALLEST = 4096
 
 
 def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-    """Use up a mounted file system but for some bytes and files.
+    """Fill a mounted file system except for some bytes and files.
 
     Parameters
     ----------
     point : Path
-        Where it is mounted.
+        Mount point.
     leave_bytes : int or None
         Bytes to leave free; None uses up none. [byte]
     leave_files : int or None
@@ -46,9 +46,9 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     folder = point / _FOLDER
     try:
         folder.mkdir(0o700, exist_ok=True)
-        # Everybody may write on the disk.
+        # Any user may write to the disk.
         if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-            raise TargetError(f"the disk at {point} cannot be filled: {_FOLDER} on it is somebody else's")
+            raise TargetError(f"the disk at {point} cannot be filled: {_FOLDER} on it belongs to another user")
         if leave_files is not None:
             _take_files(folder, leave_files)
         if leave_bytes is not None:
@@ -60,7 +60,7 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
 
 
 def release_disk(point: Path) -> None:
-    """Give back what was used up."""
+    """Remove the files that fill the disk."""
     shutil.rmtree(point / _FOLDER, ignore_errors=True)
 
 
@@ -79,7 +79,7 @@ def _take_files(folder: Path, leave: int) -> None:
 
 
 def _take_bytes(folder: Path, leave: int) -> None:
-    """Reserve, look what is left, reserve the rest in ever smaller parts."""
+    """Reserve space, read the rest, and reserve it in ever smaller parts."""
     with (folder / "bytes").open("w+b") as stream:
         for _ in range(_ROUNDS):
             state = os.statvfs(folder)

@@ -1,4 +1,4 @@
-"""All hosts of one system: made before the first service starts, confined when all are ready, removed at the end."""
+"""All hosts of one system: made before the first service starts, limited when all are ready, removed at the end."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ class Hosts:
     Parameters
     ----------
     hosts : dict
-        In the order of the file; only those that a service or the load generator is on.
+        Hosts in the order of the file; only those of services and of the load generator.
     site : Site, optional
-        What those of provider `namespaces` share.
+        Common resources of the hosts of provider `namespaces`.
     """
 
     def __init__(self, hosts: dict[str, Host] | None = None, site: Site | None = None) -> None:
         self._hosts, self._site = hosts or {}, site
+        self._here = LocalHost()
         self._prepared: list[Host] = []
 
     def of(self, name: str | None) -> Host:
-        """The host of a name; this machine where a service names none."""
-        return LocalHost() if name is None else self._hosts[name]
+        """Return the host of a name; this machine if a service names none."""
+        return self._here if name is None else self._hosts[name]
 
     def breakable(self, name: str) -> Breakable:
-        """A host whose network and disks can be made to fail.
+        """Return a host whose network and disks can be made to fail.
 
         Raises
         ------
         TargetError
-            If they cannot, or there is none of that name in use.
+            If they cannot, or no host of that name is in use.
         """
         host = self._hosts.get(name)
         if not isinstance(host, Breakable):
@@ -49,11 +50,11 @@ class Hosts:
         return host
 
     def lacks(self) -> list[str]:
-        """What this machine or the user lacks for them, one sentence each."""
+        """Return what this machine or the user lacks for them, one sentence each."""
         return [line for host in self._hosts.values() for line in host.lacks()]
 
     def watch(self) -> None:
-        """Make sure that whatever is made from here on is removed, also when this process is killed."""
+        """Ensure that everything made from here on is removed, also if this process is killed."""
         if self._site is not None:
             self._site.watch()
 
@@ -70,32 +71,32 @@ class Hosts:
             host.prepare(room)
 
     def confine(self) -> None:
-        """Put those sizes in force that would have slowed the start down."""
+        """Enforce the limits that would have slowed the start down."""
         for host in self._prepared:
             host.confine()
 
     def facts(self) -> dict[str, Any]:
-        """Of each, for the run's manifest."""
+        """Return the properties of each, for the run's manifest."""
         return {host.name: host.facts() for host in self._prepared}
 
     def scrapers(self) -> list[Any]:
-        """What reads the numbers of the hosts."""
+        """Return the scrapers of the hosts."""
         return [scraper for host in self._prepared for scraper in host.watching().scrapers]
 
     def probes(self) -> list[Any]:
-        """Probes on other machines."""
+        """Return the probes on other machines."""
         return [probe for host in self._prepared for probe in host.watching().probes]
 
     def processes(self) -> dict[str, int]:
-        """Root process ids, by name, of programs that work for hosts outside of them."""
+        """Return root process ids, by name, of programs that work for hosts outside of them."""
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
-        """Name of a host, and what of it has ended although it should not."""
+        """Return the name of each host with a part that ended unexpectedly, and the reason."""
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:
-        """Remove all of them, the last one first; what went wrong is told when all was tried."""
+        """Remove all of them, the last first; raise the errors after all attempts."""
         errors = []
         for host in reversed(self._prepared):
             try:
@@ -103,6 +104,7 @@ class Hosts:
             except (TargetError, OSError) as error:
                 errors.append(str(error))
         self._prepared.clear()
+        self._here.tear_down()
         if self._site is not None:
             self._site.finish()
         if errors:
@@ -110,7 +112,7 @@ class Hosts:
 
 
 def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
-    """Make the hosts that services of a system file are on; nothing is touched yet.
+    """Make the hosts of the services of a system file; nothing is touched yet.
 
     Parameters
     ----------

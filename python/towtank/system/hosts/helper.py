@@ -1,6 +1,6 @@
-"""Small programs that hold or carry something for a host: started, heard, ended.
+"""Small helper programs of a host: start them, wait until they are ready, end them.
 
-Each says `ready` when it is, and ends when its standard input does, of which the conductor holds the only other end.
+Each prints `ready` once it is, and ends with its standard input, of which the conductor holds the only other end.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import subprocess
 import time
 from contextlib import suppress
 
-# They take a tenth of a second. A mount of a dead disk or a lock of the kernel can take for ever. [s]
+# Helpers start in a tenth of a second. A mount of a dead disk or a lock of the kernel can block for ever. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
-# A helper writes one word; of its errors the first pipe-full is enough. [byte]
+# A helper writes one word; of its errors the first pipe-full is sufficient. [byte]
 _PIECE = 64
 _COMPLAINT_AT_MOST = 65536
 
 
 def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start one."""
+    """Start a helper."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -33,14 +33,14 @@ def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.
 
 
 def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN_S) -> str | None:
-    """Wait until a helper is ready; None when it is, else the reason why it is not, which may be empty.
+    """Wait until a helper is ready; return None if it is, else the reason why not, which may be empty.
 
     Parameters
     ----------
     helper : Popen
         What `start_helper` returned.
     within_s : float, default 30.0
-        How long it may take. [s]
+        Time limit. [s]
     """
     assert helper.stdout is not None
     deadline = time.monotonic() + within_s
@@ -56,7 +56,7 @@ def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN
 
 
 def _complaint(helper: subprocess.Popen[bytes]) -> str:
-    """What it wrote to its standard error until now; its children may hold that open, and write on."""
+    """Return its standard error until now, without waiting: its children may keep the pipe open."""
     assert helper.stderr is not None
     os.set_blocking(helper.stderr.fileno(), False)
     try:
@@ -67,7 +67,7 @@ def _complaint(helper: subprocess.Popen[bytes]) -> str:
 
 
 def end_helper(helper: subprocess.Popen[bytes]) -> None:
-    """Close the pipes of a helper and wait until it and its children end; leave those that the kernel holds."""
+    """Close the pipes of a helper and wait until it and its children end; leave processes that the kernel blocks."""
     for pipe in (helper.stdin, helper.stdout, helper.stderr):
         if pipe is not None:
             with suppress(OSError):

@@ -1,6 +1,6 @@
-"""What a host of a system under test is: it is made, runs processes, holds files, is watched, and goes again.
+"""The host of a system under test: it is made, runs processes, holds files, is observed, and is removed.
 
-A provider says how; services see only this. Paths are those that the processes on the host see.
+Providers implement it; services see only this interface. Paths are those that the processes on the host see.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a provider can do.
+    """Capabilities of a provider.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command said that was run to its end.
+    """Result of a command that was run to its end.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Room:
-    """What all hosts of one system have in common while they are up.
+    """Common settings of all hosts of one system while they are up.
 
     Attributes
     ----------
@@ -74,12 +74,12 @@ class Room:
 
 @dataclass(frozen=True)
 class Watching:
-    """How a host is observed while the load goes on.
+    """Observers of a host during the load.
 
     Attributes
     ----------
     scrapers : list
-        What reads the numbers of the host as a whole.
+        Scrapers of the numbers of the whole host.
     probes : list
         Probes on another machine (`towtank.observe.RemoteProbe`).
     processes : dict
@@ -101,9 +101,9 @@ class Host(Protocol):
     provider : str
         Name of the provider.
     address : str
-        Where services on it listen, and where the generator and other hosts reach them.
+        Address on which its services listen, and by which the generator and other hosts reach them.
     cpus : list of int or None
-        CPUs it is pinned to by its own sizes; None where it has none of its own.
+        CPUs that its own limits pin it to; None without such limits.
     """
 
     name: str
@@ -115,36 +115,36 @@ class Host(Protocol):
 
     @property
     def cpus(self) -> list[int] | None:
-        """CPUs that its sizes pin it to."""
+        """CPUs that its limits pin it to."""
 
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """Return its capabilities."""
 
     def lacks(self) -> list[str]:
-        """What this machine, or the user, lacks for it, one sentence each; nothing is started before this is empty."""
+        """Return what this machine, or the user, lacks for it, one sentence each; an empty list lets it start."""
 
     def prepare(self, room: Room) -> None:
-        """Make it, or reach it. What is made so far is gone again if this fails and `tear_down` is called."""
+        """Make the host, or connect to it. If this fails, `tear_down` removes the part that was made."""
 
     def confine(self) -> None:
-        """Put the sizes in force that would only slow down the start of services."""
+        """Enforce the limits that would only slow down the start of services."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """A process of a service on it, not started yet; `log` is a file of the conductor."""
+        """Return a process of a service on the host, not started yet; `log` is a file of the conductor."""
 
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command to its end on it.
+        """Run a command to its end on the host.
 
         Raises
         ------
         TargetError
-            If it is not there, or takes longer than `limit_s`.
+            If it is not installed, or takes longer than `limit_s`.
         """
 
     def outside(self, path: Path | str) -> Path:
-        """The path by which the conductor sees a file of the host; only where files are shared."""
+        """Return the path by which the conductor sees a file of the host; only if files are shared."""
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
         """Make a folder, with its parents; `owner` is a user of the host."""
@@ -162,32 +162,32 @@ class Host(Protocol):
         """Write a small file that only its owner, and processes of a group, can read; a link is replaced."""
 
     def read(self, path: Path | str) -> str | None:
-        """Read a small file; None where it cannot be read."""
+        """Read a small file; return None if it cannot be read."""
 
     def put(self, source: Path, target: Path | str) -> None:
-        """Copy a file or a folder with all it holds from the conductor to the host."""
+        """Copy a file or a folder with its contents from the conductor to the host."""
 
     def get(self, source: Path | str, target: Path) -> None:
         """Copy a file from the host to the conductor."""
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file or a folder with all it holds; nothing to remove is fine."""
+        """Remove a file or a folder with its contents; a path that does not exist is no error."""
 
     def engine(self) -> Path:
-        """The engine, as a program of the host."""
+        """Return the engine, as a program of the host."""
 
     def python(self) -> str:
-        """The Python of the host that has Towtank's own servers."""
+        """Return the Python of the host that has Towtank's own servers."""
 
     @property
     def temporary(self) -> Path:
-        """Folder for what must not outlive the host."""
+        """Folder for files that must not outlive the host."""
 
     def disk(self, name: str) -> Path:
-        """Where a disk of the host is mounted."""
+        """Return the mount point of a disk of the host."""
 
     def free_ports(self, count: int = 1) -> int:
-        """First of so many TCP ports in a row that nothing listens on."""
+        """Return the first of so many consecutive TCP ports that nothing listens on."""
 
     def require_free(self, port: int, owner: str) -> None:
         """Refuse a port that something else listens on already.
@@ -199,16 +199,16 @@ class Host(Protocol):
         """
 
     def facts(self) -> dict[str, Any]:
-        """Provider, address and sizes in force, for the run's manifest."""
+        """Return provider, address and limits in force, for the run's manifest."""
 
     def watching(self) -> Watching:
-        """How it is observed."""
+        """Return its observers."""
 
     def ended(self) -> list[str]:
-        """What of it has ended although it should not, one sentence each."""
+        """Return the parts of it that ended unexpectedly, one sentence each."""
 
     def tear_down(self) -> None:
-        """Remove everything of it; does nothing when that is done already."""
+        """Remove everything of the host; does nothing if that is done already."""
 
 
 @runtime_checkable
@@ -216,10 +216,10 @@ class Enterable(Protocol):
     """A host whose network a program of this machine can be put into: the load generator."""
 
     def entry(self) -> Entry:
-        """How a command gets there."""
+        """Return the commands that enter the host."""
 
     def within(self, work: Callable[[], T]) -> T:
-        """Do something in its network."""
+        """Run a function in its network."""
 
 
 @runtime_checkable
@@ -230,10 +230,10 @@ class Breakable(Protocol):
         """Pull its network cable."""
 
     def mend(self) -> None:
-        """Put the cable back; nothing where it was not pulled."""
+        """Reconnect the cable; does nothing if it was not pulled."""
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Use up a disk but for some bytes and files; None leaves what there is.
+        """Fill a disk except for some bytes and files; None leaves the free ones.
 
         Returns
         -------
@@ -242,4 +242,4 @@ class Breakable(Protocol):
         """
 
     def release(self, disk: str) -> None:
-        """Give back what `fill` used up; nothing where it did not."""
+        """Undo `fill`; does nothing without it."""

@@ -1,4 +1,4 @@
-"""Links of the virtual network: how fast, how long, how lossy they are, and whether the kernel cuts their packets."""
+"""Links of the virtual network: their rate, delay and loss, and the segmentation of their packets by the kernel."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ _SIOCETHTOOL = 0x8946
 _OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
 _CHECKSUMS = {"transmit": (0x17, 0x16), "receive": (0x15, 0x14)}
 _NAME_BYTES = 16
-# A token bucket holds what comes in this time at full rate, so that a timer that is late does not cost rate. [s]
+# Size of a token bucket, as time at full rate: a late timer does not reduce the rate. [s]
 _BURST_S = 0.004
-# What waits longer is dropped, as by a switch with a small buffer. [s]
+# Packets that wait longer are dropped, as by a switch with a small buffer. [s]
 _QUEUE_S = 0.05
 _PACKETS = 10
 
 
 def bucket(rate: float, mtu: int) -> str:
-    """The `tbf` queueing discipline of a rate [byte/s], as `tc` takes it."""
+    """Return the `tbf` queueing discipline of a rate [byte/s] in the syntax of `tc`."""
     burst = max(round(rate * _BURST_S), 2 * (mtu + 14))
     limit = burst + max(round(rate * _QUEUE_S), _PACKETS * (mtu + 14))
     return f"tbf rate {round(rate * 8)}bit burst {burst}b limit {limit}b"
 
 
 def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
-    """Lines for `tc -batch` that make what leaves a device as slow, late and lossy as its link.
+    """Return lines for `tc -batch` that give a device the rate, delay and loss of its link.
 
     Parameters
     ----------
     device : str
         The device.
     link : Link
-        What is wanted.
+        Properties of the link.
     netem : bool
         Whether the kernel delays and loses packets; else something else does, and only the rate is set.
     """
@@ -58,36 +58,36 @@ def set_offloads(device: str, *, on: bool) -> None:
     Raises
     ------
     OSError
-        If the device does not let itself be told.
+        If the device refuses.
     """
     for setter, _ in _OFFLOADS.values():
         _ethtool(device, setter, int(on))
 
 
 def set_checksums(device: str, *, on: bool) -> None:
-    """Let a device of the current network be trusted with checksums, or have each packet summed up by the kernel.
+    """Enable checksum offloads of a device of the current network, or let the kernel compute each checksum.
 
     Raises
     ------
     OSError
-        If the device does not let itself be told.
+        If the device refuses.
     """
     for setter, _ in _CHECKSUMS.values():
         _ethtool(device, setter, int(on))
 
 
 def offloads(device: str) -> dict[str, bool]:
-    """The segmentation offloads of a device of the current network, as they are."""
+    """Return the segmentation offloads of a device of the current network, as they are set."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
 
 
 def checksums(device: str) -> dict[str, bool]:
-    """The checksum offloads of a device of the current network, as they are."""
+    """Return the checksum offloads of a device of the current network, as they are set."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
 
 
 def _ethtool(device: str, command: int, value: int) -> int:
-    """One switch: `struct ethtool_value` behind the pointer of `struct ifreq`."""
+    """Call one switch: `struct ethtool_value` at the pointer of `struct ifreq`."""
     request = ctypes.create_string_buffer(struct.pack("II", command, value))
     interface = struct.pack(f"{_NAME_BYTES}sP", device.encode(), ctypes.addressof(request)).ljust(40, b"\0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:

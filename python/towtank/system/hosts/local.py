@@ -1,4 +1,4 @@
-"""This machine: services are processes beside the conductor. The default; it makes nothing and removes nothing."""
+"""This machine, the default host: services are processes beside the conductor; nothing is made or removed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,23 +22,23 @@ from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
 from towtank.system.process import Process, ProcessSpec, ServiceProcess
 
 ADDRESS = "127.0.0.1"
-# What processes of a group may do: go through a folder without listing it, and read a file.
+# Permissions of a group: traverse a folder without listing it, and read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
 
 
 class SharedFiles:
-    """The files and programs of hosts whose files the conductor sees."""
+    """Files and programs of hosts whose files the conductor sees."""
 
     def engine(self) -> Path:
-        """The one of this machine."""
+        """Return the engine of this machine."""
         return binary().absolute()
 
     def python(self) -> str:
-        """The one that runs this."""
+        """Return the Python that runs this process."""
         return sys.executable
 
     def outside(self, path: Path | str) -> Path:
-        """The same path."""
+        """Return the same path."""
         return Path(path)
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
@@ -70,7 +71,7 @@ class SharedFiles:
             stream.write(text)
 
     def read(self, path: Path | str) -> str | None:
-        """Read a small file; None where it cannot be read."""
+        """Read a small file; return None if it cannot be read."""
         try:
             return self.outside(path).read_text("utf-8")
         except (OSError, UnicodeDecodeError):
@@ -112,33 +113,35 @@ class LocalHost(SharedFiles):
 
     def __init__(self, name: str = "here") -> None:
         self.name = name
+        self._held: list[ports.HeldPorts] = []
+        weakref.finalize(self, _release, self._held)
 
     @property
     def address(self) -> str:
-        """Loopback."""
+        """The loopback address."""
         return ADDRESS
 
     @property
     def cpus(self) -> list[int] | None:
-        """It has no sizes of its own."""
+        """None: it has no limits."""
         return None
 
     def capabilities(self) -> Capabilities:
-        """Processes and files; no sizes."""
+        """Return its capabilities: processes and files; no limits."""
         return Capabilities()
 
     def lacks(self) -> list[str]:
-        """It needs nothing."""
+        """Return nothing: it needs nothing."""
         return []
 
     def prepare(self, room: Room) -> None:
-        """It is there."""
+        """Do nothing: the machine exists."""
 
     def confine(self) -> None:
-        """It has no sizes."""
+        """Do nothing: it has no limits."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """A process under its guard."""
+        """Return a process under its guard."""
         return ServiceProcess(spec, log, cpus)
 
     def execute(
@@ -153,31 +156,39 @@ class LocalHost(SharedFiles):
         return Path(tempfile.gettempdir())
 
     def disk(self, name: str) -> Path:
-        """It has no disks of its own: a system file that asks for one is refused when it is read."""
+        """Refuse: it has no disks, and a system file that names one is refused when it is read."""
         raise TargetError(f"host {self.name}: a host of provider local has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Ask the operating system."""
-        return ports.free_ports(self.address, count)
+        """Return free ports, and hold them until `tear_down`."""
+        self._held.append(ports.HeldPorts(self.address, count))
+        return self._held[-1].first
 
     def require_free(self, port: int, owner: str) -> None:
-        """Try to listen on it."""
+        """Try to listen on the port."""
         ports.require_free(self.address, port, owner)
 
     def facts(self) -> dict[str, Any]:
-        """It is this machine."""
+        """Return provider and address."""
         return {"provider": self.provider, "address": self.address}
 
     def watching(self) -> Watching:
-        """The probe watches this machine anyway."""
+        """Return nothing: the probe observes this machine in any case."""
         return Watching()
 
     def ended(self) -> list[str]:
-        """Nothing of it was started."""
+        """Return nothing: nothing of it was started."""
         return []
 
     def tear_down(self) -> None:
-        """It stays."""
+        """Release the ports: the machine stays."""
+        _release(self._held)
+
+
+def _release(held: list[ports.HeldPorts]) -> None:
+    for row in held:
+        row.release()
+    held.clear()
 
 
 def execute(command: list[str], limit_s: float, environment: Mapping[str, str] | None = None) -> Answer:
@@ -186,7 +197,7 @@ def execute(command: list[str], limit_s: float, environment: Mapping[str, str] |
     Raises
     ------
     TargetError
-        If it is not there, or takes longer than `limit_s`.
+        If it is not installed, or takes longer than `limit_s`.
     """
     try:
         done = subprocess.run(

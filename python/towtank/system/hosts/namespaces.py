@@ -1,4 +1,4 @@
-"""Namespaces: held open by a small process, entered by commands and by threads of the conductor."""
+"""Namespaces: held by a small process, entered by commands and by threads of the conductor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.system.hosts.helper import await_ready, end_helper, start_helper
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
-# Says that the namespaces are set up, and holds them until the conductor's end of the pipe closes.
+# Reports that the namespaces are set up, and holds them until the conductor's end of the pipe closes.
 _HOLD = "echo ready; exec cat >/dev/null"
 _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 
@@ -23,8 +23,8 @@ _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 class Namespaces:
     """Namespaces of one host, or of the switch.
 
-    They live as long as a process is in them. The one that holds them ends with the conductor: it waits for the end
-    of a pipe that nobody else holds.
+    They live as long as a process is in them. The process that holds them ends with the conductor: it waits for the end
+    of a pipe that no other process holds.
 
     Parameters
     ----------
@@ -63,23 +63,23 @@ class Namespaces:
         return self._holder.pid
 
     def enter(self, command: list[str]) -> list[str]:
-        """A command that runs another one in them."""
+        """Return a command that runs another one in them."""
         where = [f"{_FLAGS[kind]}=/proc/{self.pid}/ns/{kind}" for kind in self._kinds]
         return ["nsenter", *where, "--", *command]
 
     def outside(self, path: Path | str) -> Path:
-        """The path by which all see a file of theirs."""
+        """Return the path by which every process sees a file of theirs."""
         return Path(f"/proc/{self.pid}/root{path}")
 
     def end(self) -> None:
-        """Let go of them."""
+        """Release them."""
         if self._holder is not None:
             end_helper(self._holder)
             self._holder = None
 
 
 def within_network(pid: int, work: Callable[[], T]) -> T:
-    """Do something in the network namespace of a process, in a thread that enters it and ends with the work.
+    """Run a function in the network namespace of a process, in a thread that enters it and ends with the function.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the hosts of a system file need of this machine, and what of it is not there."""
+"""Needs of the hosts of a system file, and those that this machine lacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINKS = {"macvlan": "macvlan", "tun": "tap"}
 
 
 def host_needs(part: NamespacesHost) -> Iterator[tuple[str, str]]:
-    """Keys of a host with the capability that each needs."""
+    """Yield keys of a host with the capability that each needs."""
     for capability in ("namespaces", "ip", "bridge", "cgroup"):
         yield "provider", capability
     for key, capability in _SIZES.items():
@@ -50,14 +50,14 @@ def _link_needs(link: Link | Network) -> Iterator[tuple[str, str]]:
 
 
 def network_needs(network: Network) -> Iterator[tuple[str, str]]:
-    """The same for what joins the hosts, and for the link of the generator."""
+    """Yield keys of the network and of the generator's link with the capability that each needs."""
     if needed := _LINKS.get(network.link):
         yield "link", needed
     yield from _link_needs(network)
 
 
 def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Capability]) -> list[str]:
-    """What is needed and not there, one line each; a reason that holds for several keys is told once.
+    """Return what is needed and not available, one line each; a reason that holds for several keys is reported once.
 
     Parameters
     ----------
@@ -70,17 +70,17 @@ def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Cap
     """
     lines: dict[str, str] = {}
     for key, name in needs:
-        either = [offered[one] for one in name.split(" or ")]
-        if any(one.there for one in either):
+        either = [offered[alternative] for alternative in name.split(" or ")]
+        if any(capability.there for capability in either):
             continue
         worst = either[-1]
         hint = f"; {worst.install}" if worst.install else ""
         lines.setdefault(
-            f"{worst.lacking}{hint}", f"{where}.{key}: needs {name}, which is not there: {worst.lacking}{hint}"
+            f"{worst.lacking}{hint}", f"{where}.{key}: needs {name}, which is not available: {worst.lacking}{hint}"
         )
     return list(lines.values())
 
 
 def absent_cpus(part: NamespacesHost) -> list[int]:
-    """CPUs that a host is pinned to and that this process may not use."""
+    """Return the CPUs that a host is pinned to and that this process may not use."""
     return sorted(set(part.pinned or []) - os.sched_getaffinity(0))

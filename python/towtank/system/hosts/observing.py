@@ -1,4 +1,4 @@
-"""What a host of provider `namespaces` tells: its control group, its network, its disks, its pressure."""
+"""Metrics of a host of provider `namespaces`: its control group, its network, its disks, its pressure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NS = 1e9
 _US = 1e6
 _SECTOR_BYTES = 512
 _DEVICE = "eth0"
-# Each takes some µs: more of them would cost the generator's CPU what is to be measured.
+# Most sockets to query: each takes some µs of CPU, which a measurement must not lose. [1]
 _SOCKETS_AT_MOST = 1000
 # Places in /sys/block/DEVICE/stat (iostats.rst): reads, sectors read, writes, sectors written, ms busy, ms in queue.
 _DISK_FIELDS = {
@@ -45,7 +45,7 @@ _NETWORK_FIELDS = {
 
 
 class HostScraper:
-    """Reads the files of the kernel that tell of one host; about 1 ms of CPU each time.
+    """Reads the files of the kernel about one host; takes about 1 ms of CPU each time.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class HostScraper:
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
             values |= self._sockets() | tcp_counters(self._namespaces.pid)
-            # All trees have the same processes; one of them is asked.
+            # All trees have the same processes; one of them is read.
             values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:
             raise ScrapeError(f"host: {error}") from error
@@ -91,7 +91,7 @@ class HostScraper:
         return values
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: nothing is kept open."""
 
     def _cpu(self) -> dict[str, float]:
         folders = self._group.folders
@@ -122,7 +122,7 @@ class HostScraper:
         if old is not None:
             stat = numbers(old / "memory.stat")
             kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
-            # The limit with swap is the same, and is looked at first.
+            # The limit with swap is the same, and is read first.
             refused = sum(
                 float(path.read_text())
                 for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")
@@ -150,7 +150,7 @@ class HostScraper:
         }
 
     def _pressure(self) -> dict[str, float]:
-        """Pressure of the group, where the tree of version 2 has it: `some avg10=.. total=MICROSECONDS`."""
+        """Return the pressure of the group, if the tree of version 2 reports it: `some avg10=.. total=MICROSECONDS`."""
         values = {}
         folder = self._group.unified
         for kind in ("cpu", "io", "memory") if folder is not None else ():
@@ -171,7 +171,7 @@ class HostScraper:
         return {}
 
     def _sockets(self) -> dict[str, float]:
-        """Memory of sockets; left out where the kernel does not tell, or too many would have to be asked for."""
+        """Return the memory of sockets; left out if the kernel does not report it, or there are too many sockets."""
         lines = Path(f"/proc/{self._namespaces.pid}/net/sockstat").read_text().splitlines()
         counted = [line.split() for line in lines if line.startswith("TCP:")]
         if not counted or int(counted[0][2]) > _SOCKETS_AT_MOST:
@@ -182,12 +182,12 @@ class HostScraper:
             return {}
 
     def _disk(self, name: str, disk: MountedDisk) -> dict[str, float]:
-        stats = [(Path("/sys/block") / Path(one).name / "stat").read_text().split() for one in disk.devices]
+        stats = [(Path("/sys/block") / Path(device).name / "stat").read_text().split() for device in disk.devices]
         space = os.statvfs(self._namespaces.outside(disk.point))
         values = {
             key: sum(float(fields[place]) for fields in stats) * unit for key, (place, unit) in _DISK_FIELDS.items()
         }
-        # Of a striped disk the mean, so that it is no more than the time that passes.
+        # For a striped disk the mean, so that it does not exceed the elapsed time.
         values[_BUSY] /= len(stats)
         values |= {
             "host_disk_size_bytes": float(space.f_blocks * space.f_frsize),

@@ -1,4 +1,4 @@
-"""What this machine offers to hosts, for `towtank doctor`."""
+"""Capabilities of this machine for hosts, for `towtank doctor`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SSH = "hosts of provider ssh"
 
 
 def examine_hosts() -> list[Offer]:
-    """Every capability as a point; all of them are optional."""
+    """Return every capability as a point; all of them are optional."""
     offers = []
     for point in probe().values():
         name = "hosts_" + point.name.replace(" ", "_")

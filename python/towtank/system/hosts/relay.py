@@ -1,7 +1,7 @@
-"""Carries packets between two networks and makes them late or lost, where the kernel has no `netem`.
+"""Relay that carries packets between two networks with delay and loss, if the kernel has no `netem`.
 
-A program of its own: it has one end in each network (`tap` devices of the same Ethernet), hands what comes in at one
-end out at the other after the delay, and ends with its standard input. It costs about 10 µs of CPU per packet.
+A program of its own: it has one end in each network (`tap` devices of the same Ethernet), forwards the packets of one
+end to the other after the delay, and ends with its standard input. It takes about 10 µs of CPU per packet.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from towtank.system.hosts.namespaces import enter_network
 _TUNSETIFF = 0x400454CA
 _TAP_WITHOUT_HEADER = 0x0002 | 0x1000
 _LARGEST = 65_536 + 18
-# Packets taken from one end before the other one is looked at.
+# Packets read from one end before the other end is served.
 _AT_ONCE = 64
-# What does not fit any more is dropped, as by any device: a second of full-size packets at 10 Gbit/s. [1]
+# Longest queue; further packets are dropped, as by any device: a second of full-size packets at 10 Gbit/s. [1]
 _QUEUE = 100_000
 
 
 def open_tap(pid: int, device: str) -> int:
-    """Make one end, in the network of a process."""
+    """Make one end, in the network of a process; return its descriptor."""
     enter_network(pid)
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", device.encode(), _TAP_WITHOUT_HEADER))
@@ -38,7 +38,7 @@ def open_tap(pid: int, device: str) -> int:
 
 @dataclass
 class Direction:
-    """Packets on their way from one end to the other: the delay is the same for all, so that none overtakes."""
+    """Packets on their way from one end to the other; all have the same delay, so that none overtakes another."""
 
     source: int
     target: int
@@ -48,7 +48,7 @@ class Direction:
     under_way: deque[tuple[float, bytes]] = field(default_factory=deque)
 
     def take(self, now_s: float) -> None:
-        """Take what has come in."""
+        """Read the packets that have arrived."""
         for _ in range(_AT_ONCE):
             try:
                 packet = os.read(self.source, _LARGEST)
@@ -59,17 +59,17 @@ class Direction:
                 self.under_way.append((now_s + self.delay_s, packet))
 
     def hand_over(self, now_s: float) -> None:
-        """Hand out what is due."""
+        """Forward the packets that are due."""
         under_way = self.under_way
         while under_way and under_way[0][0] <= now_s:
             _, packet = under_way.popleft()
             try:
                 os.write(self.target, packet)
-            except OSError:  # an end that is down, or full, loses the packet
+            except OSError:  # an end that is down or full drops the packet
                 continue
 
     def next_s(self) -> float:
-        """When the next one is due."""
+        """Return the time at which the next packet is due."""
         return self.under_way[0][0] if self.under_way else float("inf")
 
 
@@ -85,7 +85,7 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
     loss : float
         Share of packets that get lost, in [0, 1].
     seed : int
-        Of which ones get lost.
+        Seed of the losses.
     """
     directions = [
         Direction(one, other, delay_s, loss, random.Random(f"{seed} there")),
@@ -105,7 +105,7 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
 
 
 def main() -> None:
-    """The ends, as JSON in the only argument, are made; then `ready` is said."""
+    """Make the ends, given as JSON in the only argument; then print `ready` and carry packets."""
     wanted = json.loads(sys.argv[1])
     one, other = (open_tap(end["pid"], end["device"]) for end in wanted["ends"])
     print("ready", flush=True)

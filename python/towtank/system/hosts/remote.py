@@ -1,7 +1,7 @@
 """A host of provider `ssh`: another machine, on which processes are started and ended as on this one.
 
-The engine is copied there: its guard ends each process with all its children when the connection goes, and its probe
-watches the machine. A small shell waits for the end of the connection and removes what was copied.
+The engine is copied there: its guard ends each process with all its children when the connection ends, and its probe
+observes the machine. A small shell waits for the end of the connection and removes the copied files.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _FIRST_PORT, _END_PORT = 20_000, 32_768
 _LISTEN = "0A"
 _PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
 _POLL_S = 0.05
-# What the guard needs beyond the grace time, and the network to tell.
+# Time of the guard beyond the grace time, and of the network to report the end. [s]
 _REAP_S = 15.0
-# The whole of what the shell that cleans up may wait for guards. [s]
+# Longest time that the shell which cleans up waits for guards. [s]
 _CLEAN_WITHIN_S = 40.0
 # Waits for the end of standard input, then for the guards that wrote their numbers, and removes the folder.
 _CLEAN_UP = """
@@ -50,7 +50,7 @@ while [ $n -lt 300 ]; do
 done
 rm -rf "$1"
 """
-# Tells its number, which the command keeps, and becomes the command.
+# Writes its process id, which the command keeps, and becomes the command.
 _TOLD = 'echo $$ >"$0"; exec "$@"'
 
 
@@ -82,12 +82,12 @@ class RemoteHost:
 
     @property
     def folder(self) -> Path:
-        """Its folder there, of this time only."""
+        """Its folder on the machine, of this run only."""
         return Path(self._part.folder) / self._prefix
 
     @property
     def address(self) -> str:
-        """Its number: services listen on it."""
+        """Its numeric address: services listen on it."""
         try:
             return socket.gethostbyname(self._part.address)
         except OSError as error:
@@ -95,15 +95,15 @@ class RemoteHost:
 
     @property
     def cpus(self) -> list[int] | None:
-        """None of this machine's CPUs."""
+        """No CPUs of this machine."""
         return []
 
     def capabilities(self) -> Capabilities:
-        """It starts services, and its files are its own."""
+        """Return its capabilities: it starts services, and its files are its own."""
         return Capabilities(shares_files=False)
 
     def lacks(self) -> list[str]:
-        """What is missing here; what is missing there is told when it is reached."""
+        """Return what this machine lacks; the needs of the other machine are reported when it is reached."""
         where, part = f"hosts.{self.name}", self._part
         lines = []
         if find_spec("asyncssh") is None:
@@ -115,7 +115,7 @@ class RemoteHost:
         for key in ("key", "known_hosts"):
             file = getattr(part, key)
             if file is not None and not (self._base / Path(file).expanduser()).is_file():
-                lines.append(f"{where}.{key}: must be a file, {file} is not there")
+                lines.append(f"{where}.{key}: must be a file, {file} does not exist")
         return lines
 
     def prepare(self, room: Room) -> None:
@@ -130,17 +130,17 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
-        # The folder first, and only if it is new: its name can be read from then on, and others must not be in it.
+        # The folder first, and only if it is new: its name is public from then on, and others must not own it.
         self._said(["mkdir", "-p", "--", part.folder])
         self.make_private_folder(self.folder)
-        # Before anything else is made; its words tell `towtank doctor --clean` of that machine that this is in use.
+        # Before anything else is made; its arguments show `towtank doctor --clean` of that machine that this is in use.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
         for name in ("pids", "tmp"):
             self.make_private_folder(self.folder / name)
         room.check()
         self._connection.put(binary(), str(self.engine()))
-        # Servers there that do not run as root go through to folders that are theirs.
+        # Servers there that do not run as root traverse it to their folders.
         self._said(["chmod", "711", str(self.folder), str(self.temporary)])
         self._said(["chmod", "755", str(self.engine())])
         self._facts = {
@@ -161,16 +161,16 @@ class RemoteHost:
         return answer.output.strip()
 
     def confine(self) -> None:
-        """It has the sizes that it has."""
+        """Do nothing: the machine has its own sizes."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """A process under a guard there; its output comes to the log here."""
+        """Return a process under a guard on the machine; its output goes to the log here."""
         process = RemoteProcess(self, spec, log)
         self._processes.append(process)
         return process
 
     def pid_file(self) -> Path:
-        """A file there for the number of one more guard."""
+        """Return a new file on the machine for the process id of a guard."""
         self._pids += 1
         return self.folder / "pids" / str(self._pids)
 
@@ -180,29 +180,29 @@ class RemoteHost:
         return ["sh", "-c", _TOLD, str(pid_file), *guard]
 
     def start(self, command: list[str], log: Any, environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command there."""
+        """Start a command on the machine."""
         marked = {MARK: self._prefix, "TMPDIR": str(self.temporary), **environment}
         return self._reached().start(command, log, marked)
 
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command to its end, under a guard: what takes too long is ended there."""
+        """Run a command to its end, under a guard, which ends it if it takes too long."""
         variables = {MARK: self._prefix, "TMPDIR": str(self.temporary), **(environment or {})}
         return self._reached().run(self.guarded(command, 1.0, self.pid_file()), limit_s, variables, hold_input=True)
 
     def outside(self, path: Path | str) -> Path:
-        """Its files are not seen from here."""
+        """Refuse: its files are not visible from here."""
         raise TargetError(f"host {self.name}: {path} is on another machine")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
-        """Make a folder there."""
+        """Make a folder on the machine."""
         self._said(["mkdir", "-p", str(path)])
         if owner is not None:
             self._said(["chown", f"{owner}:{owner}", str(path)])
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
-        """Make a new folder there that only its owner, and processes of a group, can enter."""
+        """Make a new folder on the machine that only its owner, and processes of a group, can enter."""
         self._said(["mkdir", "-m", "700", "--", str(path)])
         if group is not None:
             self._said(["chgrp", "--", group, str(path)])
@@ -217,45 +217,45 @@ class RemoteHost:
             self._said(["chmod", "640", "--", str(path)])
 
     def read(self, path: Path | str) -> str | None:
-        """Read a small file there."""
+        """Read a small file of the machine."""
         answer = self._reached().run(["cat", str(path)], 60.0)
         return answer.output if answer.status == 0 else None
 
     def put(self, source: Path, target: Path | str) -> None:
-        """Copy to it."""
+        """Copy a file or a folder to the machine."""
         self._said(["mkdir", "-p", str(Path(target).parent)])
         self._reached().put(source, str(target))
 
     def get(self, source: Path | str, target: Path) -> None:
-        """Copy from it."""
+        """Copy a file from the machine."""
         target.parent.mkdir(parents=True, exist_ok=True)
         self._reached().get(str(source), target)
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file or a folder there."""
+        """Remove a file or a folder of the machine."""
         self._said(["rm", "-rf", "--", str(path)])
 
     def engine(self) -> Path:
-        """The copy of the engine."""
+        """Return the copy of the engine."""
         return self.folder / "towtank-engine"
 
     def python(self) -> str:
-        """The Python that the system file names."""
+        """Return the Python that the system file names."""
         return self._part.python
 
     @property
     def temporary(self) -> Path:
-        """A part of its folder."""
+        """Temporary folder, a part of its folder."""
         return self.folder / "tmp"
 
     def disk(self, name: str) -> Path:
-        """It has no disks of ours: a system file that asks for one is refused when it is read."""
+        """Refuse: it has no disks of ours, and a system file that names one is refused when it is read."""
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Look at what listens there; ports given once are not given again.
+        """Return consecutive ports on which nothing listens there; ports are returned once only.
 
-        The search begins anywhere, so that two systems on one machine that look at the same time rarely find the same.
+        The search begins at a random port, so that two systems that search at the same time rarely find the same ports.
         """
         taken = self._listening() | self._given_ports
         firsts = list(range(_FIRST_PORT, _END_PORT - count + 1))
@@ -268,7 +268,7 @@ class RemoteHost:
         raise TargetError(f"host {self.name}: {count} ports in a row are not free")
 
     def require_free(self, port: int, owner: str) -> None:
-        """Look at what listens there."""
+        """Refuse a port on which something listens there."""
         if port in self._listening():
             raise TargetError(f"{owner}: port {port} on {self.address} is taken")
 
@@ -277,7 +277,7 @@ class RemoteHost:
         return {int(port, 16) for port, state in _PORT.findall(answer.output) if state == _LISTEN}
 
     def facts(self) -> dict[str, Any]:
-        """Where it is and what it is; no secrets."""
+        """Return its address and properties; no secrets."""
         return {
             "provider": self.provider,
             "address": self._part.address,
@@ -287,19 +287,19 @@ class RemoteHost:
         }
 
     def roots(self) -> dict[str, int]:
-        """Numbers there of the guards of processes that run, by name of the process."""
-        living = [one for one in self._processes if one.status() is None]
-        told = {one.spec.name: (self.read(one.pid_file) or "").strip() for one in living}
-        return {name: int(text) for name, text in told.items() if text.isdigit()}
+        """Return the process ids of the guards of running processes, by name of the process."""
+        living = [process for process in self._processes if process.status() is None]
+        noted = {process.spec.name: (self.read(process.pid_file) or "").strip() for process in living}
+        return {name: int(text) for name, text in noted.items() if text.isdigit()}
 
     def watching(self) -> Watching:
-        """The engine's own probe, there."""
+        """Return the engine's own probe on the machine."""
         from towtank.system.hosts.remote_probe import RemoteHostProbe  # noqa: PLC0415 - only where something is observed
 
         return Watching(probes=[RemoteHostProbe(self)])
 
     def ended(self) -> list[str]:
-        """The connection, where it was lost."""
+        """Return the connection if it was lost."""
         cleaner = self._cleaner
         lost = cleaner is not None and cleaner.status() is not None
         return ["the SSH connection was lost"] if lost else []
@@ -340,11 +340,11 @@ class RemoteProcess:
 
     @property
     def pid(self) -> int | None:
-        """On this machine there is none."""
+        """None: it has no process on this machine."""
         return None
 
     def status(self) -> int | None:
-        """Exit status of the tree, or None while it runs."""
+        """Return the exit status of the tree, or None while it runs."""
         return None if self._command is None else self._command.status()
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
@@ -352,7 +352,7 @@ class RemoteProcess:
         return await_end(self, check, limit_s)
 
     def stop(self) -> None:
-        """Let go of its guard, which ends the tree."""
+        """Release its guard, which ends the tree."""
         command = self._command
         if command is not None:
             command.close_input()
@@ -363,14 +363,14 @@ class RemoteProcess:
             self._stream = None
 
     def signal(self, what: str) -> None:
-        """Kill the tree without asking, hold it, or let it go on."""
+        """Kill the tree without asking, hold it, or resume it."""
         guard = self._guard_number()
         if guard is None:
             raise TargetError(f"{self.spec.name}: its process on {self._host.name} is not known")
         signal_tree(self._host.execute, guard, what)
 
     def limits(self) -> dict[str, int | None]:
-        """Limits in force for its command on the host."""
+        """Return the limits in force for its command on the host."""
         guard = self._guard_number()
         return {} if guard is None else limits_below(guard, self._host.read)
 
@@ -378,10 +378,14 @@ class RemoteProcess:
         text = (self._host.read(self.pid_file) or "").strip()
         return int(text) if text.isdigit() else None
 
+    def is_held(self) -> bool:
+        """Return False: not known of another machine."""
+        return False
+
     def last_lines(self) -> str:
-        """The last lines of the log."""
+        """Return the last lines of the log."""
         return "".join(f"\n  {line}" for line in tail(self.log))
 
     def ended_text(self) -> str:
-        """How it ended, for people."""
+        """Return how it ended, in words."""
         return f"ended {describe_status(self.status())}"

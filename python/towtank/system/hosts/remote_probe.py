@@ -1,4 +1,4 @@
-"""The probe on another machine: the engine's own, its samples brought here as they come, and its clock compared."""
+"""The engine's probe on another machine: its samples are copied to this machine, and its clock is compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from towtank.system.hosts.remote import RemoteHost
 
 _STOP_WITHIN_S = 15.0
-# The best of so many exchanges tells the offset; each costs a start of the engine there.
+# Number of exchanges, of which the best gives the offset; each starts the engine there. [1]
 _EXCHANGES = 5
 _EXCHANGE_WITHIN_S = 10.0
 # A line of the stream begins with its checksum: eight digits and a blank.
@@ -35,7 +35,7 @@ class RemoteHostProbe:
         self._command: RemoteCommand | None = None
         self._stream: IO[bytes] | None = None
 
-    def start(self, stream: Path, log: Path, interval_s: float) -> None:  # noqa: ARG002 - its words are in the stream
+    def start(self, stream: Path, log: Path, interval_s: float) -> None:  # noqa: ARG002 - it logs to the stream
         """Start it with the processes that run there as groups."""
         groups = [word for name, pid in self._machine.roots().items() for word in ("--group", f"{name}={pid}")]
         command = [str(self._machine.engine()), "probe", "--out", "-", "--interval", str(interval_s)]
@@ -43,8 +43,8 @@ class RemoteHostProbe:
         self._command = self._machine.start([*command, "--until-stdin-closes", *groups], self._stream, {})
 
     def clock(self) -> dict[str, int]:
-        """Ask for its clock a few times; half of the shortest exchange is how far the answer may be off."""
-        return min((self._exchange() for _ in range(_EXCHANGES)), key=lambda one: one["uncertainty_ns"])
+        """Read its clock several times; half of the shortest exchange bounds the error."""
+        return min((self._exchange() for _ in range(_EXCHANGES)), key=lambda clock: clock["uncertainty_ns"])
 
     def _exchange(self) -> dict[str, int]:
         before = time.monotonic_ns()
@@ -54,7 +54,7 @@ class RemoteHostProbe:
         try:
             there = json.loads(answer.output.splitlines()[0][_CHECKSUM:])["t_ns"]
         except (ValueError, IndexError, KeyError) as error:
-            raise TargetError(f"the probe there does not tell the time: {answer.output.strip()}") from error
+            raise TargetError(f"the probe on the machine does not report the time: {answer.output.strip()}") from error
         return {"offset_ns": int(there) - (before + after) // 2, "uncertainty_ns": (after - before + 1) // 2}
 
     def stop(self) -> list[str]:

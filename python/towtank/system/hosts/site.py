@@ -1,7 +1,7 @@
-"""What all hosts of provider `namespaces` of one system share: a prefix, a folder, a janitor, and a virtual network.
+"""Common resources of the hosts of provider `namespaces`: a prefix, a folder, a janitor, and a virtual network.
 
-The network is a bridge, or a card that all share, in a network namespace of its own. This machine has one device more
-while it is up, the link of the load generator, and nothing else of its network is changed.
+The network is a bridge, or a card that all share, in its own network namespace. While it is up, this machine has one
+device more, the link of the load generator; the rest of its network is unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from towtank.system.hosts.links import disciplines, set_checksums, set_offloads
 from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.identity import note_identity
 
-# The range that RFC 2544 sets aside for benchmarks, so that it is nobody's network.
+# The range of RFC 2544 for benchmarks, which no network uses.
 _RANGE = ipaddress.ip_network("198.18.0.0/15")
 _OWN, _FIRST = 1, 10
 HOSTS_AT_MOST = 240
@@ -37,7 +37,7 @@ ip link set lo up
 ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
 """
-# The card is one end of a cable whose other end nobody holds: it has a carrier, and what leaves it goes nowhere.
+# The card is one end of a cable whose other end is unused: it has a carrier, and packets that leave it are lost.
 _CARD = """
 ip link set lo up
 ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
@@ -47,7 +47,7 @@ ip link set card up
 
 
 class Site:
-    """The common ground of the hosts of one system.
+    """Common resources of the hosts of one system.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ class Site:
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE
         self._users = 0
-        # The end of the one cable of link `veth` that came first: name, process in its network, link.
+        # The first end of the cable of link `veth`: name, process in its network, link.
         self._loose: tuple[str, int, Link] | None = None
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment of all that belongs to it."""
+        """Environment of all processes of the hosts."""
         environment = {**passed_on(), cleaning.MARK: self.prefix}
         if "PYTHONPATH" in environment:  # processes of hosts start in another folder
             paths = environment["PYTHONPATH"].split(os.pathsep)
@@ -82,21 +82,21 @@ class Site:
 
     @property
     def folder(self) -> Path:
-        """Folder of this time only."""
+        """Folder of this run only."""
         return Path(tempfile.gettempdir()) / self.prefix
 
     @property
     def images(self) -> Path:
-        """Folder for disk images, on a disk where there is one."""
+        """Folder for disk images, on a disk if possible."""
         return cleaning.IMAGES / self.prefix
 
     def address(self, name: str) -> str:
-        """Address of a host."""
+        """Return the address of a host."""
         return str(self._subnet[_FIRST + self.names.index(name)])
 
     @property
     def link(self) -> str:
-        """How its hosts are joined."""
+        """Kind of the connection of its hosts."""
         return self._network.link
 
     @property
@@ -110,7 +110,7 @@ class Site:
         return self.own_address if self._generator is None else self.address(self._generator)
 
     def open(self) -> None:
-        """Make it, once, for the first host that needs it; each has to `close` it.
+        """Make the network, once, for the first host that needs it; each host has to `close` it.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class Site:
             return
         self.watch()
         try:
-            # The temporary folders of hosts, in which everybody on them may write, are below: nobody else gets there.
+            # The temporary folders of hosts, writable by all their users, are below: nobody else can reach them.
             self.folder.mkdir(mode=0o700)
             self.images.mkdir(mode=0o700)
         except OSError as error:
@@ -135,7 +135,7 @@ class Site:
         self._connect_generator()
 
     def watch(self) -> None:
-        """Start the janitor, before anything is made: whatever happens from here on is cleaned up."""
+        """Start the janitor, before anything is made: everything after it is cleaned up."""
         if self._janitor is not None:
             return
         self._janitor = subprocess.Popen(
@@ -148,14 +148,14 @@ class Site:
         )
 
     def _choose_subnet(self) -> None:
-        """Take a part of the range that no address of this machine is in."""
+        """Choose a part of the range that no address of this machine is in."""
         taken = [
-            ipaddress.ip_network(f"{one['local']}/24", strict=False)
+            ipaddress.ip_network(f"{address['local']}/24", strict=False)
             for device in json.loads(self.run(["ip", "-json", "-4", "address"]))
-            for one in device.get("addr_info", [])
-            if "local" in one
+            for address in device.get("addr_info", [])
+            if "local" in address
         ]
-        free = [one for one in _RANGE.subnets(new_prefix=24) if one not in taken]
+        free = [subnet for subnet in _RANGE.subnets(new_prefix=24) if subnet not in taken]
         self._subnet = secrets.choice(free)
 
     def _write_names(self) -> None:
@@ -164,7 +164,7 @@ class Site:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
 
     def _connect_generator(self) -> None:
-        """Lay the cable of this machine: that of the generator, and that by which the conductor reaches all hosts."""
+        """Lay the cable of this machine, for the generator and for the conductor, which reaches all hosts by it."""
         if self.link == "macvlan":
             self.share_card(os.getpid(), self.prefix, self.own_address, self._network.mtu)
             return
@@ -183,7 +183,7 @@ class Site:
         device, address : str
             Name and address of that end.
         link : Link
-            How it is; delay and loss are looked at with `netem` only.
+            Its properties; delay and loss are used with `netem` only.
         netem : bool
             Whether the kernel delays and loses packets.
         """
@@ -199,7 +199,7 @@ class Site:
         self.set_address(pid, device, address)
 
     def connect_conductor(self, port: str, pid: int) -> None:
-        """Lay a cable from the bridge to the network of a process for the conductor only; it has no address yet."""
+        """Lay a cable from the bridge to the network of a process, for the conductor only; it has no address yet."""
         device = _CONDUCTOR_DEVICE
         self._switch_ip([f"link add name {port} type veth peer name {device} netns {pid}"])
         self.plug(port)
@@ -207,7 +207,7 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def join(self, name: str, pid: int, link: Link) -> None:
-        """Lay a cable from one host to the other, when the second one comes.
+        """Lay a cable from one host to the other, when the second host is made.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class Site:
         pid : int
             A process in its network.
         link : Link
-            How its end is.
+            Properties of its end.
         """
         if self._loose is None:
             self._loose = (name, pid, link)
@@ -232,13 +232,13 @@ class Site:
         )
         for end_name, end_pid, end in ends:
             self.set_address(end_pid, DEVICE, self.address(end_name))
-            # All but the conductor is at the other end of this cable.
+            # Everything except the conductor is at the other end of this cable.
             way = f"route add {self.own_address} dev {_CONDUCTOR_DEVICE} src {self.address(end_name)}"
             self.run(in_network(end_pid, ["ip", "-batch", "-"]), way)
             self._without_offloads(end_pid, DEVICE, end)
 
     def plug(self, port: str) -> None:
-        """Put an end that is in the switch already into the bridge."""
+        """Attach an end in the switch to the bridge."""
         self._switch_ip([f"link set {port} master bridge up"])
 
     def _switch_ip(self, lines: list[str]) -> None:
@@ -250,7 +250,7 @@ class Site:
         return self._switch.pid
 
     def set_address(self, pid: int, device: str, address: str) -> None:
-        """Give a device in the network of a process its address, and take it up."""
+        """Set the address of a device in the network of a process, and take it up."""
         lines = [
             f"link set {device} addrgenmode none",
             f"address add {address}/24 dev {device}",
@@ -267,7 +267,7 @@ class Site:
             self._without_offloads(end_pid, end, link)
 
     def _without_offloads(self, pid: int, device: str, link: Link) -> None:
-        """Turn off, at one end, what the link is not to have."""
+        """Turn off, at one end, the offloads that the link does not have."""
         try:
             if not link.offloads:
                 within_network(pid, lambda: set_offloads(device, on=False))
@@ -287,19 +287,19 @@ class Site:
         return run_with(self.lifeline(), command, text, limit_s)
 
     def lifeline(self) -> int:
-        """Descriptor of the pipe that the janitor watches."""
+        """Return the descriptor of the pipe that the janitor watches."""
         assert self._janitor is not None
         assert self._janitor.stdin is not None
         return self._janitor.stdin.fileno()
 
     def close(self) -> None:
-        """Let go of it for one host; with the last one everything of it is removed."""
+        """Release the network for one host; after the last host everything of it is removed."""
         self._users = max(0, self._users - 1)
         if self._users == 0:
             self.finish()
 
     def finish(self) -> None:
-        """Remove everything of it; does nothing when that is done already.
+        """Remove everything of it; does nothing if that is done already.
 
         Raises
         ------
@@ -324,7 +324,7 @@ class Site:
 
 
 def in_network(pid: int, command: list[str]) -> list[str]:
-    """A command in the network of a process, with the files of this one."""
+    """Return a command that runs in the network of a process, with the files of this process."""
     return ["nsenter", f"--net=/proc/{pid}/ns/net", "--", *command]
 
 

@@ -1,4 +1,4 @@
-"""Memory of the sockets of the current network, as the kernel tells it socket by socket (`sock_diag(7)`)."""
+"""Memory of the sockets of the current network, as the kernel reports it socket by socket (`sock_diag(7)`)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _RECEIVED, _SENDING, _AHEAD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
 
 
 def socket_memory() -> float:
-    """Memory that TCP and Unix sockets hold: received and not read, sent and not acknowledged, got ahead. [byte]
+    """Return the memory of TCP and Unix sockets: unread input, unacknowledged output, allocated in advance. [byte]
 
     Raises
     ------
     OSError
-        If the kernel does not tell.
+        If the kernel does not report it.
     """
     found = 0
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as channel:
@@ -44,7 +44,7 @@ def socket_memory() -> float:
 
 
 def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
-    """What the kernel says of each socket."""
+    """Yield the answer of the kernel about each socket."""
     channel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST_ALL, 0, 0) + asked)
     while True:
         answer = channel.recv(_ANSWER_BYTES)
@@ -60,10 +60,10 @@ def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
 
 
 def _memory(body: bytes, start: int, wanted: int) -> int:
-    """Memory of one socket. [byte]
+    """Return the memory of one socket. [byte]
 
-    Of a TCP socket what is queued to be sent counts whole, copies on their way being parts of it; a Unix socket has no
-    such queue, and pays for what the other end has not read yet.
+    Of a TCP socket the whole send queue counts, with copies in flight as parts of it; a Unix socket has no such queue,
+    and accounts for data that the other end has not read yet.
     """
     place = start
     while place + _ATTRIBUTE.size <= len(body):

@@ -1,20 +1,22 @@
-"""What TCP counted in one network: segments sent again, and connections that no server took in time."""
+"""TCP counters of one network: retransmitted segments, timeouts, and connections that overflowed a server's queue."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# Of each counter the table, and what kernels call it, newer names first.
+# Table of each counter, and its names in kernels, newer names first.
 _COUNTERS = {
     "host_tcp_retransmits_total": ("snmp", "Tcp:", ("RetransSegs",)),
     "host_tcp_needless_retransmits_total": ("netstat", "TcpExt:", ("TCPDSACKRecvSegs", "TCPDSACKRecv")),
+    "host_tcp_timeouts_total": ("netstat", "TcpExt:", ("TCPTimeouts",)),
+    "host_tcp_probe_recoveries_total": ("netstat", "TcpExt:", ("TCPLossProbeRecovery",)),
     "host_tcp_listen_overflows_total": ("netstat", "TcpExt:", ("ListenOverflows",)),
     "host_tcp_listen_drops_total": ("netstat", "TcpExt:", ("ListenDrops",)),
 }
 
 
 def tcp_counters(pid: int) -> dict[str, float]:
-    """Counters of the network that a process is in, from the beginning of that network.
+    """Return the counters of the network that a process is in, since the start of that network.
 
     Parameters
     ----------
@@ -24,7 +26,7 @@ def tcp_counters(pid: int) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        By name; one that the kernel does not have is left out. [1]
+        Counters by name, without those that the kernel does not have. [1]
 
     Raises
     ------
@@ -43,7 +45,7 @@ def tcp_counters(pid: int) -> dict[str, float]:
 
 
 def paired(text: str, row: str) -> dict[str, int]:
-    """Read one row of a table in which names stand above their values, both behind the same first word.
+    """Parse one row of a table with names above their values, both after the same first word.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""How long a thread runs before another one's turn, where the kernel lets a thread ask for it.
+"""Time slices of threads, if the kernel lets a thread choose its slice.
 
 Since Linux 6.12 the fair class takes a slice by `sched_setattr(2)`; children inherit it. On older kernels the call
-succeeds and changes nothing, so that it is read back.
+succeeds without effect, so the slice is read back.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ def _call(number: int, *arguments: object) -> None:
 def _attributes(thread: int) -> list[int]:
     calls = _CALLS.get(platform.machine())
     if calls is None:
-        raise OSError(0, f"not known how to ask on {platform.machine()}")
+        raise OSError(0, f"the number of the system call on {platform.machine()} is not known")
     buffer = ctypes.create_string_buffer(_ATTRIBUTES.size)
     _call(calls[1], thread, buffer, _ATTRIBUTES.size, 0)
     return list(_ATTRIBUTES.unpack(buffer.raw[: _ATTRIBUTES.size]))
 
 
 def slice_of(thread: int = 0) -> float:
-    """Time slice of a thread of the fair class; 0 is the calling thread. [s]
+    """Return the time slice of a thread of the fair class; 0 is the calling thread. [s]
 
     Raises
     ------
     OSError
-        If the kernel does not tell.
+        If the kernel does not report it.
     """
     return _attributes(thread)[5] / _NS
 
 
 def _set(slice_s: float) -> None:
-    """Set the slice of the calling thread; 0 gives back the usual one."""
+    """Set the slice of the calling thread; 0 restores the default."""
     attributes = _attributes(0)
     attributes[0], attributes[2], attributes[5:] = _ATTRIBUTES.size, 0, [round(slice_s * _NS), 0, 0]
     _call(_CALLS[platform.machine()][0], 0, _ATTRIBUTES.pack(*attributes), 0)
@@ -59,7 +59,7 @@ def _set(slice_s: float) -> None:
 
 @contextmanager
 def timeslice(slice_s: float | None) -> Iterator[None]:
-    """Give what is started meanwhile by this thread a time slice; None leaves all as it is.
+    """Give a time slice to processes that this thread starts meanwhile; None changes nothing.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def timeslice(slice_s: float | None) -> Iterator[None]:
 
 @cache
 def lacking() -> str | None:
-    """Why there are no time slices to be set here; None where they take effect."""
+    """Return why time slices cannot be set here; None if they take effect."""
     try:
         with timeslice(_TRIED_S):
             seen = slice_of()

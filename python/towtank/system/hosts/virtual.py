@@ -1,4 +1,4 @@
-"""A host of provider `namespaces`: a part of this machine with its own network, files, name and sizes."""
+"""A host of provider `namespaces`: a part of this machine with its own network, files, name and limits."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from towtank.system.process import Entry, Process, ProcessSpec, ServiceProcess
 T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
 _KINDS = ("net", "mnt", "uts")
-# Arguments: name, folder of the host, file of names, folders to keep. The private temporary folder covers the one of
-# this machine; what must still be seen of that is put into it first.
+# Arguments: name, folder of the host, file of names, folders to keep. The private temporary folder covers that of
+# this machine; folders of that which must stay visible are mounted into it first.
 _SET_UP = """
 hostname "$(printf %.64s "$1")"; folder=$2; names=$3; shift 3
 ip link set lo up
@@ -39,7 +39,7 @@ done
 mount --rbind "$folder/tmp" /tmp
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 """
-# Goes into control groups, then becomes the command behind `--`.
+# Enters control groups, then becomes the command after `--`.
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
 
@@ -53,7 +53,7 @@ class VirtualHost(SharedFiles):
     part : NamespacesHost
         Its part of the system file.
     site : Site
-        What it shares with the others.
+        Common resources of the hosts.
     network : Network
         The generator's link; its needs are those of the first host.
     """
@@ -75,15 +75,15 @@ class VirtualHost(SharedFiles):
 
     @property
     def cpus(self) -> list[int] | None:
-        """CPUs it is pinned to."""
+        """CPUs that it is pinned to."""
         return self._part.pinned
 
     def capabilities(self) -> Capabilities:
-        """Everything."""
+        """Return its capabilities: all limits of the file."""
         return Capabilities(sizes=frozenset(Part.model_fields) - {"provider"})
 
     def lacks(self) -> list[str]:
-        """What its keys need and this machine has not."""
+        """Return needs of its keys that this machine lacks."""
         offered = capabilities.probe()
         where = f"hosts.{self.name}"
         lines = needs.lacking(where, needs.host_needs(self._part), offered)
@@ -103,7 +103,7 @@ class VirtualHost(SharedFiles):
         private = folder / "tmp"
         private.mkdir(parents=True)
         private.chmod(0o1777)
-        # What lies below another kept folder is seen with it.
+        # A folder below another kept folder is visible with it.
         below = sorted({path for path in (*room.kept, folder) if _TEMPORARY in path.parents})
         kept = [path for path in below if not any(other in path.parents for other in below)]
         self._namespaces.start(_SET_UP, self.name, str(folder), str(self._site.folder / "hosts"), *map(str, kept))
@@ -115,7 +115,7 @@ class VirtualHost(SharedFiles):
             self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
 
     def _set_lasting_sizes(self) -> None:
-        """What servers look at when they choose their own sizes."""
+        """Set the limits that servers read when they choose their own sizes."""
         part = self._part
         if part.pinned is not None:
             self._group.pin(part.pinned)
@@ -129,19 +129,19 @@ class VirtualHost(SharedFiles):
         self._cable.cut()
 
     def mend(self) -> None:
-        """Put it back."""
+        """Reconnect the cable."""
         self._cable.mend()
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Put a file, or many empty ones, on the disk."""
+        """Put a file, or many empty files, on the disk."""
         return fill_disk(self.outside(self.disk(disk)), leave_bytes, leave_files)
 
     def release(self, disk: str) -> None:
-        """Remove them."""
+        """Remove the files of `fill`."""
         release_disk(self.outside(self.disk(disk)))
 
     def confine(self) -> None:
-        """Put CPU time and disk limits in force."""
+        """Enforce CPU time and disk limits."""
         if self._part.cpus is not None:
             self._group.limit_cpu(self._part.cpus, self._part.cpu_period)
         for disk in self._disks.values():
@@ -149,7 +149,7 @@ class VirtualHost(SharedFiles):
         self._is_confined = True
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """A process in the namespaces; its guard is outside of them, but in the control group."""
+        """Return a process in the namespaces; its guard is outside of them, but in the control group."""
         entry = Entry(
             guard=self._join,
             command=self._namespaces.enter,
@@ -159,12 +159,12 @@ class VirtualHost(SharedFiles):
         return ServiceProcess(spec, log, self.cpus or cpus, entry)
 
     def entry(self) -> Entry:
-        """How the load generator gets into its network and control group; it sees the files of this machine."""
+        """Return the commands that enter its network and control group, with the files of this machine."""
         pid = self._namespaces.pid
         return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
 
     def within(self, work: Callable[[], T]) -> T:
-        """Do something in its network."""
+        """Run a function in its network."""
         return within_network(self._namespaces.pid, work)
 
     def _join(self, command: list[str]) -> list[str]:
@@ -181,7 +181,7 @@ class VirtualHost(SharedFiles):
         return execute(inside, limit_s, {**self._environment(), **(environment or {})})
 
     def outside(self, path: Path | str) -> Path:
-        """Its files, by the process that holds its namespaces."""
+        """Return the path of its files, by the process that holds its namespaces."""
         return self._namespaces.outside(path)
 
     @property
@@ -190,11 +190,11 @@ class VirtualHost(SharedFiles):
         return _TEMPORARY
 
     def disk(self, name: str) -> Path:
-        """Where a disk is mounted."""
+        """Return the mount point of a disk."""
         return self._disks[name].point
 
     def free_ports(self, count: int = 1) -> int:
-        """Ask its own network."""
+        """Return free ports of its own network."""
         return within_network(self._namespaces.pid, lambda: ports.free_ports(self.address, count))
 
     def require_free(self, port: int, owner: str) -> None:
@@ -202,7 +202,7 @@ class VirtualHost(SharedFiles):
         within_network(self._namespaces.pid, lambda: ports.require_free(self.address, port, owner))
 
     def facts(self) -> dict[str, Any]:
-        """What it got."""
+        """Return its properties and limits in force."""
         sizes = self._part.model_dump(mode="json", exclude={"provider", "disks"}, exclude_none=True)
         return {
             "provider": self.provider,
@@ -215,7 +215,7 @@ class VirtualHost(SharedFiles):
         }
 
     def watching(self) -> Watching:
-        """Its control group, device and disks."""
+        """Return the scraper of its control group, device and disks."""
         from towtank.system.hosts.observing import HostScraper  # noqa: PLC0415 - only where something is observed
 
         name = f"host-{self.name}"
@@ -223,11 +223,11 @@ class VirtualHost(SharedFiles):
         return Watching([scraper], processes=self._cable.processes())
 
     def ended(self) -> list[str]:
-        """What carries its packets, where that has ended."""
+        """Return the program that carries its packets if it has ended."""
         return self._cable.ended()
 
     def tear_down(self) -> None:
-        """Let go of everything; the last host of the site removes what all of them had."""
+        """Release everything; the last host of the site removes the common parts."""
         if not self._is_open:
             return
         self._is_open = False

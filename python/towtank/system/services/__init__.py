@@ -1,1 +1,1 @@
-"""The kinds of services that Towtank can bring up, one file each."""
+"""The kinds of services that Towtank can start, one file each."""

@@ -1,7 +1,7 @@
-"""The web application of the CMIS repository: put together once from pinned files, and kept in the cache.
+"""The web application of the CMIS repository: built once from pinned files, and kept in the cache.
 
-OpenCMIS ships its bridge to JCR and Jackrabbit its libraries as web applications of their own. The application here has
-the libraries of both, the driver of PostgreSQL, a deployment descriptor with the Browser Binding alone, and the two
+OpenCMIS ships its bridge to JCR as a web application, and Jackrabbit its libraries as another one. This application has
+the libraries of both, the driver of PostgreSQL, a deployment descriptor with only the Browser Binding, and the two
 classes of `system/java`, compiled here.
 """
 
@@ -54,7 +54,7 @@ DATABASE_DRIVER = Artefact(
 ARTEFACTS = (OPENCMIS, JACKRABBIT, JETTY, DATABASE_DRIVER)
 
 SOURCES = Path(__file__).parents[1] / "java"
-# Libraries of OpenCMIS that are used; the rest is for SOAP, or comes newer with Jackrabbit.
+# Libraries of OpenCMIS that are used; the others are for SOAP, or Jackrabbit has newer versions.
 _OF_OPENCMIS = (
     "antlr-2",
     "antlr-runtime-3.5",
@@ -121,7 +121,7 @@ _REPOSITORY = "class=towtank.OpenRepository\nmount-path=/\n"
 
 
 def application_folder() -> Path:
-    """Where the application is kept: another folder for other files, or another Towtank."""
+    """Return the folder of the application: one for each set of files and each version of Towtank."""
     parts = [artefact.sha256 for artefact in ARTEFACTS] + [
         _DESCRIPTOR,
         _JETTY_WEB,
@@ -139,7 +139,7 @@ def _sources() -> list[Path]:
 
 
 def build_application() -> Path:
-    """Put the application together, unless that was done before.
+    """Build the application, unless it exists.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def build_application() -> Path:
         try:
             made.rename(folder)
         except OSError:
-            # Another Towtank was faster, with the same result.
+            # Another process was faster, with the same result.
             if not folder.is_dir():
                 raise
     return folder
@@ -182,7 +182,7 @@ def _write(folder: Path) -> None:
 
 
 def _unpack(artefact: Artefact, target: Path, wanted: Callable[[str], bool]) -> None:
-    """Take the libraries that are wanted out of a web application."""
+    """Extract the wanted libraries from a web application."""
     with zipfile.ZipFile(place_of(artefact)) as archive:
         for member in archive.namelist():
             library = member.removeprefix(_LIBRARIES)
@@ -193,7 +193,7 @@ def _unpack(artefact: Artefact, target: Path, wanted: Callable[[str], bool]) -> 
 def _compile(libraries: Path, classes: Path) -> None:
     compiler = find_program("javac")
     if compiler is None:
-        raise TargetError("there is no javac to compile with")
+        raise TargetError("javac is not installed, so that the application cannot be compiled")
     sources = [str(source) for source in _sources()]
     command = [compiler, "--release", "11", "-nowarn", "-cp", f"{libraries}/*", "-d", str(classes), *sources]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_COMPILE_WITHIN_S)

@@ -1,4 +1,4 @@
-"""Configuration of one node of the CMIS repository: Jackrabbit's `repository.xml`, and what Jetty is told."""
+"""Configuration of one node of the CMIS repository: Jackrabbit's `repository.xml`, and that of Jetty."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from xml.etree.ElementTree import Element, SubElement
 from towtank.system.repository_model import CmisRepositorySettings
 
 REPOSITORY = "content"
-"""Name of the workspace, which OpenCMIS takes for the identifier of the repository: that of the content server, too."""
+"""Name of the workspace, which OpenCMIS uses as the identifier of the repository: that of the content server, too."""
 
 TEXT_FILE = "tika.xml"
-"""Name of the file in a node's folder that says what text is taken from."""
+"""Name of the file in a node's folder that lists the contents with full text."""
 
 _CORE = "org.apache.jackrabbit.core"
 _DATABASE = "database"
@@ -23,7 +23,7 @@ _HEAD = (
     '<!DOCTYPE Repository PUBLIC "-//The Apache Software Foundation//DTD Jackrabbit 2.0//EN" '
     '"http://jackrabbit.apache.org/dtd/repository-2.0.dtd">\n'
 )
-# Full text is that of text alone, as with the content server: other contents are not worth the CPU they would take.
+# Only text has full text, as with the content server: other contents would take too much CPU.
 _TIKA = """<?xml version="1.0" encoding="UTF-8"?>
 <properties>
   <detectors><detector class="org.apache.tika.mime.MimeTypes"/></detectors>
@@ -37,7 +37,7 @@ _JETTY_HEAD = (
 
 
 def repository_xml(settings: CmisRepositorySettings, database: str, contents: Path, node: str | None) -> str:
-    """Jackrabbit's configuration.
+    """Return Jackrabbit's configuration.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _data_source(parent: Element, settings: CmisRepositorySettings, database: st
 
 
 def _security(root: Element) -> None:
-    """Any user with any password may do anything: it is a server of its own kind that users are checked by."""
+    """Add a login that accepts any user with any password: checks of users are the task of another server."""
     simple = f"{_CORE}.security.simple"
     made = SubElement(root, "Security", appName="Jackrabbit")
     SubElement(made, "SecurityManager", {"class": f"{simple}.SimpleSecurityManager", "workspaceName": REPOSITORY})
@@ -139,12 +139,12 @@ def _storage(parent: Element, settings: CmisRepositorySettings, folder: str, pre
 
 
 def text_xml() -> str:
-    """What text is taken from for the full-text index."""
+    """Return the configuration of the text extraction for the full-text index."""
     return _TIKA
 
 
 def jetty_xml(settings: CmisRepositorySettings) -> str:
-    """Jetty's configuration beyond what its runner has options for: the pool of threads."""
+    """Return Jetty's configuration beyond the options of its runner: the pool of threads."""
     root = Element("Configure", {"id": "Server", "class": "org.eclipse.jetty.server.Server"})
     SubElement(SubElement(root, "Get", name="ThreadPool"), "Set", name="maxThreads").text = str(settings.threads)
     ElementTree.indent(root)

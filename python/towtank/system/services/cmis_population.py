@@ -1,6 +1,7 @@
-"""The content server's population, as a list that a CMIS repository of others is filled from.
+"""The content server's population, as a list that fills a CMIS repository of others.
 
-Both then hold the same documents under the same identifiers, so that one workload with one set of lists drives either.
+Both then hold the same documents under the same identifiers, so that one workload with one set of lists can drive
+either.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LISTS = ("documents", "folders", "searches", "terms", "accounts")
 
 
 def write_list(data: Path, target: Path) -> None:
-    """Write the list, in the form that `system/java/towtank/Populate.java` says.
+    """Write the list, in the format that `system/java/towtank/Populate.java` documents.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def _objects(data: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _folder(path: str, identifiers: dict[str, str], made: set[str]) -> Iterator[tuple[str, ...]]:
-    """A folder, after those it is in; those that no list names get an identifier by their path."""
+    """Yield a folder, after its parents; folders that no list names get an identifier from their paths."""
     if path == "" or path in made:
         return
     yield from _folder(path.rpartition("/")[0], identifiers, made)
@@ -60,7 +61,7 @@ def _rows(data: Path, name: str) -> Iterator[dict[str, str]]:
 
 
 def _contents(data: Path) -> dict[str, Path]:
-    """File of each document's content, by the document's identifier."""
+    """Return the file of each document's content, by the document's identifier."""
     with closing(sqlite3.connect(f"{(data / 'content.sqlite').as_uri()}?mode=ro", uri=True)) as database:
         rows = database.execute("SELECT id, content_id FROM object WHERE latest = 1 AND content_id IS NOT NULL")
         return {number: data / "area" / content[:2] / content[2:4] / content for number, content in rows}

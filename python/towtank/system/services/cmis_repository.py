@@ -1,7 +1,7 @@
-"""A CMIS repository that others wrote: OpenCMIS over Jackrabbit in Jetty, metadata in PostgreSQL, contents in a folder.
+"""A CMIS repository of others: OpenCMIS over Jackrabbit in Jetty, metadata in PostgreSQL, contents in a folder.
 
-Several nodes are a cluster: they share the database, where a journal tells each what the others have changed, and the
-folder of contents. Database and contents are made anew for every run; the documents they are filled with are made once.
+Several nodes are a cluster: they share the folder of contents and the database, whose journal reports the changes of
+each node to the others. Database and contents are created for every run; their documents are generated once.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
 _STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
-# Any user may: the repository lets everybody in, but wants a name.
+# Any name: the repository admits every user, but requires a name.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
-# A repository answers at leisure the first time: it opens its session and its indexes then.
+# The first answer takes long: the repository opens its session and its indexes for it. [s]
 _ANSWER_WITHIN_S = 10.0
 
 
@@ -47,10 +47,10 @@ class CmisRepository(NodesService):
         self._data, self._application, self._logs, self._scratch = Path(), Path(), Path(), Path()
 
     def missing(self) -> str | None:
-        """Java, the files that are fetched, and what makes the documents."""
+        """Return a message if Java, files of the repository, or the content server for its documents are missing."""
         if absent := jvm.missing_programs():
             return f"{self.name}: Java is not installed ({', '.join(absent)} missing); {jvm.INSTALL}"
-        if fetched := [one.file_name for one in cmis_application.ARTEFACTS if not is_here(one)]:
+        if fetched := [artefact.file_name for artefact in cmis_application.ARTEFACTS if not is_here(artefact)]:
             return (
                 f"{self.name}: files of the repository have not been fetched yet ({', '.join(fetched)}); "
                 "`towtank doctor SYSTEM --install` does that"
@@ -60,7 +60,7 @@ class CmisRepository(NodesService):
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Take the PostgreSQL of the system, or bring one."""
+        """Use the PostgreSQL of the system, or bring one."""
         super().meet(others)
         self._database = self.database_among(others)
 
@@ -71,17 +71,17 @@ class CmisRepository(NodesService):
         return self._database
 
     def requires(self) -> list[Service]:
-        """Its database, and the mount that its contents lie on."""
+        """Return its database, and the mount of its contents."""
         return [self.database, *([] if self._mount is None else [self._mount])]
 
     def folders(self) -> list[Path]:
-        """The cache, where its programs are."""
+        """Return the cache, which holds its programs."""
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         return [folder]
 
     def prepare(self, place: Place) -> None:
-        """Choose the ports, put the application together, make the documents and fill the repository with them."""
+        """Choose the ports, build the application, generate the documents and fill the repository with them."""
         self.choose_ports()
         self._data, self._logs, self._scratch = place.data, place.logs, place.scratch
         place.note(f"{self.name}: preparing the population")
@@ -97,11 +97,11 @@ class CmisRepository(NodesService):
         shutil.rmtree(home)
 
     def _contents_on(self, host: Host) -> Path:
-        """The folder of contents, as the nodes on a host see it."""
+        """Return the folder of contents, as the nodes on a host see it."""
         return (self.storage_on(host) or self._scratch) / f"{self.name}-contents"
 
     def _make_documents(self, place: Place) -> None:
-        """What the content server's population has, made once and kept; nothing of it is changed by a run."""
+        """Generate the content server's population, once; no run changes it."""
         held = self._part.population
         amount = ["--scale", str(held.scale), "--seed", str(held.seed), "--jobs", str(os.cpu_count() or 1)]
         program = [
@@ -135,7 +135,7 @@ class CmisRepository(NodesService):
         return os.pathsep.join([str(inside / "classes"), str(inside / "lib" / "*")])
 
     def _make_node(self, first: Path, number: int) -> None:
-        """Folder of one node: its search index as the population left it, and its configuration."""
+        """Make the folder of one node: its search index as the population left it, and its configuration."""
         home = self._home(number)
         shutil.copytree(first, home)
         (home / "temporary").mkdir(exist_ok=True)
@@ -154,7 +154,7 @@ class CmisRepository(NodesService):
         return cmis_configuration.repository_xml(self._part.settings, self.database.dsn, contents, node)
 
     def _java(self, host: Host, home: Path, node: str | None, log: Path) -> list[str]:
-        """The JVM with its options and the properties that the classes of `system/java` look at."""
+        """Return the JVM with its options and the properties that the classes of `system/java` read."""
         self._configure(host, home, node)
         (home / "temporary").mkdir(exist_ok=True)
         program = find_program("java") or "java"
@@ -167,7 +167,7 @@ class CmisRepository(NodesService):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """One JVM for each node."""
+        """Return one JVM for each node."""
         return [self._process(number, address) for number, address in enumerate(self.addresses(), start=1)]
 
     def _process(self, number: int, address: str) -> ProcessSpec:
@@ -182,20 +182,20 @@ class CmisRepository(NodesService):
         return (self._logs / f"{self.nodes[number - 1]}-gc.log").absolute()
 
     def refuses(self, address: str) -> str | None:
-        """A node answers when it tells what repository it is: Jetty itself listens before that."""
+        """Return None if a node returns the description of its repository: Jetty itself listens earlier."""
         return refuses_http(address, _READY, _ANSWER_WITHIN_S, _LOGIN)
 
     def settings_used(self) -> dict[str, Any]:
-        """Settings and population, the files it is made of, and what each JVM says of itself."""
+        """Return settings and population, the files of the application, and the properties that each JVM reports."""
         return {
             **self._part.configuration,
             "population": self._part.population.model_dump(mode="json"),
             "files": {artefact.title: artefact.facts for artefact in cmis_application.ARTEFACTS},
-            "jvm_told": {node: jvm.told(self._gc_log(number)) for number, node in enumerate(self.nodes, start=1)},
+            "jvm_told": {node: jvm.reported(self._gc_log(number)) for number, node in enumerate(self.nodes, start=1)},
         }
 
     def scrapers(self) -> list[Any]:
-        """Jetty's statistics and the collector's log of every node."""
+        """Return the scrapers of Jetty's statistics and of the collector's log, for every node."""
         from towtank.observe import GcLogScraper, JettyScraper  # noqa: PLC0415 - only where something is observed
 
         scrapers: list[Any] = []
@@ -205,7 +205,7 @@ class CmisRepository(NodesService):
         return scrapers
 
     def exports(self) -> Mapping[str, Path]:
-        """Lists of what it holds, for workloads to draw from."""
+        """Return the lists of its documents, for workloads."""
         return {f"{name}_csv": (self._data / f"{name}.csv").absolute() for name in cmis_population.LISTS}
 
 

@@ -1,6 +1,6 @@
 """The reference content server: one or several nodes over one database and one storage area.
 
-Its population is made once, kept, and brought back before every run, so that each run starts from the same state.
+Its population is made once, kept, and restored before every run, so that each run starts from the same state.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from towtank.system.services.postgresql import Postgresql
 _METRICS = "/metrics"
 # Environment variables of the content server.
 _DATABASE, _LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
-# The server gives requests in work five seconds when it is told to end; ours must be longer.
+# At its end the server gives requests in work five seconds; this time must be longer. [s]
 _GRACE_S = 8.0
-# Files that a population leaves for workloads; they are exported as `documents_csv` and so on.
+# Lists that a population makes for workloads; they are exported as `documents_csv` and so on.
 _LISTS = ("documents", "folders", "searches", "terms", "accounts")
 _PRIVATE = "postgresql"
 # Its storage area, below its data.
@@ -43,32 +43,34 @@ class ContentServer(NodesService):
         self._part = part
         self._database: Postgresql | None = None
         self._directory: Openldap | None = None
-        # What it holds: as it is kept, and as this time's servers have it.
+        # The data: the kept population, and the copy of this run.
         self._data, self._served = Path(), Path()
         self._lists = Path()
         self._maker: Host = LocalHost()
         self._users: Path | None = None
 
     def missing(self) -> str | None:
-        """The package, which comes with Towtank's checkout; another machine says so when it is used."""
+        """Return a message if the package of Towtank's checkout is missing; other machines report that later."""
         if self.host.capabilities().shares_files and find_spec("content_server") is None:
             return f"{self.name}: the content server is not installed; `make setup` in the checkout installs it"
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Take the PostgreSQL of the system, where the settings ask for a private one and the system has it."""
+        """Use the PostgreSQL of the system, if the settings require a private one and the system has it."""
         super().meet(others)
         if self._part.settings.database == _PRIVATE:
             self._database = self.database_among(others)
-        directories = [one for one in others if isinstance(one, Openldap) and one.name == self._part.settings.ldap]
+        directories = [
+            other for other in others if isinstance(other, Openldap) and other.name == self._part.settings.ldap
+        ]
         self._directory = directories[0] if directories else None
 
     def requires(self) -> list[Service]:
-        """Its database, its directory and the mount that its contents lie on, where these are services of ours."""
+        """Return its database, its directory and the mount of its contents, if these are services of the system."""
         return [service for service in (self._database, self._directory, self._mount) if service is not None]
 
     def prepare(self, place: Place) -> None:
-        """Choose the ports, fill the repository if it is not filled yet, bring it back to the populated state."""
+        """Choose the ports, populate the repository if it is new, and restore its populated state."""
         self.choose_ports()
         shared = self.host.capabilities().shares_files
         self._data = (place.data if shared else self.host.temporary / self.name) / self._kind_of_database()
@@ -85,7 +87,7 @@ class ContentServer(NodesService):
         self._users = self._given_users()
 
     def _copied(self, place: Place, disk: str) -> Path:
-        """A copy on a disk of the host: the populated state is kept elsewhere, the disk is new each time."""
+        """Copy the data to a disk of the host, which is new each time; the populated state is kept elsewhere."""
         target = self.host.disk(disk) / self.name
         place.note(f"{self.name}: copying the population to disk {disk}")
         self.host.make_folder(target)
@@ -95,7 +97,7 @@ class ContentServer(NodesService):
         return target
 
     def _copy_contents(self, place: Place) -> None:
-        """Copy the contents to the disk or mount that they are to lie on, which is new each time."""
+        """Copy the contents to their disk or mount, which is new each time."""
         first = self.host_of(1)
         target = self._area_on(first)
         if target is not None:
@@ -105,18 +107,18 @@ class ContentServer(NodesService):
             self.warm_others(place, self._area_on)
 
     def _area_on(self, host: Host) -> Path | None:
-        """Its contents as a node on a host sees them, where they lie apart from the rest of its data."""
+        """Return the folder of its contents as a node on a host sees it, if it is separate from the other data."""
         root = self.storage_on(host)
         return None if root is None else root / self.name
 
     def _fetched(self, place: Place) -> Path:
-        """The lists for workloads, from a machine whose files are not seen here."""
+        """Copy the lists for workloads from a machine whose files are not visible here."""
         for name in _LISTS:
             self.host.get(self._data / f"{name}.csv", place.scratch / f"{name}.csv")
         return place.scratch
 
     def _given_users(self) -> Path | None:
-        """The file of users that the settings name, where the servers see it."""
+        """Return the file of users that the settings name, as the servers see it."""
         if self._part.settings.users is None:
             return None
         file = (self._base / self._part.settings.users).absolute()
@@ -140,7 +142,7 @@ class ContentServer(NodesService):
         return [self.host.python(), "-m", "content_server"]
 
     def _addresses_of_others(self) -> dict[str, str]:
-        """Variables for database and directory, whose logins must not be arguments, which everybody can read."""
+        """Return variables for database and directory: arguments are public, so logins must not be among them."""
         given = self._part.settings
         addresses = {_DATABASE: given.database if self._database is None else self._database.dsn}
         if given.ldap is not None:
@@ -148,7 +150,7 @@ class ContentServer(NodesService):
         return addresses
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """One process for each node."""
+        """Return one process for each node."""
         return [
             ProcessSpec(
                 node,
@@ -176,17 +178,17 @@ class ContentServer(NodesService):
         return options
 
     def refuses(self, address: str) -> str | None:
-        """A node answers when it shows its metrics."""
+        """Return None if a node shows its metrics."""
         return refuses_http(address, _METRICS)
 
     def settings_used(self) -> dict[str, Any]:
-        """Settings and population in force, and what its data and contents lie on."""
+        """Return settings and population in force, and the disks of its data and contents."""
         given = self._part
         places = {key: place for key, place in (("disk", given.disk), ("storage", given.storage)) if place is not None}
         return {**given.configuration, **places, "population": given.population.model_dump(mode="json")}
 
     def scrapers(self) -> list[Any]:
-        """The metrics of every node, and what SQLite's file tells; a PostgreSQL is a service that tells its own."""
+        """Return the scrapers of every node, and of SQLite's file; a PostgreSQL is a service with its own scrapers."""
         from towtank.observe import PrometheusScraper, Scraper, SqliteScraper  # noqa: PLC0415 - only where observed
 
         scrapers: list[Scraper] = [
@@ -199,7 +201,7 @@ class ContentServer(NodesService):
         return list(scrapers)
 
     def exports(self) -> Mapping[str, Path]:
-        """Lists of what it holds, for workloads to draw from."""
+        """Return the lists of its documents, for workloads."""
         return {f"{name}_csv": (self._lists / f"{name}.csv").absolute() for name in _LISTS}
 
 

@@ -19,7 +19,7 @@ _SALT_BYTES = 8
 
 @dataclass(frozen=True)
 class DirectoryUser:
-    """One user: what virtual users log in with, and what the directory holds."""
+    """One user: the login of a virtual user, and the entry of the directory."""
 
     name: str
     password: str
@@ -34,20 +34,20 @@ class DirectoryUser:
 
     @property
     def hashed(self) -> str:
-        """Salted SHA-1 as RFC 2307 and slapd have it; a password that guards nothing needs no dearer one."""
+        """Salted SHA-1 in the form of RFC 2307 and slapd; a password that protects nothing needs no slower hash."""
         digest = hashlib.sha1(self.password.encode() + self.salt, usedforsecurity=False).digest()
         return "{SSHA}" + base64.b64encode(digest + self.salt).decode()
 
 
 def users(count: int, seed: int) -> Iterator[DirectoryUser]:
-    """Make users `user000001` and so on; more users begin with the same ones.
+    """Generate users `user000001` and so on; a larger number begins with the same users.
 
     Examples
     --------
     >>> [user.name for user in users(2, seed=1)]
     ['user000001', 'user000002']
     """
-    drawn = random.Random(seed)  # must be the same every time
+    drawn = random.Random(seed)  # must be the same in every run
     for number in range(1, count + 1):
         password = "".join(drawn.choices(_ALPHABET, k=_PASSWORD_LENGTH))
         first, last = drawn.choice(_FIRST), drawn.choice(_LAST)
@@ -55,7 +55,7 @@ def users(count: int, seed: int) -> Iterator[DirectoryUser]:
 
 
 def ldif(count: int, seed: int) -> Iterator[str]:
-    """The entries of the directory in LDIF (RFC 2849), parents first."""
+    """Yield the entries of the directory in LDIF (RFC 2849), parents first."""
     yield f"dn: {SUFFIX}\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n"
     yield f"dn: {PEOPLE}\nobjectClass: organizationalUnit\nou: people\n\n"
     for number, user in enumerate(users(count, seed), start=1):

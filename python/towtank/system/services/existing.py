@@ -1,4 +1,4 @@
-"""A service that somebody else keeps running: it is reached, never started or stopped."""
+"""A service that others run: it is reached, never started or stopped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.system.service import PlainService
 
 
 class Existing(PlainService):
-    """Addresses, and where given a page of metrics and files for workloads."""
+    """Addresses, and optionally a page of metrics and files for workloads."""
 
     kind = "existing"
 
@@ -22,20 +22,20 @@ class Existing(PlainService):
         self._part, self._base = part, base
 
     def ready(self) -> str | None:
-        """Ready when every address takes connections."""
+        """Return None if every address accepts connections."""
         refusals = [refusal for address in self.addresses() if (refusal := refuses_connection(address))]
         return "; ".join(refusals) or None
 
     def addresses(self) -> list[str]:
-        """The addresses as given, without scheme and login."""
+        """Return the addresses as configured, without scheme and login."""
         return [urlsplit(address).netloc.rpartition("@")[2] for address in self._part.address]
 
     def settings_used(self) -> dict[str, Any]:
-        """Where it is."""
+        """Return its addresses and its page of metrics."""
         return {"address": list(self._part.address), "metrics": self._part.metrics}
 
     def scrapers(self) -> list[Any]:
-        """Scrapers of its page of metrics, one for each address, with the login of the address."""
+        """Return scrapers of its page of metrics, one for each address, with the login of the address."""
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
         if self._part.metrics is None:
@@ -47,5 +47,5 @@ class Existing(PlainService):
         ]
 
     def exports(self) -> Mapping[str, Path]:
-        """Files beside the system file."""
+        """Return the files beside the system file."""
         return {name: (self._base / path).absolute() for name, path in self._part.exports.items()}

@@ -1,4 +1,4 @@
-"""What gateways have in common that may serve files in place of forwarding."""
+"""Base of gateways that may serve files in place of forwarding."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class PrivateFileGateway(PrivateGateway):
         self._files = None if part.files is None else (base / part.files).absolute()
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
-        """See that there is what it shall serve."""
+        """Check that the folder of its files exists."""
         if self._files is not None and not self._files.is_dir():
             raise TargetError(f"{self.name}: files must be a folder, got {self._files} instead")
 
 
 def quoted(value: Path | str) -> str:
-    """An argument of a directive, as Apache httpd and nginx read it."""
+    """Quote an argument of a directive for Apache httpd and nginx."""
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

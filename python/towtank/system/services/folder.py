@@ -1,4 +1,4 @@
-"""A folder: files that users work on. There is no server; who asks does the work."""
+"""A folder for the files of users. It has no server: its users do the work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PREFIX = "towtank-folder-"
 
 
 class Folder(PlainService):
-    """One folder, made anew for every run."""
+    """One folder, created for every run."""
 
     kind = "folder"
 
@@ -26,7 +26,7 @@ class Folder(PlainService):
         self._path: Path | None = None
 
     def prepare(self, place: Place) -> None:
-        """Make the folder, as this process sees it, and so the engine, which uses it from outside of the host."""
+        """Make the folder, by the path at which this process and the engine, outside of the host, see it."""
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._path = base / f"{_PREFIX}{secrets.token_hex(4)}"
         try:
@@ -35,16 +35,16 @@ class Folder(PlainService):
             raise TargetError(f"{self.name}: its folder cannot be made: {error}") from error
 
     def stopped(self) -> None:
-        """Remove it with all it holds."""
+        """Remove it with its contents."""
         if self._path is not None:
             shutil.rmtree(self._path, ignore_errors=True)
 
     def addresses(self) -> list[str]:
-        """Where it is."""
+        """Return its path."""
         if self._path is None:
             raise TargetError(f"{self.name} was not prepared")
         return [f"file://{quote(str(self._path))}" + ("?direct=on" if self._part.settings.direct else "")]
 
     def settings_used(self) -> dict[str, Any]:
-        """How files are used."""
+        """Return the settings of file access."""
         return self._part.settings.model_dump(mode="json")

@@ -38,7 +38,7 @@ class GlusterfsMount(MountService):
             stream.write(mount_text(self._part.settings, addresses))
 
     def program_of(self, process: str, point: Path) -> list[str]:
-        """One `glusterfs`."""
+        """Return one `glusterfs`."""
         given = self._part.settings
         command = [self.path, "-N", "-f", str(self.folder / "mount.vol"), *quiet(self.folder, process)]
         command += [f"--direct-io-mode={'enable' if given.direct else 'disable'}", f"--lru-limit={given.cached_files}"]
@@ -46,12 +46,12 @@ class GlusterfsMount(MountService):
         return [*command, f"--attribute-timeout={seconds}", f"--entry-timeout={seconds}", str(point)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Settings, servers, and where it is mounted on which host."""
+        """Return settings, servers, and the mount point on each host."""
         points = {host.name: str(self.point_on(host)) for host in self.places.values()}
         return {**self._part.configuration, "servers": self._names, "mounted_at": points}
 
     def scrapers(self) -> list[Any]:
-        """What each mount tells of itself in files of its own."""
+        """Return the scraper of the statistics that each mount writes to files."""
         from towtank.observe.glusterfs import GlusterfsScraper  # noqa: PLC0415 - only where something is observed
 
         names = clients(self._part.settings, [server.name for server in self._bricks])

@@ -1,4 +1,4 @@
-"""A server of GlusterFS: one process that gives folders of its host to mounts, without `glusterd`."""
+"""A server of GlusterFS: one process that exports folders of its host to mounts, without `glusterd`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class GlusterfsServer(PrivateServer):
         self.secret = secrets.token_hex(16)
 
     def missing(self) -> str | None:
-        """The program, and the right to keep what it knows of files in attributes of root."""
+        """Return a message if the program is missing, or the right to store its attributes of files, which root has."""
         if os.geteuid() != 0:
             return f"{self.name}: a server of GlusterFS needs root"
         return super().missing()
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port that it listens on."""
         return self._port
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
@@ -50,16 +50,16 @@ class GlusterfsServer(PrivateServer):
         self.write("server.vol", text)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """One process, in the foreground."""
+        """Return one process, in the foreground."""
         file = self.folder / "server.vol"
         command = [self.path, "-N", "-f", str(file), "--volfile-id", self.name]
         return [ProcessSpec(self.name, [*command, *quiet(self.folder, self.name)], grace_s=3.0)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Settings and port."""
+        """Return settings and port."""
         return {**self._part.configuration, "disk": self._part.disk, "port": self._port}
 
 
 def quiet(folder: Path, process: str) -> list[str]:
-    """Options that keep the files of a process in the folder of this time, and its warnings in the log."""
+    """Return options that keep the files of a process in the folder of this run, and its warnings in the log."""
     return ["-p", str(folder / f"{process}.pid"), "-l", "/dev/stdout", "-L", "WARNING"]

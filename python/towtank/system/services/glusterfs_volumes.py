@@ -1,4 +1,4 @@
-"""Volume files of GlusterFS: the stacks of translators of a server and of a mount, made without a `glusterd`."""
+"""Volume files of GlusterFS: the stacks of translators of a server and of a mount, made without `glusterd`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServerSettings
 
 PARTS = 2
-"""Folders that each server gives. A file of one copy is in the first; the second holds the copies of a neighbour."""
+"""Folders that each server exports. A file of one copy is in the first; the second holds the copies of a neighbour."""
 ASKED = "asked"
-"""Translator on top of a mount, which counts what is asked of it."""
+"""Translator on top of a mount, which counts its requests."""
 _COUNTED = {"latency-measurement": True, "count-fop-hits": True}
 CACHE = "cache"
 ATTRIBUTES = "attributes"
@@ -18,7 +18,7 @@ _USER = "towtank"
 
 
 def volume(name: str, kind: str, options: Mapping[str, object], below: Sequence[str] = ()) -> str:
-    """One translator.
+    """Return one translator.
 
     Examples
     --------
@@ -41,12 +41,12 @@ def _plain(value: object) -> str:
 
 
 def folder_name(part: int) -> str:
-    """Folder of a part, below that of the server."""
+    """Return the folder of a part, below that of the server."""
     return f"part-{part}"
 
 
 def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int, secret: str) -> str:
-    """The stack of a server: folders, locks, a cache where wanted, threads, the network with who is let in."""
+    """Return the stack of a server: folders, locks, an optional cache, threads, the network with its logins."""
     texts, tops = [], []
     for part in range(PARTS):
         name = folder_name(part)
@@ -65,7 +65,7 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
         "transport.socket.bind-address": address,
         "transport.socket.listen-port": port,
         "inode-lru-limit": settings.inode_limit,
-        # Addresses of clients are not looked at where there are logins only.
+        # With logins only, addresses of clients are not checked.
         **{f"auth.login.{name}.allow": _USER for name in tops},
         f"auth.login.{_USER}.password": secret,
     }
@@ -74,19 +74,19 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
 
 
 def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str, int, str]]) -> str:
-    """The stack of a mount.
+    """Return the stack of a mount.
 
     Parameters
     ----------
     settings : GlusterfsMountSettings
-        What is wanted.
+        Settings of the mount.
     servers : mapping of str to tuple
         Address, port and secret of each server by its name, in their order.
     """
     texts = []
     for name, where in servers.items():
         for part in range(settings.copies):
-            # What goes to a server is counted on its way: the client's own counts begin again whenever they are read.
+            # Requests to a server are counted on their way: reading the client's own counters resets them.
             remote = f"remote-{name}-{part}"
             texts.append(volume(remote, "protocol/client", _remote(settings, *where, part)))
             texts.append(volume(_client(name, part), "debug/io-stats", _COUNTED, [remote]))
@@ -115,7 +115,7 @@ def _remote(settings: GlusterfsMountSettings, address: str, port: int, secret: s
 
 
 def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]) -> list[str]:
-    """Pairs of neighbours: the first part of each server has its copy in the second part of the next one."""
+    """Return pairs of neighbours: the first part of each server has its copy in the second part of the next one."""
     sets = []
     for number, name in enumerate(names):
         pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
@@ -135,7 +135,7 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
 def _caches(settings: GlusterfsMountSettings) -> list[tuple[str, str, dict[str, object]]]:
     found: list[tuple[str, str, dict[str, object]]] = []
     if settings.write_behind:
-        # A close waits for what was written: other hosts read the whole file, and who wrote is told of a full disk.
+        # A close waits for all writes: other hosts read the whole file, and the writer gets the error of a full disk.
         behind = {"cache-size": f"{settings.write_behind}", "flush-behind": False}
         found.append(("behind", "performance/write-behind", behind))
     if settings.cache:
@@ -151,7 +151,7 @@ def _client(server: str, part: int) -> str:
 
 
 def server_of(client: str) -> tuple[str, int]:
-    """Server and part of a translator that speaks with one.
+    """Return server and part of a translator that speaks with one.
 
     Examples
     --------
@@ -163,10 +163,10 @@ def server_of(client: str) -> tuple[str, int]:
 
 
 def _size(size: int) -> str:
-    """A size in bytes; `io-cache` takes them as they are."""
+    """Return a size in bytes; `io-cache` accepts them without a unit."""
     return f"{size}"
 
 
 def clients(settings: GlusterfsMountSettings, servers: Sequence[str]) -> list[str]:
-    """Translators of a mount that count what goes to servers."""
+    """Return the translators of a mount that count requests to servers."""
     return [_client(name, part) for name in servers for part in range(settings.copies)]

@@ -1,4 +1,4 @@
-"""HAProxy: balancer over HTTP/1.1, watched over its command socket."""
+"""HAProxy: balancer over HTTP/1.1, observed over its command socket."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateGateway
 
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
-# The random draw falls on a ring with points of each member in proportion to its weight: few points are uneven ones.
+# A random draw selects a point of a ring, which holds points of each member by its weight: few points are uneven.
 _WEIGHT = 256
-# Clients send it back; HAProxy takes it out before a request goes on.
+# Clients send it back; HAProxy removes it before it forwards a request.
 _COOKIE = "MEMBER"
+# Open files beside the two of each connection: listeners, checks, pipes of its threads.
+_OTHER_FILES = 1000
 
 
 class Haproxy(PrivateGateway):
@@ -41,10 +43,8 @@ class Haproxy(PrivateGateway):
             "global",
             f"  maxconn {given.max_connections}",
             f"  nbthread {given.threads}",
-            # It lets its user do more than look: for nobody else.
+            # It allows more than reading, so that only its user may open it.
             f"  stats socket {self.commands} mode 600 level operator",
-            # Its listeners are opened before.
-            *([] if self._account is None else [f"  user {self._account}", f"  group {self._account}"]),
             "  log stderr format raw local0 notice",
             "defaults",
             "  mode http",
@@ -67,23 +67,31 @@ class Haproxy(PrivateGateway):
                 for name, address in self.members.items()
             ),
         ]
+        self.make_own_folder("run")
         self.write("haproxy.cfg", "\n".join(lines) + "\n")
 
     @property
     def commands(self) -> Path:
         """Its command socket."""
-        return self.folder / "commands"
+        return self.folder / "run" / "commands"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """One process, in the foreground."""
-        return [ProcessSpec(self.name, [self.path, "-db", "-f", str(self.folder / "haproxy.cfg")], grace_s=3.0)]
+        """Return one process, in the foreground.
+
+        It refuses to start below the open files that its connections need, and only root raises the hard limit.
+        """
+        command = self.as_server([self.path, "-db", "-f", str(self.folder / "haproxy.cfg")])
+        if self._account is not None:
+            files = 2 * self._settings.max_connections + _OTHER_FILES
+            command = ["prlimit", f"--nofile={files}:{files}", *command]
+        return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Ready when it takes requests and commands."""
+        """Return None if it accepts requests and commands."""
         return refuses_connection(self.address) or (None if self.commands.is_socket() else "it takes no commands yet")
 
     def scrapers(self) -> list[Any]:
-        """Its counts, over the command socket."""
+        """Return the scraper of its counts, over the command socket."""
         from towtank.observe.haproxy import HaproxyScraper  # noqa: PLC0415 - only where something is observed
 
         return [HaproxyScraper(self.name, str(self.commands))]

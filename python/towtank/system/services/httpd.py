@@ -1,6 +1,6 @@
 """Apache httpd with the event MPM: gateway and balancer over HTTP/1.1, or server of files.
 
-httpd 2.4 has no random balancing of its own. The policy `random` is the classic way round that: a `RewriteMap` of type
+httpd 2.4 has no random balancing of its own. The policy `random` uses the usual workaround: a `RewriteMap` of type
 `rnd` names one of several balancers, each with one member, so that connections are pooled and requests counted by
 member as with the other policies.
 """
@@ -39,14 +39,14 @@ class Httpd(PrivateFileGateway):
         self._settings = part.settings
 
     def configure(self, place: Place) -> None:
-        """Write `httpd.conf`, and the map of members where one is drawn at random."""
+        """Write `httpd.conf`, and the map of members if they are drawn at random."""
         super().configure(place)
         lines = [*self._server(), *self._workers(), *self._observed()]
         lines += self._balancers() if self._files is None else self._site()
         self.write("httpd.conf", "\n".join(lines) + "\n")
 
     def _server(self) -> list[str]:
-        """Where it is and what it is made of."""
+        """Return the lines about its address and its modules."""
         modules = list(_MODULES)
         if self._files is None:
             modules += [*_GATEWAY_MODULES, f"lbmethod_{_METHODS[self._settings.policy]}"]
@@ -66,7 +66,7 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _workers(self) -> list[str]:
-        """Processes, threads and connections."""
+        """Return the lines about processes, threads and connections."""
         given = self._settings
         threads, workers = given.threads_per_child, given.max_request_workers
         return [
@@ -85,7 +85,7 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _observed(self) -> list[str]:
-        """Status and configuration in force, on the second port."""
+        """Return the lines about its status and configuration, on the second port."""
         proxied = ["ProxyStatus On"] if self._files is None else []
         return [
             "ExtendedStatus On",
@@ -101,11 +101,11 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _balancers(self) -> list[str]:
-        """One balancer with all members; drawn at random, one balancer for each member."""
+        """Return one balancer with all members, or one balancer for each member if they are drawn at random."""
         given = self._settings
         most = f" max={given.member_connections}" if given.member_connections is not None else ""
         members = {name: f"BalancerMember http://{address}{most}" for name, address in self.members.items()}
-        # A host name in a URL holds no underscore that every version takes, so members are numbered.
+        # Not every version accepts underscores in the host name of a URL, so members are numbered.
         groups = [[line] for line in members.values()] if given.policy == "random" else [list(members.values())]
         lines = []
         for number, group in enumerate(groups):
@@ -134,16 +134,16 @@ class Httpd(PrivateFileGateway):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """The parent, in the foreground; its children belong to it."""
+        """Return the parent, in the foreground; its children belong to it."""
         command = [self.path, "-DFOREGROUND", "-d", str(self.folder), "-f", str(self.folder / "httpd.conf")]
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Ready when it shows its status."""
+        """Return None if it shows its status."""
         return refuses_http(self.status_address, f"{_STATUS}?auto")
 
     def scrapers(self) -> list[Any]:
-        """Its status page."""
+        """Return the scraper of its status page."""
         from towtank.observe.httpd import HttpdScraper  # noqa: PLC0415 - only where something is observed
 
         members = {address: name for name, address in self.members.items()}
@@ -151,5 +151,5 @@ class Httpd(PrivateFileGateway):
 
 
 def _modules() -> Path:
-    """Folder of httpd's modules."""
+    """Return the folder of httpd's modules."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])

@@ -1,4 +1,4 @@
-"""A Java virtual machine: its programs, its options from settings, its log of the collector."""
+"""A Java virtual machine: its programs, its options, its log of the collector."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from towtank.system.services.private_server import find_program
 
 INSTALL = "apt-get install default-jdk-headless"
 _COLLECTORS = {"g1": "UseG1GC", "parallel": "UseParallelGC", "serial": "UseSerialGC", "z": "UseZGC"}
-# What the JVM says of itself in the first lines of its log.
+# Properties of the JVM in the first lines of its log.
 _TOLD = ("Version", "CPUs", "Memory", "Heap Max Capacity", "Max Capacity", "Parallel Workers", "GC Workers")
 _FIRST_LINES_BYTES = 8192
 
 
 def missing_programs() -> list[str]:
-    """Programs of a Java development kit that this machine lacks."""
+    """Return the programs of a Java development kit that this machine lacks."""
     return [name for name in ("java", "javac") if find_program(name) is None]
 
 
 def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
-    """Options of `java` for settings.
+    """Return the options of `java` for settings.
 
     Parameters
     ----------
     settings : JvmSettings
     host : Host
         Where it runs. Its limit on CPU time comes into force when everything has started, too late for a JVM that
-        chooses its threads when it starts; so it is told.
+        chooses its threads when it starts; so it gets the number as an option.
     log : Path
-        Where the collector's log goes.
+        File of the collector's log.
     """
     given = [f"-Xmx{settings.heap}", f"-XX:+{_COLLECTORS[settings.collector]}"]
     given += [f"-Xms{settings.initial_heap}"] if settings.initial_heap is not None else []
@@ -40,20 +40,20 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     given += [f"-XX:ParallelGCThreads={settings.gc_threads}"] if settings.gc_threads is not None else []
     cpus = settings.cpus or cpus_of(host)
     given += [f"-XX:ActiveProcessorCount={cpus}"] if cpus is not None else []
-    # Times are those of CLOCK_MONOTONIC. Without a count of files the log is one, whatever its size.
+    # Times are those of CLOCK_MONOTONIC. Without a count of files the log is one file of any size.
     given += [f"-Xlog:gc*=info:file={log}:timenanos,level,tags:filecount=0"]
     # Its file in the temporary folder would outlive a JVM that is killed.
     return [*given, "-XX:-UsePerfData", *settings.options]
 
 
 def cpus_of(host: Host) -> int | None:
-    """CPUs of a host with a limit on CPU time, part of one as one; None for a host without."""
+    """Return the CPUs of a host with a limit on CPU time, rounded up; None for a host without a limit."""
     virtual = host.facts().get("cpus_virtual")
     return None if virtual is None else max(1, math.ceil(virtual))
 
 
-def told(log: Path) -> dict[str, Any]:
-    """What a JVM said of itself when it started: version, CPUs, memory, heap, threads that collect."""
+def reported(log: Path) -> dict[str, Any]:
+    """Read the properties that a JVM reported at its start: version, CPUs, memory, heap, threads of the collector."""
     try:
         with log.open("rb") as file:
             text = file.read(_FIRST_LINES_BYTES).decode("utf-8", "replace")

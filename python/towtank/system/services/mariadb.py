@@ -12,7 +12,7 @@ from towtank.system.services.private_database import PrivateDatabase
 from towtank.system.services.private_server import find_program
 
 INSTALL_HINT = "apt-get install mariadb-server"
-# Settings that the files are made with.
+# Settings that take effect when the files are made.
 _OF_FILES = (
     "innodb_page_size",
     "innodb_log_file_size",
@@ -21,14 +21,14 @@ _OF_FILES = (
     "lower_case_table_names",
 )
 _INSTALL_WITHIN_S = 300.0
-# It writes what is dirty back before it ends.
+# It writes dirty pages back before it ends. [s]
 _STOP_WITHIN_S = 10.0
 _VERSION = re.compile(r"Ver (\S+)")
-# Runs a script that is too long for a command line: script, client and its options. In binary mode the client takes no
+# Runs a script that is too long for a command line: script, client and its options. In binary mode the client has no
 # commands of its own, such as `system`.
 _RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
-# Rights beyond databases: to look at all that goes on. More would lead out of the server: who may write into the
-# database `mysql` gives himself every right, that to files of the server's user included.
+# Rights beyond databases: to read the state of the server. More would lead out of it: a user who may write into the
+# database `mysql` can grant itself every right, including access to files of the server's user.
 _EVERYWHERE = "PROCESS, RELOAD, SHOW DATABASES"
 
 
@@ -60,22 +60,22 @@ class Mariadb(PrivateDatabase):
 
     @property
     def _client_options(self) -> list[str]:
-        """A file, as a password has no place on a command line."""
+        """Return a file of options, as a password must not be on a command line."""
         return [f"--defaults-file={self.folder / 'client.cnf'}"]
 
     @property
     def _password(self) -> str:
-        """The one of the file, or that of the run."""
+        """Password of the system file, or that of the run."""
         return self._part.password or self._secret
 
     @property
     def dsn(self) -> str:
-        """How clients connect."""
+        """Address for clients."""
         part = self._part
         return f"mysql://{part.user}:{self._password}@{self.host.address}:{self._port}/{part.database}"
 
     def prepare(self, place: Place) -> None:
-        """Make the data folder with `mariadb-install-db`, and what is read when the server starts."""
+        """Make the data folder with `mariadb-install-db`, and the statements for the start of the server."""
         self._make_folder()
         self.host.write(self.folder / "client.cnf", self._client_text(), self._group)
         self.host.write(self.folder / "begin.sql", self._first_statements(), self._group)
@@ -83,7 +83,9 @@ class Mariadb(PrivateDatabase):
         options = [
             "--no-defaults",
             f"--datadir={self.data}",
-            # Names of hosts in its tables are of no use: nobody is known by one.
+            # As it starts, a server removes the temporary tables of all servers that share the folder with it.
+            f"--tmpdir={self.sockets}",
+            # Names of hosts in its tables are of no use: no user is defined by one.
             "--force",
             "--skip-name-resolve",
             "--skip-test-db",
@@ -99,24 +101,24 @@ class Mariadb(PrivateDatabase):
         return "\n".join([*lines, "skip-ssl", "default-character-set=utf8mb4"]) + "\n"
 
     def _first_statements(self) -> str:
-        """What the server does at each start before it listens, a line for each; the same again changes nothing."""
+        """Return the statements that the server runs at each start before it listens, one per line; all idempotent."""
         part = self._part
         who, own = f"`{part.user}`@`%`", part.database.replace("_", r"\_")
         return (
             f"CREATE DATABASE IF NOT EXISTS `{part.database}` CHARACTER SET utf8mb4;\n"
-            # Those that it is made with have no passwords.
+            # The users of a new server have no passwords.
             "DELETE FROM mysql.global_priv WHERE User IN ('', 'root');\n"
             "FLUSH PRIVILEGES;\n"
             f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self._password}';\n"
             f"GRANT {_EVERYWHERE} ON *.* TO {who};\n"
             f"GRANT SELECT ON performance_schema.* TO {who};\n"
-            # An underscore stands for any letter in a grant.
+            # An underscore stands for any character in a grant.
             f"GRANT ALL PRIVILEGES ON `{own}`.* TO {who};\n"
             f"GRANT ALL PRIVILEGES ON `{own}\\_%`.* TO {who};\n"
         )
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """The server, which reads no options but these."""
+        """Return the server, which reads no other options."""
         options = [_option(name, value) for name, value in self._configuration().items()]
         command = self._as_server("mariadbd", "--no-defaults", "--skip-ssl", *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
@@ -127,7 +129,7 @@ class Mariadb(PrivateDatabase):
             **self._part.settings.configuration(),
             "bind_address": self.host.address,
             "port": self._port,
-            # Without a name it has none, as where the kernel would not take one as long.
+            # Without a name it has no socket, as the kernel accepts no longer paths.
             "socket": str(socket) if self._fits_socket(socket) else "",
             "datadir": str(self.data),
             "pid_file": str(self.sockets / "pid"),
@@ -137,11 +139,11 @@ class Mariadb(PrivateDatabase):
         }
 
     def addresses(self) -> list[str]:
-        """Where statements go."""
+        """Return the address for statements."""
         return [self.dsn]
 
     def ready(self) -> str | None:
-        """Ready when it answers in its database."""
+        """Return None if it answers in its database."""
         options = [*self._client_options, "-e", "SELECT 1", self._part.database]
         answer = self.host.execute(self._as_server("mariadb", *options))
         if answer.status != 0:
@@ -150,12 +152,12 @@ class Mariadb(PrivateDatabase):
         return None
 
     def settings_used(self) -> dict[str, Any]:
-        """What the server was started with."""
+        """Return the settings that the server was started with."""
         part = self._part
         return {**self._configuration(), "database": part.database, "user": part.user, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Its status variables."""
+        """Return the scraper of its status variables."""
         from towtank.observe import MariadbScraper  # noqa: PLC0415 - only where something is observed
 
         return [MariadbScraper(self.name, self.dsn)]

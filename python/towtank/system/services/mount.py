@@ -1,4 +1,4 @@
-"""What mounts of file systems over the network have in common: on each host a process and the folder it serves."""
+"""Base of mounts of file systems over the network: on each host a process and the folder that it serves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.system.services.private_server import ProgramService
 _DEVICE = Path("/dev/fuse")
 _STOP_WITHIN_S = 10.0
 _GRACE_S = 5.0
-# Writes a file and reads it back, so that the servers have answered, too. `timeout` ends it where they do not.
+# Writes a file and reads it back, so that the servers have answered, too. `timeout` ends it if they do not.
 _TRIED = """
 grep -q " $1 fuse" /proc/self/mounts || exit 1
 echo whole >"$1/.tried-$2" && grep -q whole "$1/.tried-$2"
@@ -26,14 +26,14 @@ exit $status
 """
 _TRY_WITHIN_S = 5.0
 _UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
-# A program that was killed leaves a mount that answers nothing, over which no other can be put.
+# A killed program leaves a mount that answers nothing and blocks any other mount.
 _MOUNT = 'umount --lazy "$1" 2>/dev/null; shift; exec "$@"'
 
 
 class MountService(ProgramService):
     """A file system over the network, mounted on one host or several for the services there.
 
-    A mount is in the host's own mount namespace: nobody else sees it, and it goes with the host, whatever happens.
+    A mount is in the host's own mount namespace: it is visible to that host only, and is removed with it in any case.
     """
 
     def __init__(self, name: str, servers: list[str]) -> None:
@@ -42,7 +42,7 @@ class MountService(ProgramService):
         self._servers: list[Service] = []
 
     def missing(self) -> str | None:
-        """The program, and FUSE."""
+        """Return a message if the program or FUSE is missing."""
         if lacking := super().missing():
             return lacking
         if not _DEVICE.exists():
@@ -54,31 +54,31 @@ class MountService(ProgramService):
         self._servers = [other for name in self._names for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Its servers must answer before it does."""
+        """Return its servers, which must answer before it does."""
         return list(self._servers)
 
     @property
     def places(self) -> dict[str, Host]:
-        """Its hosts by the process that each has."""
+        """Its hosts by the process of each."""
         hosts = self.hosts or [self.host]
         return dict(zip(node_names(self.name, len(hosts)), hosts, strict=True))
 
     def point_on(self, host: Host) -> Path:
-        """Where the services of a host see it."""
+        """Return the path at which the services of a host see it."""
         return host.temporary / "mounts" / self.name
 
     def prepare(self, place: Place) -> None:
-        """Make the folders, and write what the program reads."""
+        """Make the folders, and write the files that the program reads."""
         self._folder = place.scratch
         for host in self.places.values():
             host.make_folder(self.point_on(host))
         self.configure()
 
     def configure(self) -> None:
-        """Write what the program reads."""
+        """Write the files that the program reads."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """One process for each host, in the foreground."""
+        """Return one process for each host, in the foreground."""
         specs = []
         for process, host in self.places.items():
             point = self.point_on(host)
@@ -87,15 +87,15 @@ class MountService(ProgramService):
         return specs
 
     def program_of(self, process: str, point: Path) -> list[str]:  # noqa: ARG002
-        """Program and arguments of one process, which serves the folder."""
+        """Return program and arguments of one process, which serves the folder."""
         return [self.path, str(point)]
 
     def ready(self) -> str | None:
-        """Ready when a file can be written and read on each host."""
+        """Return None if a file can be written and read on each host."""
         return next((reason for process in self.places if (reason := self.process_ready(process)) is not None), None)
 
     def process_ready(self, process: str) -> str | None:
-        """The same on the host of one process."""
+        """Return None if a file can be written and read on the host of one process."""
         host = self.places[process]
         point = self.point_on(host)
         within = ["timeout", "-s", "KILL", f"{_TRY_WITHIN_S:g}"] if shutil.which("timeout") else []
@@ -103,10 +103,10 @@ class MountService(ProgramService):
         return None if answer.status == 0 else f"nothing can be written to {point} of {process} yet"
 
     def stopped(self) -> None:
-        """Take the mounts away where the program left them: killed, it leaves one that answers nothing."""
+        """Remove the mounts that the program left: a killed program leaves a mount that answers nothing."""
         if self._folder is not None:
             for host in self.places.values():
-                # The host goes next, and the mount with it.
+                # The host is removed next, and the mount with it.
                 with suppress(TargetError):
                     host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point_on(host))], _STOP_WITHIN_S)
             self._folder = None

@@ -1,6 +1,6 @@
 """Nginx: gateway and balancer over HTTP/1.1, or server of files.
 
-Its `stub_status` counts nothing by member. So each request leaves the number of its member in a log that is buffered
+Its `stub_status` counts nothing by member. So each request writes the number of its member to a log that is buffered
 and written once a second: two bytes a request, read by the scraper, removed with the scratch folder.
 """
 
@@ -41,7 +41,7 @@ class Nginx(PrivateFileGateway):
         """Write `nginx.conf`."""
         super().configure(place)
         given = self._settings
-        # Files that it serves may be root's alone: then it stays root.
+        # Only root may be able to read the files that it serves: then it stays root.
         user = [f"user {self._account or 'root'};"] if os.geteuid() == 0 else []
         lines = [
             "daemon off;",
@@ -72,13 +72,13 @@ class Nginx(PrivateFileGateway):
         ]
 
     def _upstream(self) -> list[str]:
-        """The members, and the map from a member's address to its number in the log."""
+        """Return the members, and the map from a member's address to its number in the log."""
         given = self._settings
         kept = [f"keepalive {given.member_connections_kept};"] if given.member_connections_kept else []
         addresses = list(self.members.values())
         return [
             "upstream members {",
-            # The workers share what they know of the members.
+            # The workers share the state of the members.
             "zone members 256k;",
             *_POLICIES[given.policy],
             *(f"server {address};" for address in addresses),
@@ -108,16 +108,16 @@ class Nginx(PrivateFileGateway):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """The master, in the foreground; its workers belong to it."""
+        """Return the master, in the foreground; its workers belong to it."""
         command = [self.path, "-e", "stderr", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf")]
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Ready when it shows its status."""
+        """Return None if it shows its status."""
         return refuses_http(self.status_address, _STATUS)
 
     def scrapers(self) -> list[Any]:
-        """Its status page and the log of members."""
+        """Return the scraper of its status page and of the log of members."""
         from towtank.observe.nginx import NginxScraper  # noqa: PLC0415 - only where something is observed
 
         log = None if self._files is not None else self.folder / MEMBERS_LOG

@@ -1,4 +1,4 @@
-"""What servers in several nodes have in common: a database, one place for contents, a process for each node."""
+"""Base of servers with several nodes: a database, one place for contents, a process for each node."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NodesService(PlainService):
     ----------
     name : str
     part : NodesService
-        What the system file says of it.
+        Its part of the system file.
     base : Path
         Folder of the system file.
     port : int
@@ -39,12 +39,12 @@ class NodesService(PlainService):
         self._mount: MountService | None = None
 
     def meet(self, others: list[Service]) -> None:
-        """Find the mount that its contents lie on, where they lie on one."""
+        """Find the mount of its contents, if they are on one."""
         mounts = [other for other in others if isinstance(other, MountService) and other.name == self._asked.storage]
         self._mount = mounts[0] if mounts else None
 
     def database_among(self, others: list[Service]) -> Postgresql:
-        """The PostgreSQL of the system, or one that it brings."""
+        """Return the PostgreSQL of the system, or one that it brings."""
         found = [other for other in others if isinstance(other, Postgresql)]
         return found[0] if found else self._own_database()
 
@@ -56,17 +56,17 @@ class NodesService(PlainService):
         return database
 
     def host_of(self, number: int) -> Host:
-        """The host of a node; the first has the number 1."""
+        """Return the host of a node; the first has the number 1."""
         return self.hosts[(number - 1) % len(self.hosts)] if self.hosts else self.host
 
     def storage_on(self, host: Host) -> Path | None:
-        """The disk or mount for contents, as the processes of a host see it; None where none was asked for."""
+        """Return the disk or mount for contents, as the processes of a host see it; None without one."""
         if self._mount is not None:
             return self._mount.point_on(host)
         return None if self._asked.storage is None else host.disk(self._asked.storage)
 
     def warm_others(self, place: Place, contents_on: Callable[[Host], Path | None]) -> None:
-        """Have every other host read all contents once: the first has them in its page cache from writing them."""
+        """Let every other host read all contents once: the first has them in its page cache from writing them."""
         first = self.host_of(1)
         others = {host.name: host for host in self.hosts if host.name != first.name}
         for name, host in others.items():
@@ -74,7 +74,7 @@ class NodesService(PlainService):
             place.run(ProcessSpec(f"{self.name}-contents-{name}", command), on=host)
 
     def choose_ports(self) -> None:
-        """Take free ports, or see that those asked for are free."""
+        """Choose free ports, or check that the configured ports are free."""
         numbers = range(1, len(self.nodes) + 1)
         if not self._port:
             self._ports = [self.host_of(number).free_ports() for number in numbers]
@@ -84,18 +84,18 @@ class NodesService(PlainService):
             self.host_of(number).require_free(port, self.name)
 
     def addresses(self) -> list[str]:
-        """One address for each node."""
+        """Return one address for each node."""
         return [f"{self.host_of(number).address}:{port}" for number, port in enumerate(self._ports, start=1)]
 
     def refuses(self, address: str) -> str | None:  # noqa: ARG002
-        """None when the node at an address answers, else what is not yet so."""
+        """Return None if the node at an address answers, else the reason why it does not."""
         return None
 
     def ready(self) -> str | None:
-        """Ready when every node answers."""
+        """Return None if every node answers."""
         refusals = [refusal for address in self.addresses() if (refusal := self.refuses(address)) is not None]
         return "; ".join(refusals) or None
 
     def process_ready(self, process: str) -> str | None:
-        """Ready when this node answers."""
+        """Return None if this node answers."""
         return self.refuses(self.addresses()[self.nodes.index(process)])

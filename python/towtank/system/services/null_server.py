@@ -1,10 +1,11 @@
-"""The engine's own null server: answers at once with a fixed body.
+"""The engine's null server, which answers at once with a fixed body.
 
-What it costs is known and small, so it shows what the generator itself can do.
+Its cost is known and small, so that a run with it measures the generator itself.
 """
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ class NullServer(PlainService):
         self._settings = part.settings
         self._port = part.settings.port
         self._ports = part.settings.ports
+        given = part.settings.seed
+        self._seed = secrets.randbits(63) if given is None else given
 
     def prepare(self, place: Place) -> None:  # noqa: ARG002
         """Choose or check the ports."""
@@ -34,22 +37,27 @@ class NullServer(PlainService):
             self._port = self.host.free_ports(self._ports)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """One process."""
+        """Return one process."""
         given = self._settings
         command = [str(self.host.engine()), "null-server", "--listen", f"{self.host.address}:{self._port}"]
         command += ["--ports", str(self._ports), "--threads", str(given.threads), "--body", str(given.body)]
         if given.delay > 0:
             command += ["--delay", repr(1000 * given.delay)]
+        if given.work > 0:
+            command += ["--work", repr(1000 * given.work), "--work-variation", given.work_variation]
+            command += ["--seed", str(self._seed)]
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Ready when it takes connections: it listens on all ports before it takes any."""
+        """Return None if it accepts connections: it listens on all ports before it accepts any."""
         return refuses_connection(self.addresses()[0])
 
     def addresses(self) -> list[str]:
-        """One address for each port."""
+        """Return one address for each port."""
         return [f"{self.host.address}:{port}" for port in range(self._port, self._port + self._ports)]
 
     def settings_used(self) -> dict[str, Any]:
-        """The settings, with the port chosen."""
-        return {**self._settings.model_dump(mode="json"), "port": self._port}
+        """Return the settings, with the chosen port."""
+        draws = self._settings.work > 0 and self._settings.work_variation != "constant"
+        seed = self._seed if draws else self._settings.seed
+        return {**self._settings.model_dump(mode="json"), "port": self._port, "seed": seed}

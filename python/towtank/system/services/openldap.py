@@ -43,7 +43,7 @@ class Openldap(PrivateServer):
         self._password = part.password or secrets.token_hex(16)
 
     def missing(self) -> str | None:
-        """The server, and the program that fills it."""
+        """Return a message if the server, or the program that fills it, is missing."""
         absent = [name for name in ("slapd", "slapadd") if find_program(name) is None]
         return (
             f"{self.name}: OpenLDAP is not installed ({', '.join(absent)} missing); {self.install}" if absent else None
@@ -51,7 +51,7 @@ class Openldap(PrivateServer):
 
     @property
     def url(self) -> str:
-        """Where clients find it."""
+        """Address for clients."""
         return f"ldap://{self.address}"
 
     def configure(self, place: Place) -> None:
@@ -76,7 +76,7 @@ class Openldap(PrivateServer):
             f"idletimeout {given.idle_timeout:.0f}",
             "database monitor",
             "access to * by * read",
-            # What looks at it must see all of it, whatever clients may.
+            # The observer must see all of it, whatever clients may read.
             "limits * size=unlimited",
             "database mdb",
             f'suffix "{SUFFIX}"',
@@ -89,7 +89,7 @@ class Openldap(PrivateServer):
         ]
 
     def _populate(self, place: Place) -> None:
-        """Fill the database; a directory filled before with the same is copied."""
+        """Fill the database; an equal directory of an earlier run is copied."""
         kept = place.data / "-".join(["openldap", *self._settings.indexes])
         self._users = place.data / "users.csv"
         if not (kept / _COMPLETE).exists():
@@ -126,33 +126,31 @@ class Openldap(PrivateServer):
         return found
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """The server; a debug level, though it is none, keeps it in the foreground."""
+        """Return the server; a debug level, even the level none, keeps it in the foreground."""
         command = [self.path, "-d", "none", "-f", str(self.folder / "slapd.conf"), "-h", f"{self.url}/"]
-        # It changes its user itself, after it has begun to listen.
-        command += [] if self._account is None else ["-u", self._account, "-g", self._account]
-        return [ProcessSpec(self.name, command, grace_s=5.0, open_files=_OPEN_FILES)]
+        return [ProcessSpec(self.name, self.as_server(command), grace_s=5.0, open_files=_OPEN_FILES)]
 
     def ready(self) -> str | None:
-        """Ready when it takes connections: it listens only once its databases are open."""
+        """Return None if it accepts connections: it listens only once its databases are open."""
         return refuses_connection(self.address)
 
     def settings_used(self) -> dict[str, Any]:
-        """Settings, population and port."""
+        """Return settings, population and port."""
         population = self._population.model_dump(mode="json")
         return {**self._part.configuration, "population": population, "port": self._port}
 
     def addresses(self) -> list[str]:
-        """Where sessions of nobody are opened; who wants more logs in."""
+        """Return the address for anonymous sessions; users then log in."""
         return [self.url]
 
     def scrapers(self) -> list[Any]:
-        """Its monitor database."""
+        """Return the scraper of its monitor database."""
         from towtank.observe.openldap import OpenldapScraper  # noqa: PLC0415 - only where something is observed
 
         return [OpenldapScraper(self.name, self.url)]
 
     def exports(self) -> Mapping[str, Path]:
-        """The users, for workloads to log in with."""
+        """Return the users, for the logins of workloads."""
         return {} if self._users is None else {"users_csv": self._users.absolute()}
 
 

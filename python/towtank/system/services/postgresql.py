@@ -19,7 +19,7 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# Who makes the database and the user of the load, which is no superuser: no statement of a study runs a program.
+# The superuser makes the database and the user of the load, which is not one: no statement of a study runs a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
@@ -27,7 +27,7 @@ _DATABASE = "towtank"
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
 _STATEMENTS = "pg_stat_statements"
-# Without a file of the user's, up to the first error.
+# Without the user's own file, up to the first error.
 _QUIETLY = ("-qX", "-v", "ON_ERROR_STOP=1")
 _VERSION = re.compile(r"\) (\d+)(?:\.(\d+))?")
 # Minor version of each major one since which psql knows `\restrict` (release notes of 2025-08-14, CVE-2025-8714).
@@ -37,14 +37,14 @@ _SCRAM_ROUNDS = 4096
 
 
 def program(name: str) -> Path | None:
-    """Find one of PostgreSQL's programs: the newest of Debian's, else on the path."""
+    """Return one of PostgreSQL's programs: the newest of Debian's, else on the path."""
     versions = sorted(_DEBIAN.glob(f"*/bin/{name}"), key=_version_of, reverse=True)
     on_path = shutil.which(name)
     return versions[0] if versions else Path(on_path) if on_path else None
 
 
 def _version_of(path: Path) -> float:
-    """Version in `/usr/lib/postgresql/15/bin/postgres`; a folder that is named otherwise comes last."""
+    """Return the version in `/usr/lib/postgresql/15/bin/postgres`; a folder with another name comes last."""
     try:
         return float(path.parts[-3])
     except ValueError:
@@ -52,7 +52,7 @@ def _version_of(path: Path) -> float:
 
 
 def has_restrict(version: str) -> bool:
-    """Whether a psql knows `\\restrict`, by what it says of its version.
+    """Return True if a psql supports `\restrict`, by its version.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def has_restrict(version: str) -> bool:
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
-    """Compute what a server keeps of a password that is plain ASCII: RFC 5802, section 3, in the form of RFC 5803."""
+    """Return the stored verifier of a password in plain ASCII: RFC 5802, section 3, in the form of RFC 5803."""
     salt = secrets.token_bytes(16) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _SCRAM_ROUNDS)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
@@ -103,7 +103,7 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Whether psql can refuse its own commands in a script, of which some run programs of this machine."""
+        """Return True if psql can refuse its own commands in a script; some of these run programs of this machine."""
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
     def _login(self) -> dict[str, str]:
@@ -115,11 +115,11 @@ class Postgresql(PrivateDatabase):
 
     @property
     def dsn(self) -> str:
-        """How clients connect."""
+        """Address for clients."""
         return f"postgresql://{_USER}:{self._password}@{self.host.address}:{self._port}/{_DATABASE}"
 
     def prepare(self, place: Place) -> None:
-        """Make the data folder with `initdb`, and what says who is let in."""
+        """Make the data folder with `initdb`, and the rules of access."""
         self._make_folder()
         secret = self.folder / "superuser"
         self.host.write(secret, f"{self._superuser_password}\n", self._group)
@@ -139,7 +139,7 @@ class Postgresql(PrivateDatabase):
         return self.folder / "begin.sql"
 
     def _admitted(self) -> str:
-        """Rules: the superuser from the host itself, the user also from the network that the host is in."""
+        """Return the rules of access: the superuser from the host itself, the user also from its network."""
         near = "samehost" if self.host.address == LOOPBACK else "samenet"
         return (
             "local all all scram-sha-256\n"
@@ -148,9 +148,9 @@ class Postgresql(PrivateDatabase):
         )
 
     def _first_statements(self) -> str:
-        """Make what is not there yet: the user, who sees the statistics of all, its database, what counts statements.
+        """Make the parts that do not exist yet: the user, who sees all statistics, its database, counts of statements.
 
-        The password comes as its verifier, so that no log and no statistics of statements have it.
+        The password is sent as its verifier, so that it is in no log and in no statistics of statements.
         """
         user = f"CREATE ROLE {_USER} LOGIN CREATEDB IN ROLE pg_monitor PASSWORD ''{scram_verifier(self._password)}''"
         lines = [
@@ -166,18 +166,18 @@ class Postgresql(PrivateDatabase):
         return "\n".join(lines) + "\n"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """The postmaster; its children belong to the same group."""
+        """Return the postmaster; its children belong to the same group."""
         options = [f"-c{key}={value}" for key, value in self._configuration().items()]
         command = self._as_server("postgres", "-D", str(self.data), *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
 
     def addresses(self) -> list[str]:
-        """Where statements go."""
+        """Return the address for statements."""
         return [self.dsn]
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # All connections are for the user of the load, who is no superuser.
+            # All connections are for the user of the load, who is not a superuser.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
@@ -188,23 +188,23 @@ class Postgresql(PrivateDatabase):
         }
 
     def _socket_folder(self) -> str:
-        """Its own folder; none where the path of the socket would be longer than the kernel takes."""
+        """Return its own folder; empty if the path of the socket would be longer than the kernel accepts."""
         return str(self.sockets) if self._fits_socket(self.sockets / f".s.PGSQL.{self._port}") else ""
 
     def _preloaded(self) -> dict[str, str | int]:
-        """What counts statements, where it is asked for and installed."""
+        """Return the settings that load the library which counts statements, if configured and installed."""
         if not self._part.settings.statements or not self.has_statements():
             return {}
         # The text of a statement is kept up to track_activity_query_size; a cut one could not be explained.
         return {"shared_preload_libraries": _STATEMENTS, "track_activity_query_size": 16384}
 
     def has_statements(self) -> bool:
-        """Whether the library that counts statements is installed beside the server."""
+        """Return True if the library that counts statements is installed beside the server."""
         library = Path(self._path("postgres")).parents[1] / "lib" / f"{_STATEMENTS}.so"
         return self.host.execute(["test", "-e", str(library)]).status == 0
 
     def ready(self) -> str | None:
-        """Ready when it takes connections, the database is there, and what populated it is on the disk."""
+        """Return None if it accepts connections, the database exists, and the population is on the disk."""
         if self.host.execute(self._as_server("pg_isready", "-q", *self._where)).status != 0:
             return "it does not take connections yet"
         if fault := self._as_superuser("-f", str(self._beginning)):
@@ -215,15 +215,15 @@ class Postgresql(PrivateDatabase):
         return self._as_superuser("-c", "CHECKPOINT")
 
     def _as_superuser(self, *what: str) -> str | None:
-        """Run statements as the superuser; return why they failed, None where they did not."""
+        """Run statements as the superuser; return the error, or None if they succeeded."""
         command = ["psql", *_QUIETLY, *self._where, "-U", _SUPERUSER, "-d", "postgres", *what]
         done = self.host.execute(self._as_server(*command), environment={"PGPASSWORD": self._superuser_password})
         return None if done.status == 0 else done.output.strip() or f"psql ended with status {done.status}"
 
     def stopping(self, *, for_good: bool) -> None:
-        """Ask for a shutdown that does not wait for clients to leave, and wait for it.
+        """Shut the server down without waiting for clients to leave, and wait for its end.
 
-        For good, without a last checkpoint: what it would write, on a disk that may be slow, is removed right after.
+        If it ends for good, without a last checkpoint: the data, on a disk that may be slow, are removed right after.
         """
         mode = "immediate" if for_good else "fast"
         stop = ["-D", str(self.data), "-m", mode, "-w", "-t", f"{_STOP_WITHIN_S:.0f}", "stop"]
@@ -231,11 +231,11 @@ class Postgresql(PrivateDatabase):
             self.host.execute(self._as_server("pg_ctl", *stop), limit_s=2 * _STOP_WITHIN_S)
 
     def settings_used(self) -> dict[str, Any]:
-        """What the server was started with."""
+        """Return the settings that the server was started with."""
         return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Its statistics views."""
+        """Return the scraper of its statistics views."""
         from towtank.observe import PostgresqlScraper  # noqa: PLC0415 - only where something is observed
 
         return [PostgresqlScraper(self.name, self.dsn)]

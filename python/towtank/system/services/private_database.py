@@ -1,7 +1,7 @@
-"""What private databases have in common: a folder of their own, a user to run as, a secret, programs, a population.
+"""Base of private databases: their folder, their account, a secret, programs, a population.
 
-Such servers refuse to run as root, so then they and their clients run as the user that Debian's package makes for them.
-Their folder stays root's, and that user's group may go through it: what root writes there, nobody can plant.
+Such servers refuse to run as root; then they and their clients run as the user of Debian's package. Their folder
+belongs to root, and the group of that user may traverse it: nobody can replace the files that root writes there.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class PrivateDatabase(PlainService):
 
     title: ClassVar[str] = ""
     install: ClassVar[str] = ""
-    # Its folders begin with this, those of killed conductors among them.
+    # Prefix of its folders, including those of killed conductors.
     prefix: ClassVar[str] = ""
-    # Whom root runs it as.
+    # Users that it can run as if Towtank runs as root.
     account: ClassVar[str] = ""
     programs: ClassVar[tuple[str, ...]] = ()
 
@@ -47,49 +47,49 @@ class PrivateDatabase(PlainService):
         self._port: int = part.port
         self._folder: Path | None = None
         self._is_root = False
-        # An address, a file of options and a statement take it without quotes.
+        # It needs no quotes in an address, a file of options or a statement.
         self._secret = secrets.token_hex(16)
 
     def meet(self, others: list[Service]) -> None:
-        """Have one secret with the other databases of the system: a target of several takes one password."""
+        """Share one secret with the other databases of the system: a target with several services has one password."""
         super().meet(others)
         self._secret = min([self._secret, *(other._secret for other in others if isinstance(other, PrivateDatabase))])
 
     @property
     def _password(self) -> str:
-        """Of its user."""
+        """Password of its user."""
         return self._secret
 
     @abstractmethod
     def _program(self, name: str) -> Path | None:
-        """One of its programs on this machine; None where it is not installed."""
+        """Return one of its programs on this machine; None if it is not installed."""
 
     @abstractmethod
     def _search(self, name: str) -> str:
-        """A line of shell that says where one of its programs is, on a machine whose files are not seen here."""
+        """Return a line of shell that prints the path of one of its programs, for a machine with its own files."""
 
     @abstractmethod
     def _load(self, script: Path) -> list[str]:
-        """The command that runs a script of SQL, as the user that the server runs as."""
+        """Return the command that runs a script of SQL, as the user of the server."""
 
     def _login(self) -> Mapping[str, str]:
-        """Variables that its clients take a secret from."""
+        """Return the variables from which its clients read a secret."""
         return {}
 
     def missing(self) -> str | None:
-        """The server's programs, and as root the user to run them; on another machine this is seen when it is made."""
+        """Return a message if a program, or for root the server's user, is missing; remote hosts report that later."""
         if not self.host.capabilities().shares_files:
             return None
         absent = [name for name in self.programs if self._program(name) is None]
         if absent:
             return f"{self.name}: {self.title} is not installed ({', '.join(absent)} missing); {self.install}"
         if os.geteuid() == 0 and not _has_account(self.account):
-            return f"{self.name}: there is no user `{self.account}` to run it as; {self.install}"
+            return f"{self.name}: the user `{self.account}` to run it as does not exist; {self.install}"
         return None
 
     @property
     def folder(self) -> Path:
-        """The folder of this time.
+        """The folder of this run.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class PrivateDatabase(PlainService):
         return self.folder / "data"
 
     def _make_folder(self) -> None:
-        """Choose or check the port, see whom to run as, make the folder of this time."""
+        """Choose or check the port, choose the account, make the folder of this run."""
         host = self.host
         if self._part.port:
             host.require_free(self._part.port, self.name)
@@ -133,12 +133,12 @@ class PrivateDatabase(PlainService):
 
     @property
     def _group(self) -> str | None:
-        """Group whose processes read what is written for the server; None where it runs as we do."""
+        """Group whose processes read the files of the server; None if it runs as this user."""
         return self.account if self._is_root else None
 
     @property
     def sockets(self) -> Path:
-        """Folder that the server makes its socket and temporary files in.
+        """Folder of the server's socket and temporary files.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class PrivateDatabase(PlainService):
             raise TargetError(f"{self.name}: `{command[0]}` failed: {answer.output.strip()}")
 
     def _fits_socket(self, path: Path) -> bool:
-        """Whether the kernel takes a socket of this path."""
+        """Return True if the kernel accepts a socket of this path."""
         return len(str(path)) <= _SOCKET_PATH_AT_MOST
 
     def _populate(self) -> None:
@@ -184,7 +184,7 @@ class PrivateDatabase(PlainService):
         return answer.output.strip() if answer.status == 0 else ""
 
     def _path(self, name: str) -> str:
-        """One of its programs on the host."""
+        """Return the path of one of its programs on the host."""
         if self.host.capabilities().shares_files:
             found = str(self._program(name) or "")
         else:
@@ -196,7 +196,7 @@ class PrivateDatabase(PlainService):
         return found
 
     def _as_server(self, name: str, *options: str) -> list[str]:
-        """Run one of its programs as the user that it is for where the host has us as root."""
+        """Return the command of one of its programs, as the server's user if Towtank is root on the host."""
         command = [self._path(name), *options]
         return as_account(self.account, command) if self._is_root else command
 
@@ -209,7 +209,7 @@ class PrivateDatabase(PlainService):
 
 
 def _has_account(name: str) -> bool:
-    """Whether this machine has a user of this name."""
+    """Return True if this machine has a user of this name."""
     with suppress(KeyError):
         pwd.getpwnam(name)
         return True

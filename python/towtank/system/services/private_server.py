@@ -1,7 +1,7 @@
-"""What servers that others wrote have in common: a program, a folder of this time, ports, a configuration in a file.
+"""Base of servers of others: a program, a folder of this run, ports, a configuration file.
 
-All files of a private instance lie in its scratch folder, which goes when the system goes down; its log is the output
-of its process, which `System` keeps in the run folder.
+All files of a private instance are in its scratch folder, which is removed when the system goes down; its log is the
+output of its process, which `System` keeps in the run folder.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from towtank.system.service import Place, PlainService, Service
 
 # Debian keeps server programs off the path of ordinary users.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
-# What processes of a group may do: go through a folder without listing it, and read a file.
+# Permissions of a group: traverse a folder without listing it, and read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
-# Ports below are root's.
+# Only root may listen on ports below this one.
 _FIRST_FREE_PORT = 1024
 
 
 def find_program(name: str) -> str | None:
-    """Where a server program is installed; None where it is not."""
+    """Return the path of a server program; None if it is not installed."""
     return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_PLACES]))
 
 
 def server_account(names: Sequence[str]) -> str | None:
-    """The first of these users that this machine has."""
+    """Return the first of these users that this machine has."""
     for name in names:
         with suppress(KeyError):
             return pwd.getpwnam(name).pw_name
@@ -51,7 +51,7 @@ def as_account(account: str, command: list[str], *options: str) -> list[str]:
 
 
 class ProgramService(PlainService):
-    """A program that others wrote, in a folder of this time."""
+    """A program of others, in a folder of this run."""
 
     program: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -62,7 +62,7 @@ class ProgramService(PlainService):
         self._folder: Path | None = None
 
     def missing(self) -> str | None:
-        """The program."""
+        """Return a message if the program is missing."""
         if find_program(self.program) is None:
             return f"{self.name}: {self.title} is not installed ({self.program} missing); {self.install}"
         return None
@@ -83,7 +83,7 @@ class ProgramService(PlainService):
 
     @property
     def folder(self) -> Path:
-        """Folder of this time.
+        """Folder of this run.
 
         Raises
         ------
@@ -96,13 +96,13 @@ class ProgramService(PlainService):
 
 
 class PrivateServer(ProgramService):
-    """A server program that others wrote, as a private instance.
+    """A server program of others, as a private instance.
 
-    Root's is not run as root where its package makes a user for it: that user's group may go through the folder of this
-    time and read what is written for it; the folder of `make_own_folder` is the user's.
+    If Towtank runs as root, the server runs as the user of its package, if that exists: the group of that user may
+    traverse the folder of this run and read its files; the folders of `make_own_folder` belong to the user.
     """
 
-    # Users that packages make for it.
+    # Users of its packages.
     accounts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, port: int) -> None:
@@ -113,11 +113,11 @@ class PrivateServer(ProgramService):
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Address that it listens on."""
         return f"{self.host.address}:{self._port}"
 
     def prepare(self, place: Place) -> None:
-        """Take the scratch folder, choose or check the port, write the configuration."""
+        """Set the scratch folder, choose or check the port, write the configuration."""
         self._folder = place.scratch
         if self._account is not None:
             shutil.chown(self._folder, group=self._account)
@@ -129,10 +129,10 @@ class PrivateServer(ProgramService):
         self.configure(place)
 
     def configure(self, place: Place) -> None:
-        """Write what the program reads."""
+        """Write the files that the program reads."""
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file of the folder of this time, which may hold secrets."""
+        """Write a file of the folder of this run, which may hold secrets."""
         path = self.folder / name
         with open_private(path) as stream:
             if self._account is not None:
@@ -150,22 +150,26 @@ class PrivateServer(ProgramService):
         return path
 
     def as_server(self, command: list[str]) -> list[str]:
-        """Run a command as the user that the server is for, where we are root."""
+        """Return a command that runs as the user of the server, if this process is root.
+
+        It starts in the folder of this run: that user may have no access to the current folder, and HAProxy ends
+        without access.
+        """
         if self._account is None:
             return command
         low = 0 < self._port < _FIRST_FREE_PORT
         more = ["--inh-caps=+net_bind_service", "--ambient-caps=+net_bind_service"] if low else []
-        return as_account(self._account, command, *more)
+        return as_account(self._account, ["env", f"--chdir={self.folder}", *command], *more)
 
     def ready(self) -> str | None:
-        """Ready when it takes connections."""
+        """Return None if it accepts connections."""
         return refuses_connection(self.address)
 
 
 class PrivateGateway(PrivateServer):
     """A server that forwards requests to the addresses of other services.
 
-    Its own counts are read from a second port, so that looking at them is no request of the load.
+    Its own counts are read from a second port, so that reading them is no request of the load.
     """
 
     def __init__(self, name: str, part: server_models.Gateway) -> None:
@@ -175,11 +179,11 @@ class PrivateGateway(PrivateServer):
         self._status_port = 0
 
     def meet(self, others: list[Service]) -> None:
-        """Find the services it forwards to."""
+        """Find the services that it forwards to."""
         self._members = [other for name in self._part.members for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Its members must answer before it does."""
+        """Return its members, which must answer before it does."""
         return list(self._members)
 
     def prepare(self, place: Place) -> None:
@@ -189,7 +193,7 @@ class PrivateGateway(PrivateServer):
 
     @property
     def status_address(self) -> str:
-        """Where its counts are read."""
+        """Address of its counts."""
         return f"{self.host.address}:{self._status_port}"
 
     @property
@@ -203,9 +207,9 @@ class PrivateGateway(PrivateServer):
         return found
 
     def addresses(self) -> list[str]:
-        """Where it takes requests."""
+        """Return the address for requests."""
         return [self.address]
 
     def settings_used(self) -> dict[str, Any]:
-        """Settings, members and ports."""
+        """Return settings, members and ports."""
         return {**self._part.configuration, "port": self._port, "members": self.members}

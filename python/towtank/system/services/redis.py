@@ -1,4 +1,4 @@
-"""A private Redis: empty at the start, nothing of it kept."""
+"""A private Redis: empty at the start, without persistent data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Redis(PrivateServer):
         lines = [
             f"bind {self.host.address}",
             f"requirepass {self._password}",
-            # They lead out of it: to files and programs.
+            # Commands that lead out of the server, to files and programs.
             *(f'rename-command {name} ""' for name in _KEPT_BACK),
             f"port {self._port}",
             f'dir "{self.make_own_folder("data")}"',
@@ -52,13 +52,13 @@ class Redis(PrivateServer):
         self.write("redis.conf", "\n".join(lines) + "\n")
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """One process."""
+        """Return one process."""
         command = self.as_server([self.path, str(self.folder / "redis.conf")])
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Ready when it answers a ping."""
-        from towtank.observe.redis import ask  # noqa: PLC0415 - what speaks its protocol also scrapes it
+        """Return None if it answers a ping."""
+        from towtank.observe.redis import ask  # noqa: PLC0415 - the scraper speaks its protocol
         from towtank.observe.scraper import ScrapeError  # noqa: PLC0415
 
         try:
@@ -68,11 +68,11 @@ class Redis(PrivateServer):
         return None if answer == "PONG" else f"it answers {answer!r} to a ping"
 
     def settings_used(self) -> dict[str, Any]:
-        """Settings and port."""
+        """Return settings and port."""
         return {**self._part.configuration, "port": self._port}
 
     def scrapers(self) -> list[Any]:
-        """What `INFO` tells."""
+        """Return the scraper of `INFO`."""
         from towtank.observe.redis import RedisScraper  # noqa: PLC0415 - only where something is observed
 
         return [RedisScraper(self.name, self.address, self._password)]

@@ -1,4 +1,4 @@
-"""Scripts that make the population of a database, with their values filled in."""
+"""Scripts for the populations of databases, with their values filled in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLACE = re.compile(r"\$\{\s*([A-Za-z][A-Za-z0-9_-]*)\s*\}")
 
 
 def filled_script(service: str, population: SqlPopulation, base: Path) -> str:
-    """Text of a script with the values in place of their names.
+    """Return the text of a script with values in place of their names.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A SQLite database: a file, made anew for every run. There is no server; who asks does the work."""
+"""A SQLite database: a file, created for every run. It has no server: its users do the work."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Sqlite(PlainService):
         return self._folder / "data.db"
 
     def prepare(self, place: Place) -> None:
-        """Make the file with its population; the log of what it took is as large as nothing."""
-        # As this process sees it, and so the engine, which opens the file from outside of the host.
+        """Make the file with its population; its write-ahead log is empty afterwards."""
+        # By the path of this process, as the engine opens the file from outside of the host, too.
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
         self._folder.mkdir(parents=True)
@@ -65,11 +65,11 @@ class Sqlite(PlainService):
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def addresses(self) -> list[str]:
-        """The file, with what a session must know."""
+        """Return the file, with the settings of sessions."""
         given = self._part.settings
         cache = "" if given.cache is None else f"&cache={given.cache}B"
         return [f"sqlite://{quote(str(self.path))}?synchronous={given.synchronous}{cache}"]
 
     def settings_used(self) -> dict[str, Any]:
-        """How the file was made and is opened."""
+        """Return the settings with which the file was made and is opened."""
         return {**self._part.settings.model_dump(mode="json"), "library": sqlite3.sqlite_version}

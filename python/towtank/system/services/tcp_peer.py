@@ -1,4 +1,4 @@
-"""The engine's own peer: takes and gives bytes, so that what it costs is what the network costs."""
+"""The engine's peer, which receives and sends bytes: its cost is that of the network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TcpPeer(PlainService):
         self._listen = ""
 
     def prepare(self, place: Place) -> None:
-        """Choose or check the port; a Unix socket is in a folder of this time."""
+        """Choose or check the port; a Unix socket is in a folder of this run."""
         port = self._settings.port
         if self._settings.unix:
             self._listen = f"{UNIX}{place.scratch / 'peer.sock'}"
@@ -35,22 +35,22 @@ class TcpPeer(PlainService):
         self._listen = f"{self.host.address}:{port or self.host.free_ports()}"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """One process."""
+        """Return one process."""
         given = self._settings
         command = [str(self.host.engine()), "peer", "--listen", self._listen]
         command += ["--take", str(given.take), "--give", str(given.give)]
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Ready when it takes connections."""
+        """Return None if it accepts connections."""
         return (refuses_unix if self._settings.unix else refuses_connection)(self._listen)
 
     def addresses(self) -> list[str]:
-        """Where it listens."""
+        """Return the address that it listens on."""
         if self._settings.unix:
             return [f"tcp+unix://{quote(self._listen.removeprefix(UNIX))}"]
         return [f"tcp://{self._listen}"]
 
     def settings_used(self) -> dict[str, Any]:
-        """The settings, with the place chosen."""
+        """Return the settings, with the chosen address."""
         return {**self._settings.model_dump(mode="json"), "listen": self._listen}

@@ -1,8 +1,8 @@
-"""Importers: recordings, scripts and logs of other tools become workload files.
+"""Importers: convert recordings, scripts and logs of other tools into workload files.
 
-Every format is one module with a function `read(path, options) -> Draft`. It tells what it could not carry over as
-notes with their places. `writing` makes the workload file of a draft and checks it as `towtank validate` would, so that
-nothing is written that cannot be run.
+Every format is one folder, whose `reading` has a function `read(path, options) -> Draft`, which reports everything that
+it could not carry over as notes with their places. `writing` writes the workload file of a draft and checks it as
+`towtank validate` does, so that every file that it writes can be run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from towtank.workload.importers.draft import Draft, Options
 
-# One line per format: its name on the command line, and what its files are. The module of the same name reads it.
+# Formats: name on the command line, description of the files. The folder of the same name reads the format.
 FORMATS = {
     "har": "recording of a browser or a proxy (HTTP Archive)",
     "jmx": "test plan of JMeter",
@@ -40,7 +40,7 @@ def read(form: str, path: Path, options: Options) -> Draft:
     StudyError
         If the file cannot be read or is not of that format; with every fault.
     """
-    draft: Draft = import_module(f"{__name__}.{form}").read(path, options)
+    draft: Draft = import_module(f"{__name__}.{form}.reading").read(path, options)
     return draft
 
 

@@ -15,7 +15,7 @@ from towtank.workload.importers.draft import Notes
 
 
 class Fate(Enum):
-    """What becomes of a key."""
+    """Fate of a key."""
 
     CARRIED = "carried"
     NOTED = "noted"
@@ -29,11 +29,11 @@ class Key:
     Attributes
     ----------
     fate : Fate
-        What becomes of it.
+        Its fate.
     why : str
-        What it becomes in the workload, what a note says of it, or why nothing is lost without it.
+        Its counterpart in the workload, the text of the note, or the reason why nothing is lost.
     default : tuple of str
-        Values with which the key changes nothing, as the tool takes them where the key is absent.
+        Values without effect: those that the tool assumes if the key is absent.
     """
 
     fate: Fate
@@ -45,17 +45,17 @@ Table = Mapping[str, Mapping[str, Key]]
 
 
 def carried(*names: str, why: str = "") -> dict[str, Key]:
-    """Keys that the workload has."""
+    """Declare keys that the workload has."""
     return {name: Key(Fate.CARRIED, why) for name in names}
 
 
 def noted(name: str, why: str, *default: str) -> dict[str, Key]:
-    """A key that a note names, unless its value changes nothing."""
+    """Declare a key that becomes a note, unless its value changes nothing."""
     return {name: Key(Fate.NOTED, why, default)}
 
 
 def harmless(why: str, *names: str) -> dict[str, Key]:
-    """Keys that change nothing of the load."""
+    """Declare keys that do not change the load."""
     return {name: Key(Fate.HARMLESS, why) for name in names}
 
 
@@ -69,7 +69,7 @@ class Ledger:
     Parameters
     ----------
     notes : Notes
-        Gets what was not carried.
+        Notes, to which lost keys are added.
     table : Table
         Fate of each key, by the kind of the construct that has it.
     strict : bool
@@ -87,7 +87,7 @@ class Ledger:
         self._own = own
 
     def note(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Say what is done in the place of something."""
+        """Note a construct, with what is done in its place."""
         self._notes.add(place, what, why)
 
     def settle(self, kind: str, key: str, value: str, place: tuple[int, int], *, read: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Bodies of requests as the workload file has them: JSON, forms, texts, by their media type."""
+"""Bodies of requests in the form of the workload file: JSON, forms, texts, by their media type."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _JSON_DEPTH = 30
 
 
 def body_keys(text: str, content_type: str) -> dict[str, Any]:
-    """Keys of a request for a body: `json`, `form` or `body`, whichever gives the same bytes to a server.
+    """Return the keys of a request for a body: `json`, `form` or `body`, whichever sends the same bytes.
 
     Parameters
     ----------
     text : str
         The body.
     content_type : str
-        Its media type with parameters; empty where it is unknown.
+        Its media type with parameters; empty if unknown.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/json":
@@ -35,7 +35,7 @@ def body_keys(text: str, content_type: str) -> dict[str, Any]:
 
 
 def form_of(text: str) -> dict[str, str] | None:
-    """A form as a mapping; None where a key comes twice or has no value, so that the text must stand as it is."""
+    """Return a form as a mapping; None if a name comes twice or has no value, so that the text must stay."""
     parts = text.split("&")
     pairs = parse_qsl(text, keep_blank_values=True)
     if not all("=" in part for part in parts) or len({key for key, _ in pairs}) != len(parts):
@@ -44,7 +44,7 @@ def form_of(text: str) -> dict[str, str] | None:
 
 
 def _json(text: str) -> Any:
-    """The value of a JSON text with its texts as templates; None where it is none, or must stand as it is."""
+    """Return the value of a JSON text with its texts as templates; None if it is invalid or must stay as it is."""
     try:
         value = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
@@ -53,7 +53,7 @@ def _json(text: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; one that has a key twice is none that a mapping could hold."""
+    """Return a JSON object; raise ValueError if it has a key twice, as a mapping cannot hold both."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("has a key twice")
@@ -61,7 +61,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> bool:
-    """Whether a value comes back the same from a YAML file: no huge numbers, not too deep."""
+    """Return True if a YAML file preserves a value: no huge numbers, not too deep."""
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_plain(each, depth - 1) for each in inner)
@@ -73,7 +73,7 @@ def _plain(value: Any, depth: int) -> bool:
 
 
 def escaped(value: Any) -> Any:
-    """A JSON value whose texts are templates that stand for themselves."""
+    """Return a JSON value whose texts are templates that stand for themselves."""
     if isinstance(value, dict):
         return {key: escaped(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""What every importer makes: the parts of a workload file, where its requests went, and notes on what was lost.
+"""Drafts, the result of every importer: parts of a workload file, addresses of requests, notes on losses.
 
-Steps are mappings as the workload file has them; `request`, `page` and `think` build them. Text that comes from a
-foreign file goes through `literal`, so that a `${` in it stays text.
+Steps are mappings in the form of the workload file; `request`, `page` and `think` build them. Text from a foreign file
+goes through `literal`, so that a `${` in it stays text.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from towtank.units import exact_duration
 
 Step = dict[str, Any]
 
-# Places kept of one kind of note; a log of a million lines must not make a million notes.
+# Places kept per note: a log of a million lines must not cause a million notes.
 PLACES_AT_MOST = 100
-# Rounds that a loop of a workload may have: the bound of its format. [1]
+# Most rounds of a loop: the bound of the workload format. [1]
 ROUNDS_AT_MOST = 1_000_000
 # Methods that requests of a workload may have.
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"})
-# Endings of files that are the same for everybody: scripts, styles, pictures, fonts.
+# Suffixes of files that are the same for all users: scripts, styles, pictures, fonts.
 ASSET_ENDINGS = frozenset(
     {"avif", "bmp", "css", "eot", "gif", "ico", "jpeg", "jpg", "js", "map", "mjs", "mp3", "mp4", "otf", "png", "svg"}
     | {"ttf", "webm", "webp", "woff", "woff2"}
 )
-# Names that templates understand by themselves, so that no variable may have them.
+# Names with a meaning in templates, which no variable may have.
 _RESERVED = frozenset({"uuid", "iteration", "user", "now", "random", "system", "parameters"})
-# Headers of the connection, or made anew for every request by the engine.
+# Headers of the connection, and headers that the engine sets for every request.
 TRANSPORT_HEADERS = frozenset(
     {"host", "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "te"}
     | {"upgrade-insecure-requests", "priority", "expect"}
@@ -47,9 +47,9 @@ class Options:
     hosts : tuple of str
         Hosts whose requests are kept; empty for the one that the importer takes as the main one.
     folder : Path
-        Where the workload file will be, so that files it names can be given relative to it.
+        Folder of the workload file, for relative names of files.
     source : str
-        What notes call the file; empty for its own name.
+        Name of the file in notes; empty for its own name.
     host_option : str
         The option that keeps a host, as notes name it.
     keep_passwords : bool
@@ -68,18 +68,18 @@ class Options:
 
 @dataclass
 class Note:
-    """One kind of thing that could not be carried over, and every place where it was met.
+    """A thing that could not be carried over, with its places.
 
     Attributes
     ----------
     what : str
         The thing, as its file names it.
     why : str
-        Why it is not there, or what is there in its place.
+        Reason why it is missing, or its substitute.
     places : list of (int, int)
         Line and column from 1, column 0 where only the line is known; the first ones only.
     times : int
-        How often it was met.
+        Number of places.
     """
 
     what: str
@@ -89,14 +89,14 @@ class Note:
 
 
 class Notes:
-    """Gathers notes; the same thing for the same reason is one note with several places."""
+    """Collects notes; equal things with the same reason are one note with several places."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self._notes: dict[tuple[str, str], Note] = {}
 
     def add(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Note one place; addresses lose their secrets, for notes are printed."""
+        """Note one place; secrets in addresses are removed, as notes are printed."""
         what, why = redacted_text(what), redacted_text(why)
         note = self._notes.setdefault((what, why), Note(what, why))
         if place in note.places:
@@ -106,13 +106,13 @@ class Notes:
             note.places.append(place)
 
     def sorted(self) -> list[Note]:
-        """All notes by their first place."""
+        """Return all notes by their first place."""
         return sorted(self._notes.values(), key=lambda note: (min(note.places), note.what))
 
 
 @dataclass
 class Draft:
-    """A workload in the making.
+    """A workload under construction.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Draft:
     targets : dict of str to str
         Address of each target as the file has it, `https://shop.example:8443`.
     findings : dict
-        What else was learned and belongs into a study or a report: load, objectives, fits.
+        Further results for a study or a report: load, objectives, fits.
     origin : str
         First line of the workload file; empty for one that names file and format.
     """
@@ -145,19 +145,19 @@ class Draft:
     def __post_init__(self) -> None:
         self.notes = Notes(self.source)
 
-    def target(self, address: str) -> str:
-        """Name of the target with an address, made where it is new."""
+    def target(self, address: str, like: str = "") -> str:
+        """Return the name of the target with an address; a new target is named like a text, or like its host."""
         for name, known in self.targets.items():
             if known == address:
                 return name
-        host = urlsplit(address).hostname or "target"
+        host = like or urlsplit(address).hostname or "target"
         name = unique(identifier(host, "target"), self.targets)
         self.targets[name] = address
         return name
 
 
 def literal(text: str) -> str:
-    """Text as a template that is nothing but this text.
+    """Return a template that stands for exactly this text.
 
     Examples
     --------
@@ -169,14 +169,14 @@ def literal(text: str) -> str:
 
 
 def identifier(text: str, fallback: str) -> str:
-    """Make a name of letters, digits and _ of any text.
+    """Make a name of letters, digits and _ from any text.
 
     Examples
     --------
     >>> identifier("Log in / out", "page"), identifier("42", "page")
     ('log_in_out', 'page_42')
     """
-    # Camel case is taken apart: `getPetById` reads as `get_pet_by_id` among other names.
+    # Camel case is split: `getPetById` reads as `get_pet_by_id` among other names.
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
     name = re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")[:60].strip("_")
     if not name:
@@ -186,7 +186,7 @@ def identifier(text: str, fallback: str) -> str:
 
 
 def unique(name: str, taken: Iterable[str]) -> str:
-    """The name, or the name with the first number that is free."""
+    """Return the name, or the name with the first free number."""
     known = set(taken)
     if name not in known:
         return name
@@ -195,23 +195,23 @@ def unique(name: str, taken: Iterable[str]) -> str:
 
 
 def address_of(url: str) -> str:
-    """Scheme, host and port of a URL.
+    """Return scheme, host and port of a URL.
 
     Raises
     ------
     ValueError
-        If it is no http or https URL.
+        If it is not an http or https URL.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(f"must be an http or https URL, got {url[:80]!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    port = parts.port  # ValueError where it is none
+    port = parts.port  # ValueError if it is invalid
     return f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")
 
 
 def user_info(url: str) -> dict[str, str] | None:
-    """Login of the user info of a URL, as requests have it; None where there is none.
+    """Return the login in the user info of a URL in the form of requests; None without a login.
 
     Examples
     --------
@@ -225,12 +225,12 @@ def user_info(url: str) -> dict[str, str] | None:
 
 
 def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
-    """Path of a URL, and its query as pairs where it can be written as a mapping.
+    """Return the path of a URL, and its query as pairs if a mapping can hold it.
 
     Returns
     -------
     path : str
-        With the query in it where that is not so: keys given twice, or without `=`.
+        Path, including a query that a mapping cannot hold: keys given twice, or without `=`.
     query : list of (str, str) or None
         Decoded.
     """
@@ -247,7 +247,7 @@ def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
 
 
 def request(method: str, path: str, **keys: Any) -> Step:
-    """A step that makes a request; keys that are None or empty are left out, except for a JSON body."""
+    """Return a step that makes a request; keys that are None or empty are left out, except for a JSON body."""
 
     def needed(key: str, value: Any) -> bool:
         return value is not None and (key == "json" or not isinstance(value, dict | list) or bool(value))
@@ -257,27 +257,27 @@ def request(method: str, path: str, **keys: Any) -> Step:
 
 
 def page(name: str, steps: list[Step]) -> Step:
-    """A page with its steps."""
+    """Return a page with its steps."""
     return {"page": name, "steps": steps}
 
 
 def think(pause: str | dict[str, Any]) -> Step:
-    """A think time."""
+    """Return a think time."""
     return {"think": pause}
 
 
 def seconds(value: float) -> str:
-    """A duration as files have it, rounded to the millisecond."""
+    """Return a duration in the form of files, rounded to the millisecond."""
     return exact_duration(round(value, 3))
 
 
 def equal_weights(names: Iterable[str]) -> dict[str, float]:
-    """Weights of a mix in which everything is equally frequent."""
+    """Return the weights of a mix in which everything is equally frequent."""
     return weights(dict.fromkeys(names, 1.0))
 
 
 def weights(counts: dict[str, float]) -> dict[str, float]:
-    """Weights that add to exactly 100, to four decimals; the most frequent one takes what rounding leaves.
+    """Return weights that add to exactly 100, to four decimals; the largest weight takes the rounding error.
 
     Examples
     --------
@@ -292,7 +292,10 @@ def weights(counts: dict[str, float]) -> dict[str, float]:
 
 
 def common_headers(steps: list[Step]) -> dict[str, str]:
-    """Take the headers that all requests have with the same value out of them."""
+    """Remove headers that all requests have with the same value, and return them.
+
+    Content-Type stays: that of a body takes precedence over that of the defaults.
+    """
     requests = [step for step in steps if "headers" in step or method_of(step)]
     if len(requests) < 2:
         return {}
@@ -300,7 +303,8 @@ def common_headers(steps: list[Step]) -> dict[str, str]:
     common = {
         name: value
         for name, value in first.items()
-        if all(step.get("headers", {}).get(name) == value for step in requests) and "${" not in value
+        if name.lower() != "content-type" and "${" not in value
+        if all(step.get("headers", {}).get(name) == value for step in requests)
     }
     for step in requests:
         step["headers"] = {k: v for k, v in step.get("headers", {}).items() if k not in common}
@@ -310,5 +314,5 @@ def common_headers(steps: list[Step]) -> dict[str, str]:
 
 
 def method_of(step: Step) -> str | None:
-    """Method of a request, None for other steps."""
+    """Return the method of a request; None for other steps."""
     return next((key for key in step if key.upper() in METHODS), None)

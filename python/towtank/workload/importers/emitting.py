@@ -1,4 +1,4 @@
-"""Writes YAML as people would: block style, short things on one line, texts quoted only where they must be."""
+"""Write YAML in the style of people: block style, short values on one line, quotes only if necessary."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 import re
 from typing import Any
 
-# Longest mapping or list that goes on one line, and how deep it may be. [character], [1]
+# Greatest length and depth of a mapping or list on one line. [character], [1]
 _LINE = 88
 _DEPTH = 2
-# Texts that mean themselves without quotes, in block and in flow style: words and paths; quantities with a unit.
+# Texts that need no quotes, in block and in flow style: words and paths; quantities with a unit.
 _PLAIN = re.compile(r"[A-Za-z/_](?:[A-Za-z0-9_./;=+()|~-]| (?=[A-Za-z0-9_./(]))*")
 _QUANTITY = re.compile(r"\d+(?:\.\d+)? (?:ns|us|ms|s|min|h|d|%|B|[KMG]iB)")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
@@ -33,7 +33,7 @@ def emit(document: dict[str, Any]) -> str:
 
 
 def _block(value: Any) -> list[str]:
-    """Lines of a value; nested ones are indented by two."""
+    """Return the lines of a value; nested ones are indented by two."""
     if isinstance(value, dict) and value:
         return [line for key, inner in value.items() for line in _entry(_scalar(key), inner)]
     if isinstance(value, list) and value:
@@ -55,7 +55,7 @@ def _item(item: Any) -> list[str]:
 
 
 def _flow(value: Any, depth: int = _DEPTH) -> str | None:
-    """Write a value on one line, or None where it is nested too deep to be read so."""
+    """Return a value on one line; None if it is nested too deep to be readable."""
     if isinstance(value, dict):
         items = {key: _flow(item, depth - 1) for key, item in value.items()}
         if (value and depth == 0) or None in items.values():
@@ -83,6 +83,6 @@ def _scalar(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """JSON's quotes are YAML's; whatever a reader may take for a line end or refuse is escaped."""
+    """Quote a text as JSON, which YAML reads; characters that readers may refuse are escaped."""
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)

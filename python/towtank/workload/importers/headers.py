@@ -1,4 +1,4 @@
-"""Headers of recorded and written requests: which go into the workload, which the engine makes itself."""
+"""Headers of recorded and written requests: those of the workload, and those that the engine sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
 
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
 _OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
-# Those of the connection that a request may have as its author likes.
+# Headers of the connection that the author of a request may set.
 _ANY_REQUEST = frozenset({"host", "priority", "upgrade-insecure-requests"})
 _OF_CONNECTION = "dropped: the engine decides how requests go over a connection"
 Place = tuple[int, int]
@@ -19,12 +19,12 @@ Place = tuple[int, int]
 
 @dataclass
 class Carried:
-    """What became of the headers of one request.
+    """Headers of one request after the import.
 
     Attributes
     ----------
     headers : dict of str to str
-        Those that are kept, as templates.
+        Headers that are kept, as templates.
     basic : (str, str) or None
         User and password of Basic authentication.
     bearer : str or None
@@ -39,14 +39,14 @@ class Carried:
 def carry(
     pairs: Iterable[tuple[str, str, Place]], notes: Notes, *, recorded: bool = True, keep: Collection[str] = ()
 ) -> Carried:
-    """Sort headers into those that are kept and those that are not, which are noted.
+    """Separate headers that are kept from those that are not, which are noted.
 
     Parameters
     ----------
     pairs : iterable of (str, str, (int, int))
         Name, value and place.
     notes : Notes
-        Where losses go.
+        Notes, to which losses are added.
     recorded : bool
         Whether a browser made them; otherwise their author wrote each one for a reason.
     keep : collection of str
@@ -64,7 +64,7 @@ def carry(
             continue
         reason = _why_not(low)
         if reason is not None:
-            # Browsers describe themselves in ten headers of every request, for one reason.
+            # Browsers describe themselves in ten headers of every request: one note is enough.
             what = "headers sec-ch-*, sec-fetch-*" if low.startswith(_OF_BROWSER) else f"header {name}"
             notes.add(place, what, reason)
         elif low == "authorization":
@@ -75,10 +75,10 @@ def carry(
 
 
 def _why_not(name: str) -> str | None:
-    """Say why a header is not carried over, or nothing."""
+    """Return why a header is not carried over; None if it is."""
     if name == "cookie":
         return (
-            "dropped: every user keeps the cookies that the server sets; those of the recording belong to somebody else"
+            "dropped: every user keeps the cookies that the server sets; those of the recording belong to another user"
         )
     if name in _CONDITIONAL:
         return "dropped: users have no cache, so that they ask for the whole content"
@@ -104,11 +104,11 @@ def _authorization(value: str, place: Place, carried: Carried, notes: Notes) -> 
     if scheme.lower() == "bearer" and rest.strip():
         carried.bearer = rest.strip()
         return
-    notes.add(place, f"header Authorization ({scheme[:20]})", "dropped: only Basic and Bearer can be carried over")
+    notes.add(place, f"header Authorization ({scheme[:20]})", "dropped: it is neither Basic nor Bearer")
 
 
 def _keep(name: str, value: str, carried: Carried) -> None:
-    """Keep a header; one that comes twice is joined with a comma (RFC 9110, section 5.3)."""
+    """Keep a header; repeated headers are joined with a comma (RFC 9110, section 5.3)."""
     known = next((each for each in carried.headers if each.lower() == name.lower()), None)
     if known is not None:
         carried.headers[known] += ", " + literal(value)

@@ -1,4 +1,4 @@
-"""Reads JSON (RFC 8259) into the tree of nodes that YAML files have, with a place for every value."""
+"""Read JSON (RFC 8259) into the tree of nodes that YAML files have, with a place for every value."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_text
 from towtank.yamlfile import Node, Path_
 
-# Recordings and descriptions are nested some ten deep.
+# Greatest depth: recordings and descriptions are nested about ten deep.
 DEPTH_AT_MOST = 200
-# About a gigabyte of nodes in memory.
+# Most values: about a gigabyte of nodes in memory.
 VALUES_AT_MOST = 3_000_000
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
-# Reads texts, which is what takes time; it starts at a quote, so that nothing else comes out of it.
+# Reads texts, which take most of the time; it starts at a quote, so that it returns nothing else.
 _READER = json.JSONDecoder()
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
-# Digits of the longest whole number that is read as one; further ones are floats, as in most readers of JSON.
+# Most digits of a whole number; longer numbers are floats, as in most readers of JSON.
 _DIGITS = 300
 
 
@@ -32,7 +32,7 @@ def load(path: Path) -> Node:
     Raises
     ------
     StudyError
-        If it cannot be read or is not JSON, with the place where that shows.
+        If it cannot be read or is not JSON, with the place of the error.
     """
     return parse(read_text(path), str(path))
 

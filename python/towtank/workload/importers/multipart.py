@@ -1,4 +1,4 @@
-"""Takes bodies of multipart forms apart, as an HTTP Archive lists their parts."""
+"""Parse bodies of multipart forms into the list of parts of an HTTP Archive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def multipart_params(raw: bytes, media: str) -> list[dict[str, Any]]:
-    """Parts of a multipart form; none where it cannot be taken apart.
+    """Return the parts of a multipart form; none if it cannot be parsed.
 
     Parameters
     ----------

@@ -1,10 +1,14 @@
-"""The tables of all importers as text: what is carried, what a note says, what is harmless by nature."""
+"""Tables of all importers as text: keys that are carried, noted or harmless."""
 
 from __future__ import annotations
 
-from towtank.workload.importers import curl_table, har_table, jmx_table, k6_table, openapi_table
-from towtank.workload.importers.accesslog_lines import FIELDS
+from towtank.workload.importers.accesslog.lines import FIELDS
 from towtank.workload.importers.accounting import Fate, Table
+from towtank.workload.importers.curl import table as curl_table
+from towtank.workload.importers.har import table as har_table
+from towtank.workload.importers.jmx import table as jmx_table
+from towtank.workload.importers.k6 import table as k6_table
+from towtank.workload.importers.openapi import table as openapi_table
 
 TABLES: dict[str, Table] = {
     "jmx": {"every element": jmx_table.COMMON, **jmx_table.ELEMENTS},
@@ -18,7 +22,7 @@ _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless
 
 
 def markdown(form: str) -> str:
-    """Table of a format: kinds with the same keys stand in one row, and so do keys with the same fate and reason."""
+    """Return the table of a format; kinds with the same keys share a row, as do keys with the same fate and reason."""
     lines = ["| of | keys | fate | becomes, or why |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}
     for kind, keys in TABLES[form].items():

@@ -1,4 +1,4 @@
-"""Reads foreign files: whole, bounded, with faults instead of exceptions of the operating system."""
+"""Read foreign files: whole, with a limit on their size, with faults in place of exceptions of the operating system."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from towtank.errors import StudyError
 from towtank.yamlfile import decoded
 
-# Recordings of long sessions have hundreds of megabytes; what is longer than this is none.
+# Greatest size of a file: recordings of long sessions have hundreds of megabytes. [byte]
 BYTES_AT_MOST = 1_000_000_000
 
 
@@ -24,7 +24,7 @@ def read_text(path: Path, *, at_most: int = BYTES_AT_MOST) -> str:
 
 
 def read_bytes(path: Path, *, at_most: int = BYTES_AT_MOST) -> bytes:
-    """Read a file; the faults of `read_text` but for the encoding."""
+    """Read a file; the faults are those of `read_text` except for the encoding."""
     require_file(path)
     try:
         size = path.stat().st_size
@@ -39,7 +39,7 @@ def read_bytes(path: Path, *, at_most: int = BYTES_AT_MOST) -> bytes:
 
 
 def require_file(path: Path) -> None:
-    """Refuse what is no file that exists."""
+    """Raise the fault of a path that is not an existing regular file."""
     try:
         if path.is_file():
             return
@@ -52,25 +52,25 @@ def require_file(path: Path) -> None:
 
 
 def beside(source: Path | str, name: str) -> Path | None:
-    """Find a file that a foreign file names; None unless it is a regular one in the folder of that file or below.
+    """Find a file that a foreign file names; None unless it is a regular file in the folder of that file or below.
 
-    What is read goes into the workload and from there to servers: a stranger's file must not choose it freely.
+    The content goes into the workload and from there to servers: a stranger's file must not choose it freely.
 
     Parameters
     ----------
     source : Path or str
         The foreign file.
     name : str
-        What it says.
+        Name in that file.
     """
     folder = Path(source).parent
     try:
         found = (folder / name).resolve()
         return folder / name if found.is_relative_to(folder.resolve()) and found.is_file() else None
-    except (OSError, ValueError, RuntimeError):  # names that no system takes, and links in a circle
+    except (OSError, ValueError, RuntimeError):  # invalid names, and links in a circle
         return None
 
 
 def relative_to_workload(path: Path, folder: Path) -> str:
-    """Name of a file as a workload file in a folder has it."""
+    """Return the name of a file relative to the folder of a workload."""
     return os.path.relpath(path.resolve(), folder.resolve())

@@ -1,4 +1,4 @@
-"""Fits think times: which distribution of the workload format describes the gaps, and how well."""
+"""Fit distributions of the workload format to think times, with their goodness of fit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
 
 from towtank.workload.importers.draft import seconds
 
@@ -17,9 +17,9 @@ Sample = NDArray[np.float64]
 
 # Samples for the distribution of the Kolmogorov-Smirnov statistic: p is then known to about 0.02 near 0.05. [1]
 _BOOTSTRAP = 199
-# Gaps that the fit looks at: more do not change it, and its time grows with them. [1]
+# Most gaps that the fit uses: more gaps do not change it, and take more time. [1]
 GAPS_AT_MOST = 2000
-# Fewer gaps than this carry no distribution. [1]
+# Fewest gaps for a fit. [1]
 GAPS_AT_LEAST = 20
 
 
@@ -32,15 +32,15 @@ class Fit:
     name : str
         `exponential`, `normal`, `uniform`, or `lognormal`, which the workload format does not have.
     parameters : dict of str to float
-        Of the distribution. [s], of the lognormal one those of the logarithm. [1]
+        Parameters of the distribution [s]; of the lognormal one those of the logarithm. [1]
     statistic : float
         Kolmogorov-Smirnov statistic D, the largest distance of the distribution functions. [1]
     p : float
         Share of samples drawn from the fit, and fitted again, whose D is at least as large. [1]
     pause : dict or None
-        As the workload file has it.
+        The distribution in the form of the workload file.
     mean : float
-        Of the pauses that it makes. [s]
+        Mean of the pauses that it makes. [s]
     """
 
     name: str
@@ -51,7 +51,7 @@ class Fit:
     mean: float = 0.0
 
     def document(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the fit as JSON."""
         parameters = {name: round(value, 4) for name, value in self.parameters.items()}
         return {
             "distribution": self.name,
@@ -64,7 +64,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Family:
-    """How a family is fitted, and its distribution function and inverse, both of what lies above `least`."""
+    """A family of distributions: its fit, distribution function and inverse, all of values above `least`."""
 
     fit: Callable[[Sample, float], tuple[float, ...]]
     cdf: Callable[[Sample, float, tuple[float, ...]], Sample]
@@ -82,12 +82,12 @@ def fit_gaps(gaps: Sample, least: float, seed: int = 1) -> list[Fit]:
     least : float
         Gaps below it were not seen as such; the families are fitted to what lies above. [s]
     seed : int, default 1
-        Of the samples for p: the same gaps give the same p.
+        Seed of the samples for p: the same gaps give the same p.
 
     Returns
     -------
     list of Fit
-        By the statistic, smallest first.
+        Fits by the statistic, smallest first.
 
     Notes
     -----
@@ -121,7 +121,7 @@ def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np
 
 
 def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
-    """A fit with the parameters of all gaps, which its pause has: those of a sample are less precise."""
+    """Return a fit with the parameters of all gaps for its pause: those of a sample are less precise."""
     parameters, longest = family.fit(gaps, least), float(gaps[-1])
     named = dict(zip(family.names, parameters, strict=True))
     pause, mean = _pause(fit.name, parameters, least, longest), _mean(fit.name, parameters, least, longest)
@@ -129,7 +129,7 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Mean of the pauses that the workload makes of a fit; 0 where it has no such distribution. [s]"""
+    """Return the mean of the pauses that the workload makes of a fit; 0 if the format has no such distribution. [s]"""
     if name == "exponential":
         return parameters[0]
     if name == "uniform":
@@ -137,26 +137,26 @@ def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float
     if name == "normal":
         mean, sd = parameters
         most = max(longest, mean + 4 * sd)
-        return float(stats.truncnorm.mean((least - mean) / sd, (most - mean) / sd, loc=mean, scale=sd))
+        return float(scipy.stats.truncnorm.mean((least - mean) / sd, (most - mean) / sd, loc=mean, scale=sd))
     return 0.0
 
 
 def _distance(cdf: Sample) -> float:
-    """Kolmogorov-Smirnov statistic of sorted values of the distribution function."""
+    """Return the Kolmogorov-Smirnov statistic of sorted values of the distribution function."""
     n = len(cdf)
     steps = np.arange(n + 1) / n
     return float(max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1])))
 
 
 def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> dict[str, Any] | None:
-    """A fit as the workload file has it; None where it has no such distribution."""
+    """Return a fit in the form of the workload file; None if the format has no such distribution."""
     if name == "exponential":
         return {"exponential": seconds(parameters[0])}
     if name == "uniform":
         return {"uniform": {"min": seconds(parameters[0]), "max": seconds(parameters[1])}}
     if name == "normal":
         mean, sd = parameters
-        # The format cuts at the mean and four standard deviations by itself; longer gaps were seen.
+        # By default the format cuts at the mean plus four standard deviations; some gaps are longer.
         most = max(longest, mean + 4 * sd)
         if mean < least:
             return None
@@ -165,7 +165,7 @@ def _pause(name: str, parameters: tuple[float, ...], least: float, longest: floa
 
 
 def _fit_exponential(sample: Sample, least: float) -> tuple[float, ...]:
-    """Maximum likelihood of the mean: what lies above any bound has the same mean beyond it."""
+    """Return the maximum likelihood estimate of the mean: the excess over any bound has the same mean."""
     return (max(float(np.mean(sample)) - least, 1e-6),)
 
 
@@ -175,7 +175,7 @@ def _fit_uniform(sample: Sample, _: float) -> tuple[float, ...]:
 
 
 def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
-    """Maximum likelihood of a normal distribution cut off below: it needs n, the sum and the sum of squares only."""
+    """Return maximum likelihood estimates of a normal distribution cut off below, from n, sum and sum of squares."""
     mean, square = float(np.mean(sample)), float(np.mean(sample**2))
     sd = math.sqrt(max(square - mean**2, 1e-12))
 
@@ -187,31 +187,31 @@ def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
     def cost(parameters: NDArray[np.float64]) -> float:
         location, scale = bounded(parameters)
         spread = (square - 2 * location * mean + location**2) / (2 * scale**2)
-        return spread + math.log(scale) + float(special.log_ndtr((location - least) / scale))
+        return spread + math.log(scale) + float(scipy.special.log_ndtr((location - least) / scale))
 
-    found = optimize.minimize(
+    found = scipy.optimize.minimize(
         cost, [mean, math.log(sd)], method="Nelder-Mead", options={"maxiter": 300, "xatol": 1e-4, "fatol": 1e-9}
     )
     return bounded(found.x)
 
 
 def _fit_lognormal(sample: Sample, least: float) -> tuple[float, ...]:
-    """Maximum likelihood of the logarithm as a normal distribution cut off below."""
+    """Return the maximum likelihood estimates of the logarithm as a normal distribution cut off below."""
     logarithm = np.log(np.maximum(sample, 1e-9))
     return _fit_normal(logarithm, _log_least(least))
 
 
 def _cdf_normal(x: Sample, least: float, parameters: tuple[float, ...]) -> Sample:
-    """P(X <= x | X > least) = 1 - Q((x - m) / s) / Q((least - m) / s), Q the upper tail, by its logarithm."""
+    """Return P(X <= x | X > least) = 1 - Q((x - m) / s) / Q((least - m) / s), Q the upper tail, by its logarithm."""
     mean, sd = parameters
-    below = special.log_ndtr((mean - least) / sd)
-    return np.asarray(-np.expm1(special.log_ndtr((mean - x) / sd) - below), dtype=np.float64)
+    below = scipy.special.log_ndtr((mean - least) / sd)
+    return np.asarray(-np.expm1(scipy.special.log_ndtr((mean - x) / sd) - below), dtype=np.float64)
 
 
 def _quantile_normal(u: Sample, least: float, parameters: tuple[float, ...]) -> Sample:
     mean, sd = parameters
-    below = special.log_ndtr((mean - least) / sd)
-    return np.asarray(mean - sd * special.ndtri_exp(np.log1p(-u) + below), dtype=np.float64)
+    below = scipy.special.log_ndtr((mean - least) / sd)
+    return np.asarray(mean - sd * scipy.special.ndtri_exp(np.log1p(-u) + below), dtype=np.float64)
 
 
 def _log_least(least: float) -> float:

@@ -1,4 +1,4 @@
-"""Accounts for every key of a tree of JSON or YAML."""
+"""Account for every key of a tree of JSON or YAML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 def account(
     node: Node, kind: str, ledger: Ledger, shape: Shape, resolve: Callable[[Node], Node | None] = lambda node: node
 ) -> None:
-    """Settle all keys below a node; what is met twice, over references, is settled once.
+    """Settle all keys below a node; nodes that several references reach are settled once.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def account(
     ledger : Ledger
         Settles the keys.
     shape : mapping
-        Where there are mappings inside that are accounted for, and their kinds.
+        Kinds of the mappings inside each kind.
     resolve : callable
         Follows a reference.
     """
@@ -51,7 +51,7 @@ def account(
 
 
 def _shown(node: Node) -> str:
-    """A value as a note shows it; empty where there is none."""
+    """Return a value as a note shows it; empty without a value."""
     if isinstance(node.value, dict | list):
         return "..." if node.value else ""
     if isinstance(node.value, bool):

@@ -1,4 +1,4 @@
-"""From a draft to the text of a workload file, checked before anybody sees it."""
+"""Write the workload file of a draft as text, and check it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.workload.model import SCHEMA
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import came to.
+    """The result of an import.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ def finish(draft: Draft, folder: Path) -> Imported:
     draft : Draft
         The workload.
     folder : Path
-        Where the file will be: files that it names are looked for from there.
+        Folder of the file, from which relative names of files start.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def _header(draft: Draft) -> str:
     lines = [draft.origin or f"Imported from {Path(draft.source).name} ({draft.form})."]
     lines += [f"Target {name} was {address}." for name, address in draft.targets.items()]
     if notes:
-        lines.append(f"{len(notes)} things could not be carried over as they were: they were told line by line.")
+        lines.append(f"{len(notes)} things could not be carried over unchanged: the import printed a line about each.")
     printable = ("".join(char if char.isprintable() else "?" for char in line) for line in lines)
     return "".join(f"# {line}\n" for line in printable)
 
@@ -96,7 +96,7 @@ def _check(text: str, folder: Path) -> list[Fault]:
 
 
 def note_lines(source: str, note: Note, at_most: int) -> list[str]:
-    """A note as a person reads it, one line per place."""
+    """Return the lines of a note, one per place."""
     shown = sorted(note.places)[:at_most]
     lines = [f"{source}:{line}{f':{column}' if column else ''}: {note.what}: {note.why}" for line, column in shown]
     if note.times > len(shown):
@@ -105,7 +105,7 @@ def note_lines(source: str, note: Note, at_most: int) -> list[str]:
 
 
 def json_document(imported: Imported, out: str | None) -> dict[str, Any]:
-    """The JSON document of an import."""
+    """Return the JSON document of an import."""
     draft = imported.draft
     return {
         "schema": "towtank/import/1",

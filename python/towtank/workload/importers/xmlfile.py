@@ -1,4 +1,4 @@
-"""Reads XML into a tree with a line for every element.
+"""Read XML into a tree with a line for every element.
 
 Document types and entities are refused: they are not needed, and with them a file could read other files or fill the
 memory.
@@ -14,7 +14,7 @@ from xml.parsers import expat
 from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_bytes
 
-# Test plans of large programmes have a few megabytes. [byte], [1]
+# Greatest size and depth: test plans of large programs have a few megabytes. [byte], [1]
 _BYTES_AT_MOST = 100_000_000
 _DEPTH_AT_MOST = 200
 
@@ -43,7 +43,7 @@ class Element:
         return self.line, self.column
 
     def walk(self) -> Iterator[Element]:
-        """This element and all below it."""
+        """Yield this element and all below it."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -61,7 +61,7 @@ def load(path: Path) -> Element:
     parser = expat.ParserCreate()
     root = Element("", {}, 1, 1)
     stack = [root]
-    # Pieces of the texts of those in the stack.
+    # Pieces of the texts of the elements in the stack.
     texts: list[list[str]] = [[]]
 
     def here() -> tuple[int, int]:

@@ -25,12 +25,12 @@ from content_server.repository.content import Part, read_part
 from content_server.users import Authenticator
 from content_server.workers import WorkerPool
 
-# Label of requests that no operation was found for.
+# Label of requests without an operation.
 UNKNOWN = "unknown"
 
 
 class Metering:
-    """Counts every request from its arrival to the last byte handed over; a request for metrics is not counted."""
+    """Counts every request from its arrival to the last byte sent; requests for metrics are not counted."""
 
     def __init__(self, app: ASGIApp, requests: RequestCounters, node: str) -> None:
         self._app = app
@@ -70,20 +70,20 @@ class Binding:
     metrics: MetricsPage
 
     async def metrics_endpoint(self, _: Request) -> Response:
-        """Answered by the event loop itself, so that busy workers cannot hold it up."""
+        """Answer on the event loop itself, so that busy workers cannot delay it."""
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def service_endpoint(self, request: Request) -> Response:
-        """`/browser`: the service document."""
+        """Answer `/browser`: the service document."""
         return await self._answer(request, {"": ("getRepositories", browser.get_repositories)}, {}, "")
 
     async def repository_endpoint(self, request: Request) -> Response:
-        """`/browser/REPO`."""
+        """Answer `/browser/REPO`."""
         selectors = {"": browser.REPOSITORY_SELECTORS["repositoryInfo"], **browser.REPOSITORY_SELECTORS}
         return await self._answer(request, selectors, browser.REPOSITORY_ACTIONS, "")
 
     async def object_endpoint(self, request: Request) -> Response:
-        """`/browser/REPO/root/path`."""
+        """Answer `/browser/REPO/root/path`."""
         selectors = {"": ("getDefault", browser.default_service), **browser.OBJECT_SELECTORS}
         path = request.path_params.get("path", "")
         return await self._answer(request, selectors, browser.OBJECT_ACTIONS, path)
@@ -104,7 +104,7 @@ class Binding:
         except UnicodeError:
             return self._response(browser.error_answer(InvalidArgument("the request has text that is not UTF-8")))
         except Exception:
-            # The client learns nothing of the inside; the administrator finds it in the log.
+            # The client gets no internals; the administrator finds them in the log.
             traceback.print_exc(file=sys.stderr)
             return self._response(browser.error_answer(CmisError("the server has a fault; its log says more")))
 
@@ -152,7 +152,7 @@ class Binding:
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
-    """Answer what no route knows, in the words of CMIS."""
+    """Answer requests to unknown routes with exceptions of CMIS."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     cause: CmisError = NotSupported("GET and POST only") if status == 405 else ObjectNotFound("no such URL")
     answer = browser.error_answer(cause)

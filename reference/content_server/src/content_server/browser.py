@@ -1,6 +1,4 @@
-"""The Browser Binding: which service a request means, and its answer as JSON. Every function here runs on a
-worker thread.
-"""
+"""The Browser Binding: maps requests to services, and their results to JSON. All functions run on a worker thread."""
 
 from __future__ import annotations
 
@@ -28,15 +26,15 @@ from content_server.repository.editing import Target
 from content_server.repository.render import allowable_actions
 from content_server.types import TYPES, definition_json
 
-# Content up to this length is read by the worker that found it; more is streamed in pieces of it. [bytes]
+# Content up to this length is read by the worker that found it; more is streamed in pieces of this size. [bytes]
 PIECE = 1 << 20
-# Browsers show what a user stored as pages of this server: they run no scripts of one user with the rights of another.
+# Browsers show stored content as pages of this server: a script of one user must not run with the rights of another.
 _FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request, as the services need it."""
+    """One request, in the form that the services need."""
 
     repository: Repository
     user: User
@@ -47,13 +45,13 @@ class Call:
 
     @property
     def target(self) -> Target:
-        """The object the request means."""
+        """The object of the request."""
         return Target(self.parameters.object_id(), self.path)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back: a body, or a part of a content that is still to be read."""
+    """A response: a body, or a part of a content that is still to be read."""
 
     status: int = 200
     body: bytes = b""
@@ -229,7 +227,7 @@ def _disposition(call: Call, name: str) -> str:
 
 
 def get_content(call: Call) -> Answer:
-    """Content, whole or in part, or its rendition when `streamId` names one."""
+    """Return content, whole or in part, or its rendition if `streamId` names one."""
     target = call.target
     stored = content_of(call.repository, target.object_id, target.path)
     stream = call.parameters.get("streamId")
@@ -398,7 +396,7 @@ OBJECT_ACTIONS: dict[str, tuple[str, Service]] = {
 
 
 def default_service(call: Call) -> Answer:
-    """Return children of a folder, content of a document: what no `cmisselector` means."""
+    """Return children of a folder, or content of a document, without a `cmisselector`."""
     target = call.target
     stored = reading.get_stored(call.repository, target.object_id, target.path)
     if stored.is_folder:

@@ -39,7 +39,7 @@ class ContentCache:
             return data
 
     def accepts(self, length: int) -> bool:
-        """Whether a content of this length would be kept."""
+        """Return True if a content of this length would be kept."""
         return length * _LARGEST_SHARE <= self.limit
 
     def put(self, content_id: str, data: bytes) -> None:
@@ -83,7 +83,7 @@ class HandleCache:
 
     @contextmanager
     def open(self, content_id: str, path: Path) -> Iterator[int]:
-        """A file descriptor for `os.pread`, valid inside the block."""
+        """Yield a file descriptor for `os.pread`, valid inside the block."""
         handle = self._acquire(content_id, path)
         try:
             yield handle.descriptor

@@ -1,6 +1,6 @@
 """The exceptions of CMIS, with the status each has in the Browser Binding (CMIS 1.1, section 5.2.10.1).
 
-An operation raises one of these and nothing else on purpose; `browser` turns it into JSON. `StartError` is for a
+An operation raises one of these and no other exception; `browser` turns it into JSON. `StartError` is for a
 command that cannot start.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class StartError(Exception):
-    """A command cannot do its work; the message is one line for the administrator."""
+    """A command cannot run; the message is one line for the administrator."""
 
 
 class CmisError(Exception):
@@ -27,7 +27,7 @@ class CmisError(Exception):
 
     @property
     def message(self) -> str:
-        """What the client is told."""
+        """The message for the client."""
         return str(self)
 
 
@@ -94,7 +94,7 @@ class Storage(CmisError):
 
 
 class UniqueViolation(Exception):
-    """The database refused a second row of the same key; the operation says which CMIS exception that is.
+    """The database refused a second row of the same key; the operation maps it to a CMIS exception.
 
     Attributes
     ----------

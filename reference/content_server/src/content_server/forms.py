@@ -15,7 +15,7 @@ from content_server.errors import InvalidArgument, NotSupported, Storage
 from content_server.repository.editing import DEFAULT_MIME_TYPE, Upload
 from content_server.repository.render import View, parse_filter
 
-# What a form may hold: a few dozen properties and one content.
+# Limits of a form: a few dozen properties and one content.
 MAX_FIELDS = 200
 MAX_FIELD_BYTES = 256 * 1024
 MAX_ITEMS_DEFAULT = 100
@@ -71,7 +71,7 @@ class Parameters:
         return self.number("maxItems", MAX_ITEMS_DEFAULT, MAX_ITEMS), self.number("skipCount", 0, _LARGEST_SKIP)
 
     def view(self) -> View:
-        """Return how objects are wanted."""
+        """Return the requested form of objects."""
         return View(
             succinct=self.flag("succinct"),
             names=parse_filter(self.get("filter")),
@@ -80,14 +80,14 @@ class Parameters:
         )
 
     def object_id(self) -> str | None:
-        """Return the identifier of the object meant, None where the path means it."""
+        """Return the identifier of the requested object; None if the path names it."""
         object_id = self.get("objectId")
         if object_id is not None and "\x00" in object_id:
             raise InvalidArgument("objectId: character NUL is not allowed")
         return object_id
 
     def properties(self) -> dict[str, str | None]:
-        """Return properties by identifier; None for one without value, which unsets it."""
+        """Return properties by identifier; None for a property without a value, which unsets it."""
         return parse_properties(self.values)
 
 

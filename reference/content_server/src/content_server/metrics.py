@@ -1,4 +1,4 @@
-"""The `/metrics` page: Prometheus text from counters that cost next to nothing to keep."""
+"""The `/metrics` page: Prometheus text from counters that cost almost nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from prometheus_client.registry import Collector
 from content_server.repository import Repository
 from content_server.workers import WorkerPool
 
-# How often the documents are counted, at most. [s]
+# Smallest interval between counts of the documents. [s]
 COUNT_INTERVAL = 10.0
-# The count may take this share of the time: a large repository is counted less often. [1]
+# Largest share of time for counting: a large repository is counted less often. [1]
 COUNT_SHARE = 0.001
 
 
@@ -48,7 +48,7 @@ class RequestCounters:
 
 
 class DocumentCounter:
-    """Counts the documents now and then, in a thread of its own, so that the metrics page waits for nothing."""
+    """Counts the documents at intervals, in its own thread, so that the metrics page never waits."""
 
     def __init__(self, repository: Repository) -> None:
         self.documents = 0

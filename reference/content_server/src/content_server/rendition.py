@@ -27,7 +27,7 @@ _FONT, _SIZE, _LEADING, _COLUMNS = "Courier", 10, 12, 80
 
 
 def can_convert(mime_type: str | None) -> bool:
-    """Whether a content of this type has a PDF rendition."""
+    """Return True if a content of this type has a PDF rendition."""
     return mime_type is not None and mime_type.startswith(("text/", "image/"))
 
 
@@ -37,7 +37,7 @@ def to_pdf(data: bytes, mime_type: str, title: str) -> bytes:
     Raises
     ------
     Constraint
-        If there is no rendition of this type, or the content is damaged or too large.
+        If this type has no rendition, or the content is damaged or too large.
     """
     if not can_convert(mime_type):
         raise Constraint(f"no rendition of {mime_type}")

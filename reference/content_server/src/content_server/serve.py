@@ -27,14 +27,14 @@ from content_server.storage import StorageArea
 from content_server.users import Authenticator, Directory, FileDirectory, LdapDirectory
 from content_server.workers import WorkerPool
 
-# How long a stop waits for requests in work. [s]
+# Time that a stop waits for requests in work. [s]
 GRACE = 5
 BACKLOG = 2048
 
 
 @contextmanager
 def data_lock(data: Path, exclusive: bool) -> Iterator[IO[str]]:
-    """Lock the data directory: nodes share it, `populate` and `reset` want it for themselves.
+    """Lock the data directory: nodes share it, `populate` and `reset` need it exclusively.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def data_lock(data: Path, exclusive: bool) -> Iterator[IO[str]]:
 
 
 def ensure_root(database: Database) -> None:
-    """Create the root folder where it is missing."""
+    """Create the root folder if it is missing."""
     moment = now()
     with database.write() as session:
         session.change(
@@ -69,7 +69,7 @@ def ensure_root(database: Database) -> None:
 
 
 def open_repository(settings: Settings) -> Repository:
-    """Open database and storage area, with the indexes the settings ask for, swept."""
+    """Open database and storage area, with the configured indexes; sweep the area."""
     for name in settings.drop_index:
         if name not in PROPERTY_INDEXES:
             raise StartError(f"--drop-index: unknown index {name}; there are {', '.join(PROPERTY_INDEXES)}")
@@ -105,7 +105,7 @@ def _directory(settings: Settings) -> Directory:
 
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol must be named: asyncio sets TCP_NODELAY only on sockets that say they are TCP.
+    # The protocol must be named: asyncio sets TCP_NODELAY only on sockets whose protocol is TCP.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -119,7 +119,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Says on standard output where it listens, once it does."""
+    """Prints its address on standard output once it listens."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -163,10 +163,10 @@ def _run(settings: Settings, listener: socket.socket, repository: Repository, di
         server_header=False,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    # uvicorn raises the signal again when it is done; with these in place that ends nothing.
+    # uvicorn raises the signal again at its end; with these handlers it has no effect.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    # What lives as long as the process need not be looked at by every collection.
+    # Objects that live as long as the process need not be scanned by every collection.
     gc.collect()
     gc.freeze()
     try:

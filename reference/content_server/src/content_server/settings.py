@@ -1,4 +1,4 @@
-"""What an administrator may tune."""
+"""Settings of a node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def parse_size(text: str) -> int:
     Raises
     ------
     ValueError
-        If it is no number with a unit.
+        If it is not a number with a unit.
 
     Examples
     --------

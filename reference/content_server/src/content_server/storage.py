@@ -1,6 +1,6 @@
-"""The file storage area: content files that are whole or not there.
+"""The file storage area: content files that are complete or do not exist.
 
-A file is written under a temporary name in the same file system, forced to disk (unless told otherwise) and
+A file is written under a temporary name in the same file system, forced to disk (by default) and
 renamed; its metadata follows
 in one transaction. What a crash leaves is a file that no metadata knows, which `sweep` removes at the next start.
 Names come from
@@ -31,8 +31,7 @@ _COPY_BYTES = 1 << 20
 
 
 def is_populated(content_id: str) -> bool:
-    """Whether the population wrote it: its identifiers are UUIDs of version 5 (from names), those of clients of
-    version 4.
+    """Return True if the population wrote the content: its identifiers are UUIDs of version 5, others of version 4.
 
     Content of the population stays on disk whatever runs do to its documents, so that `reset` is cheap.
     """
@@ -40,7 +39,7 @@ def is_populated(content_id: str) -> bool:
 
 
 class StorageMeter:
-    """What was asked of the file system below: calls by kind, and bytes. Whether a disk was reached it cannot know."""
+    """Counts of file system calls and of their bytes; the page cache below may answer them without a disk."""
 
     def __init__(self) -> None:
         self.calls = dict.fromkeys(("read", "write", "sync", "rename", "remove"), 0)
@@ -80,13 +79,13 @@ class StorageArea:
         self.handles = HandleCache(handles)
 
     def path(self, content_id: str) -> Path:
-        """Where a content file is."""
+        """Return the path of a content file."""
         if not _CONTENT_ID.fullmatch(content_id):
             raise Storage("not a content identifier")
         return self.root / content_id[:2] / content_id[2:4] / content_id
 
     def write(self, source: BinaryIO) -> tuple[str, int]:
-        """Store all of a stream; its new identifier and its length. [bytes]"""
+        """Store all of a stream; return its new identifier and its length. [bytes]"""
         content_id = uuid.uuid4().hex
         temporary = self._temporary / content_id
         try:
@@ -132,9 +131,9 @@ class StorageArea:
         FileNotFoundError
             If the file is not there (any more).
         Storage
-            If it is shorter than its metadata says.
+            If it is shorter than its metadata state.
         """
-        # What is too large for the cache is read in pieces; counting each as a miss would say nothing.
+        # Contents too large for the cache are read in pieces, which do not count as misses.
         cached = self.cache.get(content_id) if self.cache.accepts(length) else None
         if cached is not None:
             return cached if count == length else cached[offset : offset + count]
@@ -142,18 +141,18 @@ class StorageArea:
             with self.handles.open(content_id, self.path(content_id)) as descriptor:
                 data = os.pread(descriptor, count, offset)
         except OSError:
-            # A file system over the network that went away and is back does not know files that were open before.
+            # A network file system that was restarted does not know files that were opened before.
             self.handles.discard(content_id)
             raise
         self.meter.count("read", len(data))
         if len(data) != count:
-            raise Storage("the content file is shorter than it should be")
+            raise Storage("the content file is shorter than its metadata state")
         if count == length:
             self.cache.put(content_id, data)
         return data
 
     def remove(self, content_id: str) -> None:
-        """Remove a content file that no metadata knows any more."""
+        """Remove a content file that no metadata refers to."""
         self.cache.discard(content_id)
         self.handles.discard(content_id)
         if not is_populated(content_id):
@@ -161,7 +160,7 @@ class StorageArea:
             self.meter.count("remove")
 
     def identifiers(self) -> Iterator[str]:
-        """Identifiers of all files of the area, those of the population left out."""
+        """Yield the identifiers of all files of the area, without those of the population."""
         for first in os.scandir(self.root):
             if len(first.name) == 2 and first.is_dir():
                 for second in os.scandir(first.path):
@@ -170,7 +169,7 @@ class StorageArea:
                             yield entry.name
 
     def sweep(self, known: Callable[[list[str]], set[str]], stale_after: float = STALE_AFTER) -> int:
-        """Remove what uploads that died left behind; how many files.
+        """Remove the leftovers of interrupted uploads; return the number of files.
 
         Parameters
         ----------

@@ -35,7 +35,7 @@ class Property:
 
     @property
     def custom(self) -> bool:
-        """Whether it is a row of table `property`."""
+        """True if it is a row of table `property`."""
         return self.id.startswith("tt:")
 
 

@@ -1,4 +1,4 @@
-"""Who may log in: a file of hashed passwords, or an LDAP directory.
+"""Users and their logins: a file of hashed passwords, or an LDAP directory.
 
 Verified logins are remembered for a while, so that Basic authentication is cheap.
 """
@@ -25,7 +25,7 @@ ROLES = ("reader", "editor", "administrator")
 # Cost of a password's hash (RFC 7914, parameter N); populated accounts take less, see `populate`.
 SCRYPT_N = 2**14
 _SCRYPT_R, _SCRYPT_P = 8, 1
-# Beyond this many, the remembered logins are forgotten at once: a bound on memory, met by no honest load.
+# Most remembered logins; beyond them all are forgotten: a bound on memory that no regular load reaches.
 _MAX_REMEMBERED = 100_000
 
 
@@ -37,13 +37,13 @@ def hash_password(password: str, salt: bytes | None = None, n: int = SCRYPT_N) -
 
 
 def verify_password(password: str, stored: str) -> bool:
-    """Whether the password is that of the hash."""
+    """Return True if the hash is that of the password."""
     _, n, salt, _ = stored.split("$")
     return hmac.compare_digest(hash_password(password, bytes.fromhex(salt), int(n)), stored)
 
 
 class Directory(ABC):
-    """Where users come from."""
+    """A source of users."""
 
     @abstractmethod
     def verify(self, name: str, password: str) -> User | None:
@@ -95,7 +95,7 @@ class LdapDirectory(Directory):
     pattern : str
         Distinguished name of a user, with `{}` for the name: `uid={},ou=people,dc=example,dc=org`.
     timeout : int
-        How long a bind may take. [s]
+        Time limit of a bind. [s]
     """
 
     def __init__(self, url: str, pattern: str, timeout: int = 5) -> None:
@@ -142,9 +142,9 @@ class Authenticator:
     Parameters
     ----------
     directory : Directory
-        Where users come from.
+        Source of users.
     lifetime : float
-        How long a verified login is remembered. [s]
+        Time that a verified login is remembered. [s]
     """
 
     def __init__(self, directory: Directory, lifetime: float) -> None:
@@ -159,7 +159,7 @@ class Authenticator:
         return hashlib.blake2b(header.encode("utf-8", "surrogateescape"), key=self._key, digest_size=24).digest()
 
     def remembered(self, header: str | None) -> User | None:
-        """Return the user of a login verified lately; never blocks."""
+        """Return the user of a recently verified login; never blocks."""
         if not header:
             return None
         digest = self._digest(header)

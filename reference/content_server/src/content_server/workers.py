@@ -45,7 +45,7 @@ class WorkerPool:
         return await future
 
     def close(self) -> None:
-        """Let every worker end after what is queued."""
+        """Let every worker end after the queued jobs."""
         for _ in self._workers:
             self._jobs.put(None)
         for worker in self._workers:
@@ -63,14 +63,14 @@ class WorkerPool:
             finally:
                 with self._lock:
                     self.busy -= 1
-            # A loop that is closed has no one left to answer.
+            # After the loop is closed there is nothing to answer.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, future, *outcome)
             del job, function, arguments, future, outcome
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.done():  # the client went away
+    if future.done():  # the client has disconnected
         return
     if error is None:
         future.set_result(result)

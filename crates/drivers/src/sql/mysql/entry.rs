@@ -1,4 +1,4 @@
-//! How a session begins: <https://mariadb.com/kb/en/connection/>.
+//! Start of a session: <https://mariadb.com/kb/en/connection/>.
 
 use bytes::{BufMut, BytesMut};
 use ring::digest::{Algorithm, Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
@@ -7,16 +7,16 @@ use super::packets::{Fields, Malformed, put_terminated, put_text};
 use crate::answer::{Failed, FailureKind};
 
 const PROTOCOL_VERSION: u8 = 10;
-/// Bytes that the server gives to be mixed with the password. [B]
+/// Bytes of the server that are mixed with the password. [B]
 const NONCE_BYTES: usize = 20;
-/// Those of them in the first part of its greeting. [B]
+/// Bytes of the challenge in the first part of the greeting. [B]
 const FIRST_PART_BYTES: usize = 8;
 /// `utf8mb4_general_ci`, which all servers know.
 const UTF8: u8 = 45;
-/// The longest packet that is taken. [B]
+/// The longest accepted packet. [B]
 const PACKET_BYTES: u32 = 0xff_ffff;
 
-/// Rows that an update matched are counted, as other databases do, and not only those that it made another.
+/// Counts the rows that an update matched, as other databases do, and not only those that it changed.
 const FOUND_ROWS: u32 = 1 << 1;
 const LONG_PASSWORD: u32 = 1;
 const LONG_FLAG: u32 = 1 << 2;
@@ -28,9 +28,9 @@ const MULTI_RESULTS: u32 = 1 << 17;
 const MULTI_RESULTS_PREPARED: u32 = 1 << 18;
 const PLUGINS: u32 = 1 << 19;
 const PLUGIN_TEXT: u32 = 1 << 21;
-/// What a server must be able to do; all have since 2004 (MySQL 4.1).
+/// Required capabilities of a server; all have had them since 2004 (MySQL 4.1).
 const NEEDED: u32 = PROTOCOL_41 | SECURE;
-/// What is asked for where the server has it.
+/// Capabilities to request if the server has them.
 const WANTED: u32 = NEEDED
     | FOUND_ROWS
     | LONG_PASSWORD
@@ -44,24 +44,24 @@ const WANTED: u32 = NEEDED
 const NATIVE: &[u8] = b"mysql_native_password";
 const SHA2: &[u8] = b"caching_sha2_password";
 
-/// Who comes in.
+/// Identity and credentials of a client.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Visitor<'a> {
+pub(super) struct Login<'a> {
     pub(super) user: &'a str,
     pub(super) password: Option<&'a str>,
     pub(super) database: Option<&'a str>,
-    /// Whether nobody can listen: over a Unix socket a password may go as it is.
+    /// `true` if nobody can listen: over a Unix socket a password may go in the clear.
     pub(super) is_private: bool,
 }
 
-/// A way to prove who one is, with the bytes that are mixed with the password.
+/// A method to prove one's identity, with the bytes that are mixed with the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Challenge<'a> {
     pub(super) plugin: &'a [u8],
     nonce: &'a [u8],
 }
 
-/// What the server says first.
+/// First message of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Greeting {
     capabilities: u32,
@@ -86,7 +86,7 @@ impl Greeting {
         if capabilities & NEEDED != NEEDED {
             return Err(Malformed("a server older than MySQL 4.1"));
         }
-        // Length of both parts, which is known, and what is reserved.
+        // Length of both parts, which is known, and reserved bytes.
         fields.take(1 + 10)?;
         nonce.extend_from_slice(fields.take(NONCE_BYTES - FIRST_PART_BYTES)?);
         // A zero, and the name of the plugin before another, or before the end of the packet.
@@ -106,18 +106,18 @@ impl Greeting {
         }
     }
 
-    /// Writes what is said to it, with the first proof.
-    pub(super) fn write_answer(&self, visitor: &Visitor<'_>, proof: &[u8], out: &mut BytesMut) {
-        let database = visitor.database.map_or(0, |_| WITH_DATABASE);
+    /// Writes the answer to it, with the first proof.
+    pub(super) fn write_answer(&self, login: &Login<'_>, proof: &[u8], out: &mut BytesMut) {
+        let database = login.database.map_or(0, |_| WITH_DATABASE);
         let capabilities = (WANTED & self.capabilities) | database;
         out.put_u32_le(capabilities);
         out.put_u32_le(PACKET_BYTES);
         out.put_u8(UTF8);
         out.put_bytes(0, 23);
-        put_terminated(out, visitor.user.as_bytes());
+        put_terminated(out, login.user.as_bytes());
         // Proofs are shorter than 251 bytes, whose length is a byte in either form.
         put_text(out, proof);
-        if let Some(database) = visitor.database {
+        if let Some(database) = login.database {
             put_terminated(out, database.as_bytes());
         }
         if capabilities & PLUGINS != 0 {
@@ -126,56 +126,56 @@ impl Greeting {
     }
 }
 
-/// What the server says before it lets a visitor in.
+/// Messages of the server before it admits a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked<'a> {
+pub(super) enum AuthStep<'a> {
     /// Another proof.
     Proof(Challenge<'a>),
-    /// Nothing: the proof was good, and the visitor is let in next.
+    /// Nothing: the proof was accepted, and the client is admitted next.
     Nothing,
     /// The password itself.
     Password,
 }
 
-/// Reads what stands in a packet that is neither a yes nor a no.
-pub(super) fn asked(packet: &[u8]) -> Result<Asked<'_>, Malformed> {
+/// Reads a packet that is neither an OK nor an error.
+pub(super) fn auth_step(packet: &[u8]) -> Result<AuthStep<'_>, Malformed> {
     match packet {
         [0xfe] => Err(Malformed("a password in the form of before MySQL 4.1")),
         [0xfe, rest @ ..] => {
             let mut fields = Fields(rest);
             let plugin = fields.terminated()?;
             let nonce = fields.0.get(..NONCE_BYTES).unwrap_or(fields.0);
-            Ok(Asked::Proof(Challenge { plugin, nonce }))
+            Ok(AuthStep::Proof(Challenge { plugin, nonce }))
         }
-        [1, 3] => Ok(Asked::Nothing),
-        [1, 4] => Ok(Asked::Password),
+        [1, 3] => Ok(AuthStep::Nothing),
+        [1, 4] => Ok(AuthStep::Password),
         _ => Err(Malformed("an unexpected packet")),
     }
 }
 
-/// The password itself, where nobody can listen.
+/// The password itself, if nobody can listen.
 ///
 /// # Errors
-/// Kind `connect` where somebody can.
-pub(super) fn plain(visitor: &Visitor<'_>) -> Result<Vec<u8>, Failed> {
-    if !visitor.is_private {
+/// Kind `connect` if somebody can.
+pub(super) fn plain(login: &Login<'_>) -> Result<Vec<u8>, Failed> {
+    if !login.is_private {
         let reason = "the server asks for a password that only a Unix socket keeps secret";
         return Err(Failed::new(FailureKind::Connect, reason));
     }
-    Ok([visitor.password.unwrap_or_default().as_bytes(), &[0]].concat())
+    Ok([login.password.unwrap_or_default().as_bytes(), &[0]].concat())
 }
 
-/// What proves who the visitor is.
+/// Returns the proof of identity for a challenge.
 ///
 /// # Errors
-/// Kind `connect` where the way is not known here.
-pub(super) fn proof(challenge: Challenge<'_>, visitor: &Visitor<'_>) -> Result<Vec<u8>, Failed> {
-    let password = visitor.password.unwrap_or_default().as_bytes();
+/// Kind `connect` if the method is unknown here.
+pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u8>, Failed> {
+    let password = login.password.unwrap_or_default().as_bytes();
     match challenge.plugin {
         NATIVE | SHA2 if password.is_empty() => Ok(Vec::new()),
         NATIVE => Ok(native(password, challenge.nonce)),
         SHA2 => Ok(sha2(password, challenge.nonce)),
-        b"mysql_clear_password" => plain(visitor),
+        b"mysql_clear_password" => plain(login),
         // The server asks the kernel who is at the other end of the socket.
         b"unix_socket" | b"auth_socket" => Ok(Vec::new()),
         other => {
@@ -222,8 +222,8 @@ mod tests {
 
     const NONCE: &[u8; NONCE_BYTES] = b"0123456789abcdefghij";
 
-    fn visitor(password: Option<&'static str>, is_private: bool) -> Visitor<'static> {
-        Visitor {
+    fn login(password: Option<&'static str>, is_private: bool) -> Login<'static> {
+        Login {
             user: "u",
             password,
             database: Some("d"),
@@ -236,7 +236,7 @@ mod tests {
             plugin,
             nonce: NONCE,
         };
-        proof(challenge, &visitor(Some(password), false)).expect("a proof")
+        proof(challenge, &login(Some(password), false)).expect("a proof")
     }
 
     fn greeting() -> Vec<u8> {
@@ -264,7 +264,7 @@ mod tests {
             0x24, 0x70, 0xc0, 0xc0, 0x6d, 0xee, 0x42, 0xfd, 0x16, 0x18, 0xbb, 0x99, 0x00, 0x5a,
             0xdc, 0xa2, 0xec, 0x9d, 0x1e, 0x19,
         ];
-        // The server takes the proof apart with what it keeps, and finds what it keeps by hashing the rest.
+        // The server separates the proof with its stored hash, and verifies by hashing the rest.
         let algorithm = &SHA1_FOR_LEGACY_USE_ONLY;
         let mask = digest(algorithm, &[NONCE, &kept]);
         let once = mixed(&proven(NATIVE, "password"), &mask);
@@ -282,8 +282,8 @@ mod tests {
 
     #[test]
     fn a_password_goes_as_it_is_only_where_nobody_can_listen() {
-        assert_eq!(plain(&visitor(Some("x"), true)), Ok(b"x\0".to_vec()));
-        assert!(plain(&visitor(Some("x"), false)).is_err());
+        assert_eq!(plain(&login(Some("x"), true)), Ok(b"x\0".to_vec()));
+        assert!(plain(&login(Some("x"), false)).is_err());
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
             plugin: b"client_ed25519",
             nonce: NONCE,
         };
-        let failed = proof(challenge, &visitor(Some("x"), true)).expect_err("a refusal");
+        let failed = proof(challenge, &login(Some("x"), true)).expect_err("a refusal");
         assert_eq!(failed.kind, FailureKind::Connect);
         assert!(failed.reason.contains("client_ed25519"), "{failed:?}");
     }
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(read.challenge().plugin, NATIVE);
         assert_eq!(read.challenge().nonce, NONCE);
         let mut out = BytesMut::new();
-        read.write_answer(&visitor(None, false), &[], &mut out);
+        read.write_answer(&login(None, false), &[], &mut out);
         // Capabilities, longest packet, character set, 23 zeros; user, no proof, database, plugin.
         assert_eq!(&out[..4], (WANTED | WITH_DATABASE).to_le_bytes());
         assert_eq!(&out[32..], b"u\0\0d\0mysql_native_password\0");
@@ -329,10 +329,10 @@ mod tests {
             plugin: SHA2,
             nonce: NONCE,
         };
-        assert_eq!(asked(&switch), Ok(Asked::Proof(expected)));
-        assert_eq!(asked(&[1, 3]), Ok(Asked::Nothing));
-        assert_eq!(asked(&[1, 4]), Ok(Asked::Password));
-        assert!(asked(&[0xfe]).is_err());
-        assert!(asked(&[]).is_err());
+        assert_eq!(auth_step(&switch), Ok(AuthStep::Proof(expected)));
+        assert_eq!(auth_step(&[1, 3]), Ok(AuthStep::Nothing));
+        assert_eq!(auth_step(&[1, 4]), Ok(AuthStep::Password));
+        assert!(auth_step(&[0xfe]).is_err());
+        assert!(auth_step(&[]).is_err());
     }
 }

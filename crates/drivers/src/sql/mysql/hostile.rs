@@ -1,4 +1,4 @@
-//! What a server said once, and what it would be a fault to trip over.
+//! Real and damaged messages of a server, none of which may make the reader fail.
 
 use bytes::BytesMut;
 
@@ -6,14 +6,14 @@ use super::entry::{self, Greeting};
 use super::messages::{self, Among, Beginning, Definition};
 use super::packets::{self, Malformed};
 use super::values::{self, Kind};
-use crate::damaging::Damaging;
+use towtank_damaging::{Damaging, rounds};
 
 /// All that MariaDB 10.11 sent in one session: it greeted, let in, prepared and answered
 /// `select id, name, price, made, took, note from thing where id >= ?` for two rows, refused a statement that names no
 /// table, and sent the same rows to a statement that went as text.
 const RECORDED: &[u8] = include_bytes!("../../../tests/data/mysql-session.bin");
 
-/// The packets that are whole, each of whatever number.
+/// The complete packets, with any numbers.
 fn packets_of(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (mut received, mut found) = (BytesMut::from(bytes), Vec::new());
     while let Some(mut number) = received.get(3).copied() {
@@ -28,11 +28,11 @@ fn packets_of(bytes: &[u8]) -> Vec<Vec<u8>> {
 /// Ways to read a packet.
 const WAYS: usize = 8;
 
-/// Reads a packet in every way; how many of them can.
+/// Reads a packet in every way; returns how many of them succeed.
 fn readings(packet: &[u8], kinds: &[Kind]) -> usize {
     let ways: [bool; WAYS] = [
         Greeting::read(packet).is_ok(),
-        entry::asked(packet).is_ok(),
+        entry::auth_step(packet).is_ok(),
         messages::beginning(packet).is_ok(),
         messages::prepared(packet).is_ok(),
         messages::among(packet).is_ok_and(|among| !matches!(among, Among::Row(_))),
@@ -43,7 +43,7 @@ fn readings(packet: &[u8], kinds: &[Kind]) -> usize {
     ways.into_iter().filter(|is_read| *is_read).count()
 }
 
-/// Names, kinds and texts of rows of a table that begins with this packet; how many packets it took.
+/// Names, kinds and texts of the rows of a table that begins with this packet, and the number of packets that it took.
 fn table(packets: &[Vec<u8>], is_binary: bool) -> (Vec<String>, Vec<Vec<String>>, usize) {
     let Ok(Beginning::Table(count)) = messages::beginning(&packets[0]) else {
         panic!("no table: {:?}", packets[0]);
@@ -134,7 +134,7 @@ fn no_bytes_make_it_panic() {
     let kinds = [0x08, 0xfd, 0xf6, 0x0c, 0x0b, 0xfd].map(|code| Kind::new(code, 0x20, 6));
     let mut damaging = Damaging::new();
     let (mut read, mut refused) = (0_usize, 0_usize);
-    for _ in 0..20_000 {
+    for _ in rounds(20_000) {
         let mut bytes = RECORDED.to_vec();
         damaging.damage(&mut bytes, 8);
         for packet in packets_of(&bytes) {

@@ -1,12 +1,12 @@
-//! What the server says: <https://mariadb.com/kb/en/4-server-response-packets/>.
+//! Messages of the server: <https://mariadb.com/kb/en/4-server-response-packets/>.
 
 use super::packets::{Fields, Malformed, REFUSED};
 use super::values::Kind;
 use crate::answer::{Failed, FailureKind};
 
-/// Of the status of a session: it is in a transaction.
+/// Status flag of a session: it is in a transaction.
 pub(super) const IN_TRANSACTION: u16 = 0x0001;
-/// Of the status of a session: another answer to the same statement follows.
+/// Status flag of a session: another answer to the same statement follows.
 pub(super) const MORE_RESULTS: u16 = 0x0008;
 
 const OK: u8 = 0;
@@ -14,20 +14,20 @@ const LOCAL_FILE: u8 = 0xfb;
 const END: u8 = 0xfe;
 /// A packet that begins like an end and is longer is a row that begins with a long text. [B]
 const END_BYTES_BELOW: usize = 9;
-/// What the largest table of a server may have.
+/// Columns of the largest table of a server.
 const COLUMNS_AT_MOST: u64 = 65_535;
-/// Longest name of a column: servers cut what is beyond 256 characters. [B]
+/// Longest name of a column: servers cut names after 256 characters. [B]
 const NAME_BYTES_AT_MOST: usize = 1_024;
 
-/// The general state: it tells nothing, so the server's own number is told with it.
+/// The general state: it identifies no cause, so the server's own number is reported with it.
 const GENERAL: &[u8] = b"HY000";
 /// Class of states by which communication has ended.
 const COMMUNICATION: &[u8] = b"08";
-/// Numbers after which the server closes, with states that do not say so: the session was killed (MariaDB 1927, MySQL
-/// 3169), or was idle for too long (4031).
+/// Error numbers after which the server closes, although their states do not show it: the session was killed (MariaDB
+/// 1927, MySQL 3169), or was idle for too long (4031).
 const FATAL: [u16; 3] = [1927, 3169, 4031];
 
-/// By which the server says no.
+/// An error of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// The server's own number.
@@ -46,7 +46,7 @@ impl Refusal {
         Ok(Self { number, state })
     }
 
-    /// The SQLSTATE, and the number where that tells nothing.
+    /// The SQLSTATE, with the number if the state is general.
     pub(super) fn code(&self) -> String {
         match &self.state {
             Some(state) if state != GENERAL => String::from_utf8_lossy(state).into_owned(),
@@ -55,7 +55,7 @@ impl Refusal {
         }
     }
 
-    /// As the outcome of a call.
+    /// The outcome of the call.
     pub(super) fn failed(&self) -> Failed {
         let ends = |state: &[u8; 5]| state.starts_with(COMMUNICATION);
         let kind = if FATAL.contains(&self.number) || self.state.as_ref().is_some_and(ends) {
@@ -67,23 +67,23 @@ impl Refusal {
     }
 }
 
-/// How an answer begins.
+/// First packet of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// It is done.
+    /// The statement succeeded.
     Done {
         /// Rows that were changed, or matched.
         affected: u64,
         /// Status of the session.
         status: u16,
     },
-    /// The server says no.
+    /// The server reports an error.
     Refused(Refusal),
-    /// A table with so many columns follows.
+    /// A table with this number of columns follows.
     Table(usize),
 }
 
-/// Reads how an answer begins.
+/// Reads the first packet of an answer.
 pub(super) fn beginning(packet: &[u8]) -> Result<Beginning, Malformed> {
     let mut fields = Fields(packet);
     match packet.first() {
@@ -103,18 +103,18 @@ pub(super) fn beginning(packet: &[u8]) -> Result<Beginning, Malformed> {
     }
 }
 
-/// What stands among the rows of a table.
+/// A packet among the rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Among<'a> {
     /// A row.
     Row(&'a [u8]),
     /// Their end, with the status of the session.
     End(u16),
-    /// The server says no in the middle of them.
+    /// The server reports an error in the middle of them.
     Refused(Refusal),
 }
 
-/// Reads what stands among the rows of a table.
+/// Reads a packet among the rows of a table.
 pub(super) fn among(packet: &[u8]) -> Result<Among<'_>, Malformed> {
     match packet.first() {
         Some(&END) if packet.len() < END_BYTES_BELOW => {
@@ -127,12 +127,12 @@ pub(super) fn among(packet: &[u8]) -> Result<Among<'_>, Malformed> {
     }
 }
 
-/// Whether this is the end of a list of definitions.
+/// Returns `true` if the packet ends a list of definitions.
 pub(super) fn is_end(packet: &[u8]) -> bool {
     packet.first() == Some(&END) && packet.len() < END_BYTES_BELOW
 }
 
-/// What a column is.
+/// Definition of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Definition<'a> {
     pub(super) name: &'a [u8],
@@ -167,11 +167,11 @@ impl<'a> Definition<'a> {
 /// A statement as the server has prepared it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prepared {
-    /// By which it is called from now on.
+    /// Its number in later calls.
     pub(super) number: u32,
-    /// How many parameters it has.
+    /// Number of its parameters.
     pub(super) parameters: usize,
-    /// How many packets with definitions follow, their ends included.
+    /// Number of packets with definitions that follow, their ends included.
     pub(super) packets: usize,
 }
 

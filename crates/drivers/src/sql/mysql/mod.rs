@@ -13,11 +13,12 @@ mod statement;
 mod values;
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use self::entry::{Asked, Greeting, Visitor};
+use self::entry::{AuthStep, Greeting, Login};
 use self::messages::{Among, Beginning, Definition, IN_TRANSACTION, MORE_RESULTS};
 use self::packets::{Malformed, put_text};
 use self::values::Kind;
@@ -25,8 +26,9 @@ use crate::answer::{Answer, Failed, FailureKind, Meter};
 use crate::executor::Call;
 use crate::operation::{Operation, Task};
 use crate::server::Location;
-use crate::session::{Step, Value, Waiting};
+use crate::session::Value;
 use crate::sql::reading::Reading;
+use crate::turns::Turn;
 use crate::wire::Wire;
 
 const QUIT: u8 = 0x01;
@@ -37,28 +39,30 @@ const EXECUTE: u8 = 0x17;
 /// Type of all values that go out: a text.
 const TEXT: u8 = 0xfd;
 
-/// Number by which a server says that it prepares no such statement (MySQL does not prepare `BEGIN`).
+/// Number of the error that a server prepares no such statement (MySQL does not prepare `BEGIN`).
 const CANNOT_BE_PREPARED: u16 = 1295;
 
 type Columns = Arc<[String]>;
 
 /// A statement that this session has asked for before.
+#[derive(Debug)]
 struct Known {
     /// Its number at the server; none where it goes as text.
     number: Option<u32>,
-    /// Which value stands at each of its parameters.
+    /// Index of the value of each parameter.
     places: Arc<[usize]>,
-    /// Names of its columns, as they were the last time.
+    /// Names of its columns, as of the last execution.
     columns: Columns,
 }
 
 /// A session.
-struct Session {
-    wire: Wire,
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) wire: Wire,
     /// Number of the next packet: commands begin anew.
     number: u8,
     known: HashMap<u32, Known>,
-    /// How the server stands.
+    /// Status of the server.
     status: u16,
 }
 
@@ -73,33 +77,35 @@ fn internal(error: Malformed) -> Failed {
 /// Opens a session.
 ///
 /// # Errors
-/// Kind `connect`: no connection, or the server does not let the user in.
+/// Kind `connect`: no connection, or the server does not admit the user.
 pub(crate) async fn open(
     location: &Location,
+    turn: &Rc<Turn>,
     user: &str,
     password: Option<&str>,
     database: Option<&str>,
-) -> Result<Box<dyn Waiting>, Failed> {
+) -> Result<Session, Failed> {
     let mut session = Session {
-        wire: Wire::connect(location).await?,
+        wire: Wire::connect(location, turn).await?,
         number: 0,
         known: HashMap::new(),
         status: 0,
     };
-    let visitor = Visitor {
+    let login = Login {
         user,
         password,
         database,
         is_private: matches!(location, Location::Unix(_)),
     };
-    let entered = session.enter(&visitor).await;
+    let entered = session.enter(&login).await;
     entered.map_err(|failed| Failed::new(FailureKind::Connect, failed.reason))?;
-    Ok(Box::new(session))
+    Ok(session)
 }
 
 impl Session {
     async fn next(&mut self, meter: &mut Meter) -> Result<Bytes, Failed> {
         loop {
+            self.wire.pace().await;
             let taken = packets::take(&mut self.wire.received, &mut self.number);
             if let Some(packet) = taken.map_err(protocol)? {
                 return Ok(packet);
@@ -110,7 +116,7 @@ impl Session {
     }
 
     /// Sends a packet.
-    async fn say(
+    async fn send(
         &mut self,
         meter: &mut Meter,
         content: impl FnOnce(&mut BytesMut),
@@ -133,21 +139,21 @@ impl Session {
             out.put_u8(command);
             content(out);
         };
-        self.say(meter, whole).await
+        self.send(meter, whole).await
     }
 
-    /// From the server's greeting to its first yes.
-    async fn enter(&mut self, visitor: &Visitor<'_>) -> Result<(), Failed> {
+    /// Runs from the server's greeting to its first OK.
+    async fn enter(&mut self, login: &Login<'_>) -> Result<(), Failed> {
         let meter = &mut Meter::default();
         let packet = self.next(meter).await?;
         if packet.first() == Some(&packets::REFUSED) {
             return Err(refusal(&packet));
         }
         let greeting = Greeting::read(&packet).map_err(protocol)?;
-        // One that is not known here is answered by nothing: the server then asks in another way, or says no.
-        let proof = entry::proof(greeting.challenge(), visitor).unwrap_or_default();
-        let answer = |out: &mut BytesMut| greeting.write_answer(visitor, &proof, out);
-        self.say(meter, answer).await?;
+        // An unknown method is answered by an empty proof: the server then asks for another method, or refuses.
+        let proof = entry::proof(greeting.challenge(), login).unwrap_or_default();
+        let answer = |out: &mut BytesMut| greeting.write_answer(login, &proof, out);
+        self.send(meter, answer).await?;
         loop {
             let packet = self.next(meter).await?;
             match packet.first() {
@@ -158,26 +164,28 @@ impl Session {
                 }
                 _ => {}
             }
-            let proof = match entry::asked(&packet).map_err(protocol)? {
-                Asked::Nothing => continue,
-                Asked::Proof(challenge) => entry::proof(challenge, visitor)?,
-                Asked::Password => entry::plain(visitor)?,
+            let proof = match entry::auth_step(&packet).map_err(protocol)? {
+                AuthStep::Nothing => continue,
+                AuthStep::Proof(challenge) => entry::proof(challenge, login)?,
+                AuthStep::Password => entry::plain(login)?,
             };
-            self.say(meter, |out| out.put_slice(&proof)).await?;
+            self.send(meter, |out| out.put_slice(&proof)).await?;
         }
     }
 
-    /// Notes the status that a yes tells.
+    /// Notes the status that a success packet carries.
     fn note(&mut self, packet: &[u8]) -> Result<(), Failed> {
         match messages::beginning(packet).map_err(protocol)? {
             Beginning::Done { status, .. } => self.status = status,
             Beginning::Refused(refusal) => return Err(refusal.failed()),
-            Beginning::Table(_) => return Err(protocol(Malformed("a table of nothing asked"))),
+            Beginning::Table(_) => {
+                return Err(protocol(Malformed("a table that was not requested")));
+            }
         }
         Ok(())
     }
 
-    /// Prepares a statement, unless this session has.
+    /// Prepares a statement, unless this session has done so.
     async fn prepare(&mut self, task: &Task, text: &str, meter: &mut Meter) -> Result<(), Failed> {
         if self.known.contains_key(&task.number) {
             return Ok(());
@@ -206,12 +214,12 @@ impl Session {
             columns: Columns::default(),
         };
         self.known.insert(task.number, known);
-        // What was said of the preparation is nothing of the answer.
+        // Bytes of the preparation are not part of the answer.
         meter.first_byte_ns = None;
         Ok(())
     }
 
-    /// Sends a statement, which is prepared or goes as text; whether rows come in binary form.
+    /// Sends a statement, prepared or as text. Returns `true` if rows come in binary form.
     async fn ask(
         &mut self,
         task: &Task,
@@ -233,7 +241,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Reads an answer to its end: a statement that failed leaves the session in order.
+    /// Reads an answer to its end: a failed statement leaves the session usable.
     async fn read(
         &mut self,
         task: &Task,
@@ -266,7 +274,7 @@ impl Session {
         }
     }
 
-    /// Reads what the columns of a table are; the names of the first one are those of the answer.
+    /// Reads the definitions of the columns of a table; the names of the first one are those of the answer.
     async fn columns(
         &mut self,
         task: &Task,
@@ -277,7 +285,7 @@ impl Session {
     ) -> Result<Vec<Kind>, Failed> {
         let known = self.known.get(&task.number);
         let known = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
-        // Names are the same each time, as a rule; those that differ make a new list.
+        // Names usually stay the same; different ones make a new list.
         let mut changed: Option<Vec<String>> = (known.len() != count).then(Vec::new);
         let mut kinds = Vec::with_capacity(count);
         for place in 0..count {
@@ -304,7 +312,7 @@ impl Session {
         Ok(kinds)
     }
 
-    /// Reads the rows of a table, in binary form where their kinds are given, into an answer that wants them.
+    /// Reads the rows of a table, in binary form if their kinds are given, into an answer that wants them.
     async fn rows(
         &mut self,
         kinds: Option<&[Kind]>,
@@ -344,10 +352,10 @@ fn refusal(packet: &[u8]) -> Failed {
     }
 }
 
-/// Writes the values of a prepared statement; that each place has one was checked when the plan was read.
+/// Writes the values of a prepared statement; the plan was checked to have one for each parameter.
 fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value]) {
     out.put_u32_le(number);
-    // No cursor, once.
+    // No cursor, one iteration.
     out.put_u8(0);
     out.put_u32_le(1);
     if places.is_empty() {
@@ -371,49 +379,58 @@ fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value
     }
 }
 
-impl Waiting for Session {
-    fn perform<'a>(
-        &'a mut self,
-        task: &'a Task,
-        call: &'a Call,
-        meter: &'a mut Meter,
-    ) -> Step<'a, Result<Answer, Failed>> {
-        Box::pin(async move {
-            let Operation::Sql { text } = &task.operation else {
-                return Err(Failed::new(FailureKind::Internal, "no statement"));
-            };
-            let is_binary = self.ask(task, text, &call.values, meter).await?;
-            self.read(task, is_binary, meter).await
-        })
+impl Session {
+    /// Does one operation.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn perform(
+        &mut self,
+        task: &Task,
+        call: &Call,
+        meter: &mut Meter,
+    ) -> Result<Answer, Failed> {
+        let Operation::Sql { text } = &task.operation else {
+            return Err(Failed::new(FailureKind::Internal, "no statement"));
+        };
+        let is_binary = self.ask(task, text, &call.values, meter).await?;
+        self.read(task, is_binary, meter).await
     }
 
-    fn is_closed(&mut self) -> bool {
-        // What comes while nothing was asked is a farewell.
+    /// Returns `true` if the server has closed it while nothing was asked: whatever it sends then is a farewell.
+    pub(crate) fn is_closed(&mut self) -> bool {
         self.wire.is_closed() || !self.wire.received.is_empty()
     }
 
-    fn is_held(&self) -> bool {
+    /// Returns `true` if it has sent anything but a farewell, which is an error, while nothing was asked.
+    pub(crate) fn has_unasked(&self) -> bool {
+        packets::kind(&self.wire.received).is_some_and(|kind| kind != packets::REFUSED)
+    }
+
+    /// Returns `true` if a transaction is open.
+    pub(crate) fn is_held(&self) -> bool {
         self.status & IN_TRANSACTION != 0
     }
 
-    fn reset(&mut self) -> Step<'_, Result<(), Failed>> {
-        Box::pin(async move {
-            if !self.is_held() {
-                return Ok(());
-            }
-            let meter = &mut Meter::default();
-            let put = |out: &mut BytesMut| out.put_slice(b"ROLLBACK");
-            self.command(meter, QUERY, put).await?;
-            let packet = self.next(meter).await?;
-            self.note(&packet)
-        })
+    /// Rolls an open transaction back.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub(crate) async fn reset(&mut self) -> Result<(), Failed> {
+        if !self.is_held() {
+            return Ok(());
+        }
+        let meter = &mut Meter::default();
+        let put = |out: &mut BytesMut| out.put_slice(b"ROLLBACK");
+        self.command(meter, QUERY, put).await?;
+        let packet = self.next(meter).await?;
+        self.note(&packet)
     }
 
-    fn close(mut self: Box<Self>) -> Step<'static, ()> {
-        Box::pin(async move {
-            // Whether the farewell arrives or not, the socket is closed.
-            let _ = self.command(&mut Meter::default(), QUIT, |_| {}).await;
-        })
+    /// Says farewell.
+    pub(crate) async fn close(mut self) {
+        // Whether the farewell arrives or not, the socket is closed.
+        let _ = self.command(&mut Meter::default(), QUIT, |_| {}).await;
     }
 }
 
@@ -426,7 +443,7 @@ mod tests {
         let mut out = BytesMut::new();
         let values = [Some(b"a".to_vec()), None];
         put_values(&mut out, 5, &[1, 0, 1], &values);
-        // Statement 5, no cursor, once; first and third are NULL; types follow; three texts; one value.
+        // Statement 5, no cursor, one iteration; first and third are NULL; types follow; three texts; one value.
         let expected = [
             &[5, 0, 0, 0, 0, 1, 0, 0, 0][..],
             &[0b101, 1],

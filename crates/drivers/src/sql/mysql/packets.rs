@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// First byte of a packet by which the server says no.
+/// First byte of an error packet.
 pub(super) const REFUSED: u8 = 0xff;
 
 /// Bytes before the content of a packet: three of its length, one of its number.
@@ -14,7 +14,12 @@ const HEAD_BYTES: usize = 4;
 /// A content of this length goes on in another packet, which is not read, and not written either. [B]
 const LENGTH_CEILING: usize = 0xff_ffff;
 
-/// What came is no packet, or not what stands there.
+/// The first byte of the content of the first packet, which states its kind.
+pub(super) fn kind(received: &[u8]) -> Option<u8> {
+    received.get(HEAD_BYTES).copied()
+}
+
+/// The bytes are no packet, or not the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) &'static str);
 
@@ -26,7 +31,7 @@ impl fmt::Display for Malformed {
 
 const CUT_OFF: Malformed = Malformed("a packet that is cut off");
 
-/// Takes the next packet off what came, where it is whole, and counts it.
+/// Takes the next packet off the received bytes, if it is complete, and counts it.
 ///
 /// # Errors
 /// If it is too long, or out of turn.
@@ -39,11 +44,12 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     if length == LENGTH_CEILING {
         return Err(Malformed("a packet of 16 MiB or more"));
     }
-    // A server that is about to close says so out of turn. Others are told by their first byte, whatever their length.
+    // A server that is about to close sends an error out of sequence. Others are identified by their first byte,
+    // whatever their length.
     let first = received.get(HEAD_BYTES);
     let may_be_farewell = length > 0 && first.is_none_or(|first| *first == REFUSED);
     if counted != *number && !may_be_farewell {
-        return Err(Malformed("a packet out of turn"));
+        return Err(Malformed("a packet out of sequence"));
     }
     if received.len() < HEAD_BYTES + length {
         return Ok(None);
@@ -108,7 +114,7 @@ pub(super) fn put_terminated(out: &mut BytesMut, text: &[u8]) {
     out.put_u8(0);
 }
 
-/// What stands in a packet, read from its beginning.
+/// Fields of a packet, read from its beginning.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -136,7 +142,7 @@ impl<'a> Fields<'a> {
         Ok(self.number(1)? as u8)
     }
 
-    /// A number that tells its own length; `None` where there is no value (NULL).
+    /// A number with its own length; `None` if there is no value (NULL).
     pub(super) fn value(&mut self) -> Result<Option<u64>, Malformed> {
         Ok(Some(match self.byte()? {
             0xfb => return Ok(None),
@@ -148,7 +154,7 @@ impl<'a> Fields<'a> {
         }))
     }
 
-    /// A number that tells its own length.
+    /// A number with its own length.
     pub(super) fn count(&mut self) -> Result<u64, Malformed> {
         self.value()?
             .ok_or(Malformed("no value where there must be one"))
@@ -218,7 +224,7 @@ mod tests {
             assert_eq!(taken(&bytes[..end], 1), Ok(None), "{end}");
         }
         assert_eq!(taken(&bytes, 1), Ok(Some(b"ok".to_vec())));
-        let out_of_turn = Malformed("a packet out of turn");
+        let out_of_turn = Malformed("a packet out of sequence");
         assert_eq!(taken(&bytes, 2), Err(out_of_turn));
         assert_eq!(
             taken(b"HTTP/", 0),

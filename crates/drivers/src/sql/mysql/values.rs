@@ -5,16 +5,16 @@ use std::fmt::{Display, LowerExp};
 use super::packets::{Fields, Malformed};
 use crate::answer::Row;
 
-/// Flag of a column whose numbers have no sign.
+/// Flag of a column of unsigned numbers.
 const UNSIGNED: u16 = 0x0020;
-/// From here on, decimals of a column are not fixed.
+/// From this number on, the decimals of a column are not fixed.
 const NOT_FIXED: u8 = 31;
 /// Bits of the NULL bitmap of a row before the first column.
 const BITS_BEFORE: usize = 2;
-/// Between these a floating-point number is written without an exponent, as the server does.
+/// Range in which a floating-point number is written without an exponent, as the server does.
 const PLAIN: std::ops::Range<f64> = 1e-5..1e15;
 
-/// How the values of a column are written.
+/// Encoding of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind {
     code: u8,
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// Digits behind the point, where the column has them.
+    /// Digits after the point, if the column has them.
     fn fraction(self, microseconds: u64) -> String {
         let digits = match self.decimals {
             decimals @ 0..=6 => usize::from(decimals),
@@ -129,7 +129,7 @@ impl Kind {
     }
 }
 
-/// A date, and what stands behind it in its value.
+/// A date, and the rest of its value.
 fn date<'a>(fields: &mut Fields<'a>) -> Result<(String, Fields<'a>), Malformed> {
     let length = usize::from(fields.byte()?);
     let mut rest = Fields(fields.take(length)?);

@@ -3,9 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use tokio::runtime::Builder;
+use towtank_damaging::{Damaging, rounds};
 
 use super::*;
+use crate::testing::Loop;
 
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = (body.len() + 4) as u32;
@@ -18,7 +19,7 @@ fn heard(stream: &mut TcpStream) -> Vec<u8> {
     buffer[..count].to_vec()
 }
 
-/// Why there is no session with a server that does this once it was greeted, and then closes.
+/// Failure to open a session with a server that does this after the greeting, and then closes.
 fn failed(serve: impl FnOnce(&mut TcpStream) + Send + 'static) -> Failed {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let location = Location::Tcp(listener.local_addr().expect("an address"));
@@ -27,10 +28,8 @@ fn failed(serve: impl FnOnce(&mut TcpStream) + Send + 'static) -> Failed {
         let _greeting = heard(&mut stream);
         serve(&mut stream);
     });
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let opened = runtime
-        .expect("a runtime")
-        .block_on(open(&location, "u", Some("p"), "d"));
+    let around = Loop::new();
+    let (opened, _) = around.run(open(&location, &around.turn, "u", Some("p"), "d"));
     server.join().expect("the server");
     let Err(failed) = opened else {
         panic!("a session");
@@ -90,4 +89,95 @@ fn rounds_of_scram_are_bounded() {
     });
     assert_eq!(failed.kind, FailureKind::Connect);
     assert!(failed.reason.contains("iteration count"), "{failed:?}");
+}
+
+/// Messages of all kinds that a session reads.
+fn session() -> Vec<u8> {
+    let column = [
+        &b"name\0"[..],
+        &[0; 6],
+        &25_u32.to_be_bytes(),
+        &[255; 6],
+        &[0; 2],
+    ]
+    .concat();
+    let value = |text: &[u8]| [&(text.len() as u32).to_be_bytes(), text].concat();
+    let null = u32::MAX.to_be_bytes();
+    [
+        message(b'1', b""),
+        message(b'2', b""),
+        message(b'T', &[&2_u16.to_be_bytes()[..], &column, &column].concat()),
+        message(
+            b'D',
+            &[&2_u16.to_be_bytes()[..], &value(b"ann"), &null].concat(),
+        ),
+        message(
+            b'D',
+            &[&2_u16.to_be_bytes()[..], &value(b""), &value(b"17")].concat(),
+        ),
+        message(b'C', b"UPDATE 3\0"),
+        message(b'E', b"SERROR\0VERROR\0C42P01\0Mno table\0\0"),
+        message(b'Z', b"I"),
+    ]
+    .concat()
+}
+
+/// Number of answers that a session reads from messages, and whether all messages were read.
+fn readings(bytes: &[u8]) -> (usize, bool) {
+    let task = Task {
+        number: 0,
+        operation: Operation::Sql {
+            text: "select 1".to_owned(),
+        },
+        keeps_rows: true,
+        rows_bytes_at_most: 1 << 20,
+        keeps_content: false,
+    };
+    let (mut received, mut read) = (BytesMut::from(bytes), 0);
+    let mut reading = Reading::new(&task, Columns::default());
+    loop {
+        let (tag, length) = match head(&received) {
+            Ok(None) => return (read, received.is_empty()),
+            Err(_) => return (read, false),
+            Ok(Some(found)) => found,
+        };
+        let body = &received[HEAD_BYTES..length];
+        let made = match tag {
+            b'D' => row(&mut reading, body),
+            b'C' => {
+                affected(body);
+                Ok(())
+            }
+            _ => match take(&mut received.clone()) {
+                Ok(Some(Message::RowDescription(body))) => described(&body).map(drop),
+                Ok(Some(Message::ErrorResponse(body))) => {
+                    assert!(refusal(&body).reason.chars().count() <= CODE_CHARACTERS);
+                    Ok(())
+                }
+                Ok(_) => Ok(()),
+                Err(failed) => Err(failed),
+            },
+        };
+        if made.is_err() {
+            return (read, false);
+        }
+        received.advance(length);
+        read += 1;
+    }
+}
+
+#[test]
+fn no_bytes_make_it_panic() {
+    assert_eq!(readings(&session()), (8, true));
+    let mut damaging = Damaging::new();
+    let (mut whole, mut refused) = (0_usize, 0_usize);
+    for _ in rounds(20_000) {
+        let (_, is_whole) = readings(&damaging.one_of(&[session()], 6));
+        whole += usize::from(is_whole);
+        refused += usize::from(!is_whole);
+    }
+    assert!(
+        whole > 500 && refused > 500,
+        "{whole} whole, {refused} refused"
+    );
 }

@@ -23,7 +23,7 @@ const HEAD: Wanted = Wanted {
 /// Everything that a caller can learn of a response.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
-    /// How many bytes of the stream belong to the response, or why it is none.
+    /// Number of bytes of the stream that belong to the response, or the error.
     end: Result<Option<usize>, ProtocolError>,
     status: u16,
     fields: Vec<u8>,
@@ -58,7 +58,7 @@ fn read<'a>(
     if end == Ok(None) {
         end = scanner.end_of_stream().map(|_| Some(fed));
     }
-    // What was seen before an error depends on the split and is of no use.
+    // The partial answer before an error depends on the split and is not compared.
     let failed = end.is_err();
     Seen {
         end,

@@ -1,4 +1,4 @@
-//! From blocks to fields.
+//! Decodes blocks to fields.
 
 use super::table::Table;
 use super::{HpackError, STATIC_FIELDS, huffman, integer};
@@ -9,12 +9,12 @@ pub struct Decoder {
     table: Table,
     /// Largest table that the other side may ask for. [B]
     agreed: usize,
-    /// Name and value of a field that is written out.
+    /// Name and value of a literal field.
     text: Vec<u8>,
 }
 
 impl Decoder {
-    /// With a table of at most so many bytes, as told to the other side.
+    /// Creates a decoder whose table holds at most `table_bytes`, the size announced to the other side. [B]
     #[must_use]
     pub fn new(table_bytes: usize) -> Self {
         Self {
@@ -24,8 +24,8 @@ impl Decoder {
         }
     }
 
-    /// Reads a whole block and gives its fields in order. All are given even if the caller has no use for them any more:
-    /// what they leave in the table counts for later blocks.
+    /// Decodes a whole block and passes on its fields in order. All fields are decoded even if the caller has no use
+    /// for them any more: the table entries that they add count for later blocks.
     ///
     /// # Errors
     /// [`HpackError`]; no further block can be read then.
@@ -77,7 +77,7 @@ impl Decoder {
             .ok_or(HpackError::BadIndex)
     }
 
-    /// Reads a field that is written out into `text`; gives the length of its name.
+    /// Reads a literal field into `text`; returns the length of its name.
     fn literal(&mut self, block: &mut &[u8], prefix_bits: u32) -> Result<usize, HpackError> {
         self.text.clear();
         match integer::read(block, prefix_bits)? {
@@ -97,7 +97,7 @@ impl Decoder {
     }
 }
 
-/// Appends a string (RFC 7541, section 5.2). It is no longer than 8/5 of what is left of the block.
+/// Appends a string (RFC 7541, section 5.2). It is no longer than 8/5 of the rest of the block.
 fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_huffman = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer::read(block, 7)?;

@@ -1,13 +1,14 @@
-//! From fields to blocks.
+//! Encodes fields to blocks.
 
 use super::static_table::{find, find_name};
 use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD_BYTES, STATIC_FIELDS, huffman, integer};
 
-/// Literals that go into the table begin so, those that do not so (RFC 7541, section 6.2).
+/// Prefixes of literals that enter the table, and of literals that do not (RFC 7541, section 6.2).
 const INDEXED: (u8, u32) = (0x40, 6);
 const NOT_INDEXED: (u8, u32) = (0x00, 4);
 
-/// Constants with a number below this are remembered; a table of 4 KiB holds fewer, the smallest taking 33 bytes.
+/// Constants with a number below this enter the table; a table of 4 KiB holds fewer, since the smallest entry takes 33
+/// bytes.
 const REMEMBERED: usize = 255;
 
 /// A name of fields whose values vary, ready to be written.
@@ -29,13 +30,13 @@ impl Name {
 pub struct Constant {
     /// Its number among those of one encoder: each has its own, counted from 0.
     number: usize,
-    /// Index in the static table, where the whole field is there.
+    /// Index in the static table, if it holds the whole field.
     known: Option<u8>,
-    /// Written out, to be remembered.
+    /// Literal form that enters the table.
     indexed: Box<[u8]>,
-    /// Written out.
+    /// Literal form.
     plain: Box<[u8]>,
-    /// What it takes in the table. [B]
+    /// Size in the table. [B]
     size: usize,
 }
 
@@ -61,16 +62,16 @@ impl Constant {
 
 /// Writes the blocks of one direction of a connection.
 ///
-/// Only constants are remembered, and only while there is room, so nothing is ever forgotten before its next use. What
-/// varies is written out each time.
+/// Only constants enter the table, and only while it has room, so nothing is ever evicted before its next use. Varying
+/// fields are written out each time.
 #[derive(Debug)]
 pub struct Encoder {
-    /// By the number of a constant: the how many-th entry of the table it is, 0 if none.
+    /// Position in the table for each constant, counted from 1 in the order of insertion; 0 if it is not there.
     places: Vec<u8>,
     entries: u8,
     used: usize,
     most: usize,
-    /// The other side must be told of `most`.
+    /// The next block must announce `most`.
     is_resized: bool,
 }
 
@@ -87,7 +88,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// The other side allows a table of so many bytes. More than the default is not made use of.
+    /// Accepts the table size that the other side allows. The default is never exceeded.
     pub fn allow(&mut self, table_bytes: usize) {
         let most = table_bytes.min(DEFAULT_TABLE_BYTES);
         if most != self.most {
@@ -139,7 +140,7 @@ impl Encoder {
         self.places[field.number] = self.entries;
     }
 
-    /// Writes a field whose value varies; it is not remembered.
+    /// Writes a field whose value varies; it does not enter the table.
     pub fn varying(name: &Name, value: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&name.0);
         write_string(value, out);
@@ -155,7 +156,7 @@ fn write_name(name: &[u8], (first, bits): (u8, u32), out: &mut Vec<u8>) {
     }
 }
 
-/// The shorter of the two forms, as clients usually do.
+/// Writes the shorter of the two forms, as clients usually do.
 fn write_string(text: &[u8], out: &mut Vec<u8>) {
     let coded = huffman::encoded_bytes(text);
     if coded < text.len() {

@@ -1,7 +1,7 @@
 //! The Huffman code of HPACK (RFC 7541, section 5.2 and appendix B).
 //!
 //! The code is canonical: shorter codes come first, and those of one length in the order of their symbols. So the
-//! lengths alone say everything, and all tables are made from them by the compiler.
+//! lengths determine the code, and the compiler derives all tables from them.
 
 use super::HpackError;
 
@@ -30,7 +30,7 @@ const END_OF_STRING: u16 = 256;
 const SHORTEST: usize = 5;
 const LONGEST: usize = 30;
 
-/// Codes of up to so many bits are found by one look; they are those of every byte that fields are usually made of.
+/// Codes of up to this many bits are found by one lookup; they are those of every byte that fields usually consist of.
 const QUICK_BITS: u32 = 10;
 
 struct Tables {
@@ -123,7 +123,7 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
 /// [`HpackError::BadHuffman`]: it contains the end of a string, or ends with anything but up to seven ones.
 pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let start = out.len();
-    // Room for the shortest codes, so that a symbol is stored without asking for it.
+    // Reserves room for the shortest codes, so that a symbol is stored without a check.
     out.resize(start + code.len() * 8 / SHORTEST + 1, 0);
     let length = decode_into(code, &mut out[start..]);
     out.truncate(start + length.unwrap_or(0));
@@ -131,7 +131,7 @@ pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
 }
 
 fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
-    // The high `held` bits of `bits` come next; those below are zero, or repeat what is read again.
+    // The high `held` bits of `bits` come next; those below are zero, or repeat bits that are read again.
     let (mut bits, mut held) = (0_u64, 0_u32);
     let (mut read, mut written) = (0, 0);
     loop {
@@ -147,7 +147,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
                 held += 8;
             }
         }
-        // Two codes of any length fit what is held now, if so much is left.
+        // Two codes of any length fit into the held bits, if that many are left.
         let (symbol, length) = next_symbol(bits);
         if length > held || symbol == END_OF_STRING {
             let is_padding = held < 8
@@ -159,7 +159,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
         written += 1;
         bits <<= length;
         held -= length;
-        // Short codes go on without a look at the input.
+        // Short codes continue without a look at the input.
         while held >= QUICK_BITS {
             let (symbol, length) = TABLES.quick[(bits >> (64 - QUICK_BITS)) as usize];
             if length == 0 {

@@ -2,7 +2,7 @@
 
 use super::HpackError;
 
-/// Most bytes behind the prefix: what fits 28 bits, which no length or index here comes near to.
+/// Most bytes behind the prefix: 28 bits, far beyond any length or index here.
 pub const MOST_BYTES: u32 = 4;
 
 /// Appends a number; `first` holds the bits before the prefix of `bits` bits.

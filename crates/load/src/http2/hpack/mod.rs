@@ -1,8 +1,8 @@
-//! HPACK: fields of a head as few bytes, with a memory on both sides (RFC 7541).
+//! HPACK: compresses the fields of a head, with a table on both sides (RFC 7541).
 //!
-//! [`Decoder`] takes any bytes and keeps no more than the table that was agreed; [`Encoder`] is made for requests that
-//! repeat: a field that never changes is prepared once ([`Constant`]), written out once per connection, and one byte
-//! from then on.
+//! [`Decoder`] accepts any bytes and keeps no more than the agreed table; [`Encoder`] is designed for requests that
+//! repeat: a field that never changes is prepared once ([`Constant`]), written out once per connection, and takes one
+//! byte from then on.
 
 mod decoder;
 mod encoder;
@@ -21,10 +21,10 @@ pub use static_table::{STATIC_FIELDS, find, find_name};
 /// Size of the table of either side unless agreed otherwise (RFC 9113, section 6.5.2). [B]
 pub const DEFAULT_TABLE_BYTES: usize = 4096;
 
-/// What a field takes in a table or a list beyond its name and value (RFC 7541, section 4.1). [B]
+/// Size of a field in a table or a list beyond its name and value (RFC 7541, section 4.1). [B]
 pub const FIELD_OVERHEAD_BYTES: usize = 32;
 
-/// Why bytes are no block of fields. The connection is of no use then: both sides remember different things.
+/// Reason why a block of fields is malformed. The connection cannot be used then: the tables of both sides differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HpackError {
     /// The block ends within a field.
@@ -33,9 +33,9 @@ pub enum HpackError {
     BadInteger,
     /// An index of no entry.
     BadIndex,
-    /// A code that stands for nothing, or padding that is none.
+    /// An invalid code, or invalid padding.
     BadHuffman,
-    /// A new size of the table that is larger than agreed, or behind a field.
+    /// A new size of the table that is larger than agreed, or that follows a field.
     BadTableSize,
 }
 

@@ -1,4 +1,4 @@
-//! The fields that both sides know from the start (RFC 7541, appendix A).
+//! The static table (RFC 7541, appendix A).
 
 /// Names and values; the first has index 1.
 #[rustfmt::skip]
@@ -18,7 +18,7 @@ pub const STATIC_FIELDS: [(&[u8], &[u8]); 61] = [
     (b"transfer-encoding", b""), (b"user-agent", b""), (b"vary", b""), (b"via", b""), (b"www-authenticate", b""),
 ];
 
-/// Index of a field that is there with its value.
+/// Index of a field with its value.
 #[must_use]
 pub fn find(name: &[u8], value: &[u8]) -> Option<usize> {
     let place = STATIC_FIELDS

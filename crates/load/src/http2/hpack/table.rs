@@ -1,4 +1,4 @@
-//! The fields that a connection remembers (RFC 7541, section 2.3.2): newest first, oldest out.
+//! The dynamic table (RFC 7541, section 2.3.2): newest first, oldest out.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::FIELD_OVERHEAD_BYTES;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Where its name begins in the bytes of the table; the value follows.
+    /// Offset of the name in the bytes of the table; the value follows it.
     start: usize,
     name_bytes: usize,
     value_bytes: usize,
@@ -23,7 +23,7 @@ impl Entry {
 pub(super) struct Table {
     /// Newest first.
     entries: VecDeque<Entry>,
-    /// Names and values, oldest first, behind those that are gone.
+    /// Names and values, oldest first, after those of evicted entries.
     bytes: Vec<u8>,
     size: usize,
     most: usize,
@@ -53,7 +53,7 @@ impl Table {
         if size > self.most {
             return;
         }
-        // What is gone is made room of once it is as much as the table holds, so that each byte moves rarely.
+        // Evicted bytes are reclaimed once they are as many as the table holds, so that each byte moves rarely.
         if self.bytes.len() + name.len() + value.len() > 2 * self.most {
             self.compact();
         }

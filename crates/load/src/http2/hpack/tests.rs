@@ -29,7 +29,7 @@ fn fields(lines: &[&str]) -> Vec<Field> {
     lines.iter().map(split).collect()
 }
 
-/// The table, newest first, as indices tell it.
+/// Dynamic table of the decoder, newest first, read by index.
 fn remembered(decoder: &mut Decoder) -> Vec<Field> {
     let entries = (62..127_u8).map_while(|index| decode(decoder, &[0x80 | index]).ok());
     entries.flatten().collect()
@@ -265,7 +265,7 @@ fn a_smaller_table_forgets_and_grows_again() {
     assert_eq!(remembered(&mut decoder), []);
 }
 
-/// What a request of constant fields takes, the first time and later.
+/// Encodes a request of constant fields.
 fn block_of(encoder: &mut Encoder, constants: &[Constant]) -> Vec<u8> {
     let mut out = Vec::new();
     encoder.begin(&mut out);

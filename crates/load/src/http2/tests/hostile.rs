@@ -1,19 +1,15 @@
-//! Servers that break the rules: each is told from a good one, in bounded memory.
+//! Servers that break the rules: each is detected, in bounded memory.
 
 use super::*;
 
-/// What becomes of a connection with two requests in hand.
+/// Outcome of a connection with two open requests that receives these bytes.
 fn outcome(bytes: &[u8]) -> Result<(), Broken> {
     let mut pair = Pair::ready();
     pair.request();
     pair.request();
     let result = pair.server(bytes);
     if result.is_err() {
-        assert_eq!(
-            pair.kinds().last(),
-            Some(&kind::GOAWAY),
-            "the server is told"
-        );
+        assert_eq!(pair.kinds().last(), Some(&kind::GOAWAY), "GOAWAY is sent");
     }
     result
 }
@@ -122,7 +118,7 @@ fn who_breaks_the_rules_of_the_connection_breaks_it() {
 fn the_window_of_the_connection_is_watched_over_all_streams() {
     let mut pair = Pair::ready();
     pair.requests(100);
-    // What is given back is forgotten, so that this is as if the server did not wait for it.
+    // The client forgets window that it has returned, as if the server did not wait for it.
     pair.client.receive_left = 1500;
     pair.client.bounds.connection_window = 0;
     pair.server(&[head(1, 0, &[OK]), frame(kind::DATA, 0, 1, &[0; 1000])].concat())
@@ -254,7 +250,7 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
 fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
     let body = |bytes: usize| frame(kind::DATA, 0, 1, &vec![0; bytes]);
     let reset = frame(kind::RST_STREAM, 0, 1, &[0; 4]);
-    // How the request came to its end, and what its window of 1000 bytes had left then.
+    // The end of the request, and the rest of its window of 1000 bytes at that moment.
     let endings: [(&[u8], bool, usize); 5] = [
         (&[], true, 1000),
         (&after_head(&body(400)), true, 600),
@@ -312,7 +308,7 @@ fn who_reads_nothing_gets_no_more_requests_than_memory_bears() {
     assert!((0..10_000).any(|_| give_up_one()));
     let unread = pair.client.pending().len();
     assert!(unread < 65 << 20, "{unread}");
-    // Nor does it get more once it reads: the pool of connections was told.
+    // The server gets no further request once it reads, either: the pool was notified.
     pair.client.advance(unread);
     assert_eq!((pair.client.limit(), pair.client.in_hand()), (0, 1));
 }

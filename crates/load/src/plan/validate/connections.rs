@@ -1,4 +1,4 @@
-//! What must hold for targets and connections.
+//! Checks of targets and connections.
 
 use std::net::IpAddr;
 

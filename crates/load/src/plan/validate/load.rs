@@ -7,7 +7,7 @@ use super::Checker;
 /// Largest number of users, arrivals waiting and the like that fits the engine's own indices.
 const USERS_CEILING: u32 = 1 << 28;
 
-/// Largest rate: what one machine can draw. [1/s]
+/// Largest rate that one machine can draw. [1/s]
 const RATE_CEILING: f64 = 1e8;
 
 impl Checker<'_> {
@@ -73,11 +73,11 @@ impl Checker<'_> {
         if let Some(users) = &stage.users_by_group {
             let place = format!("{place}.users_by_group");
             self.one_of_each_group(&place, users.len());
-            // The users of a group have their numbers from the start.
+            // The users of a group have fixed numbers from the start.
             let most = self.plan.load.users_of_groups();
             for (group, (users, most)) in users.iter().zip(most).enumerate() {
                 self.require(*users <= most, &format!("{place}[{group}]"), || {
-                    format!("must be at most what the plan has for the group, {most}, got {users}")
+                    format!("must be at most the plan's number for the group, {most}, got {users}")
                 });
             }
         }
@@ -113,9 +113,9 @@ impl Checker<'_> {
         }
     }
 
-    /// One form of the amount, and the same for groups in all stages.
+    /// Checks that the amount has one form, the same in all stages if it is by group.
     fn form(&mut self, place: &str, forms: &str, given: &[bool], by_group: bool) {
-        let count = given.iter().filter(|one| **one).count();
+        let count = given.iter().filter(|given| **given).count();
         self.require(count == 1, place, || {
             format!("must have {forms}, got {count} of them")
         });

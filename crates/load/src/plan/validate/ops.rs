@@ -11,7 +11,7 @@ use crate::plan::{
     Request, Scheme, Source, Template,
 };
 
-/// What surrounds an operation.
+/// Surroundings of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// `once` and `exit` of a group.
@@ -145,7 +145,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// Step and target of an exchange, which is by a driver or not.
+/// Checks step and target of an exchange, which uses a driver or HTTP.
 fn check_exchange(
     checker: &mut Checker<'_>,
     place: &str,
@@ -177,7 +177,7 @@ fn check_timeout(checker: &mut Checker<'_>, place: &str, timeout_s: Option<f64>)
     }
 }
 
-/// Where a value goes: `all` and `append` only fit a list.
+/// Checks the destination of a value: `all` and `append` require a list.
 fn check_into(checker: &mut Checker<'_>, place: &str, into: Destination, pick: ExtractPick) {
     let many = matches!(pick, ExtractPick::All | ExtractPick::Append);
     let (variables, lists) = (checker.plan.variables.len(), checker.plan.lists.len());
@@ -254,7 +254,7 @@ fn check_path(checker: &mut Checker<'_>, place: &str, path: &Template) {
     });
 }
 
-/// A template whose value stands on one line of the request's head.
+/// Checks a template whose value is part of one line of the request's head.
 fn check_line(checker: &mut Checker<'_>, place: &str, template: &Template) {
     check_template(checker, place, template);
     let broken =

@@ -171,7 +171,7 @@ fn an_interval_line_holds_every_count() {
     let series = interval["series"].as_array().unwrap();
     let names: Vec<_> = series
         .iter()
-        .map(|one| (one["of"].as_str().unwrap(), one["id"].as_u64().unwrap()))
+        .map(|note| (note["of"].as_str().unwrap(), note["id"].as_u64().unwrap()))
         .collect();
     assert_eq!(
         names,
@@ -211,7 +211,7 @@ fn an_interval_line_holds_every_count() {
         (&json!(1), &json!(0))
     );
     let picked = [3, 4, 5].map(|place: usize| series[place]["picked"].as_u64().unwrap());
-    assert_eq!(picked, [2, 0, 1], "a pick is told before anything ended");
+    assert_eq!(picked, [2, 0, 1], "a pick is written before anything ended");
 }
 
 #[test]

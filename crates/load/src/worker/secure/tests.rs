@@ -13,7 +13,7 @@ const TICKET_BYTES: usize = 81;
 /// Length of the head of a record, which the server counts as a part of its content. [B]
 const HEAD_BYTES: usize = 5;
 
-/// A session and its server, behind the handshake; what the server said last, so many tickets, was not taken in yet.
+/// A session and its server after the handshake; the last output of the server, this many tickets, is not read yet.
 fn pair(tickets: usize) -> (Session, ServerConnection, Vec<u8>) {
     let name = "test.example";
     let certified = rcgen::generate_simple_self_signed(vec![name.to_owned()]);

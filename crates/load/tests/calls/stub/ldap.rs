@@ -11,8 +11,8 @@ pub fn search(text: &str, values: &Value) -> (Value, Value) {
     let given = values.as_array().expect("values");
     let mut all = vec![json!([text])];
     all.extend_from_slice(given);
-    let one = |place: usize| json!({"equal": {"attribute": "v", "value": place}});
-    let filter: Vec<Value> = (1..all.len()).map(one).collect();
+    let equal = |place: usize| json!({"equal": {"attribute": "v", "value": place}});
+    let filter: Vec<Value> = (1..all.len()).map(equal).collect();
     let request =
         json!({"search": {"scope": "base", "filter": {"or": filter}, "attributes": ["v"]}});
     (
@@ -74,7 +74,12 @@ pub fn message(number: &[u8], tag: u8, content: &[u8]) -> Vec<u8> {
 
 /// Code, name and text of a result.
 pub fn result(code: u8) -> Vec<u8> {
-    [element(0x0a, &[code]), element(4, b""), element(4, b"told")].concat()
+    [
+        element(0x0a, &[code]),
+        element(4, b""),
+        element(4, b"reason"),
+    ]
+    .concat()
 }
 
 /// An entry with the attribute `v`.

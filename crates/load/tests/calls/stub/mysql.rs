@@ -196,7 +196,7 @@ impl Mysql {
         self.session.note(seen)
     }
 
-    /// What goes out, rows behind what begins them in their form; nothing where the session is over.
+    /// Bytes to send, rows after their head in the form of the request; `None` if the session is over.
     fn answer(&mut self, reply: Reply, before: &[u8]) -> Option<Vec<u8>> {
         if matches!(reply, Reply::Hang) {
             let _ = self.session.stream.read_to_end(&mut Vec::new());

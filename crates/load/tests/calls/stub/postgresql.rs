@@ -144,7 +144,7 @@ impl Postgresql {
         self.session.note(seen)
     }
 
-    /// What goes out; nothing where the session is over.
+    /// Bytes to send; `None` if the session is over.
     fn answer(&mut self, reply: Reply) -> Option<Vec<u8>> {
         if matches!(reply, Reply::Hang) {
             let _ = self.session.stream.read_to_end(&mut Vec::new());

@@ -1,9 +1,9 @@
-"""A closed network of what was measured: a station for each resource, demands by transaction, a delay for the rest.
+"""Closed network fitted to measurements: a station for each resource, demands by transaction, a delay for the rest.
 
-`seconds` gathers intervals and levels of the runs, `groups` finds which transactions can be told apart at a resource,
-`estimate` makes demands of them, `closed` solves the network and finds the delays, `replicates` does so for other
-draws of the same measurements, `judging` holds it against what was measured, `answers` makes the document of it, and
-`written` the model file.
+`seconds` gathers intervals and levels of the runs, `groups` finds the transactions that the data can distinguish at a
+resource, `estimate` estimates their demands, `closed` solves the network and finds the delays, `replicates` does so for
+other draws of the same measurements, `judging` compares the network with the measurements, `answers` makes its
+document, and `written` the model file.
 """
 
 from towtank.model.fitting.networks.answers import SCHEMA, NetworkAnswer, network_answers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,24 +23,26 @@ from towtank.model.fitting.networks.groups import ALIKE
 from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
 from towtank.model.fitting.networks.replicates import Network, fit_network
 from towtank.model.fitting.networks.seconds import Measured, measured
+from towtank.model.fitting.networks.spread import spread
 from towtank.model.fitting.networks.tails import corrections, doubts
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.prediction import BANDS, FARTHEST_SATURATED, SATURATED
+from towtank.model.fitting.quota_assumed import quota_assumptions
 
 SCHEMA = "towtank/model-network/1"
 BEYOND = (1.25, 1.5, 2.0)
-"""Loads beyond the highest measured at which predictions are made where none are asked for. [ratio]"""
+"""Loads over the highest measured one at which predictions are made by default. [ratio]"""
 Json = dict[str, Any]
 
 
 @dataclass
 class NetworkAnswer:
-    """One configuration, answered.
+    """Answer for one configuration.
 
     Attributes
     ----------
     document : dict
-        As `docs/reference/model-fit.md` describes; `refused` says why where there is no network.
+        As `docs/reference/model-fit.md` describes; `refused` states the reason if no network was fitted.
     network : Network or None
     configuration : Configuration
     """
@@ -63,7 +66,11 @@ def network_answers(
     highest : int, default 1
         Levels that the test leaves out. [1]
     """
-    found = [one for one in read_configurations(path) if one.points and (wanted is None or wanted in one.label)]
+    found = [
+        configuration
+        for configuration in read_configurations(path)
+        if configuration.points and (wanted is None or wanted in configuration.label)
+    ]
     made = [
         attempt(f"network of {configuration.label}", network_answer, configuration, loads, highest)
         for configuration in found
@@ -76,23 +83,25 @@ def network_answers(
     ]
 
 
-def _head(one: Configuration) -> Json:
-    return {"label": one.label, "key": one.key, "excluded": one.excluded, "refused": None}
+def _head(configuration: Configuration) -> Json:
+    return {"label": configuration.label, "key": configuration.key, "excluded": configuration.excluded, "refused": None}
 
 
-def network_answer(one: Configuration, loads: Sequence[float] | None = None, highest: int = 1) -> NetworkAnswer:
+def network_answer(
+    configuration: Configuration, loads: Sequence[float] | None = None, highest: int = 1
+) -> NetworkAnswer:
     """Make a network of one configuration."""
-    head = _head(one)
+    head = _head(configuration)
     try:
-        of = measured(one)
+        of = measured(configuration)
         network = fit_network(of)
     except MeasurementError as error:
         why = " ".join(line.strip() for line in str(error).split("\n")[1:] or [str(error)])
-        return NetworkAnswer({**head, "refused": why}, None, one)
+        return NetworkAnswer({**head, "refused": why}, None, configuration)
     solved = solve(of, [(network.parameters, at) for at in conditions(of)])
     test = hold_out(of, highest)
     held_out = None if test is None else held_out_document(test)
-    tails = corrections(one, of, solved)
+    tails = corrections(configuration, of, solved)
     verdict = judged(network, solved, held_out, doubts(tails))
     document = {
         **head,
@@ -102,16 +111,16 @@ def network_answer(one: Configuration, loads: Sequence[float] | None = None, hig
         "in_turn": network.parameters.in_turn,
         "at_once": network.parameters.at_once,
         "think_s": float(np.mean(of.think)),
-        "levels": _levels(of, solved),
+        "levels": _levels(network, solved),
         "held_out": held_out,
         "predictions": _predictions(network, verdict["level"], loads),
         "percentiles": tails,
         "limits": limits(network),
         "sentence": sentence(network),
-        "assumptions": _assumptions(network),
+        "assumptions": _assumptions(network) + quota_assumptions(configuration),
         "draws": len(network.draws),
     }
-    return NetworkAnswer(document, network, one)
+    return NetworkAnswer(document, network, configuration)
 
 
 def _estimate(value: float, samples: Floats) -> Json:
@@ -120,7 +129,7 @@ def _estimate(value: float, samples: Floats) -> Json:
 
 
 def typical(of: Measured) -> Condition:
-    """The mean mix, think time and other programs of the levels, for loads that were not measured."""
+    """Return the mean mix, think time and other programs of the levels, for loads that were not measured."""
     levels = of.levels()
     shares = levels.counts.sum(axis=0) / levels.counts.sum()
     return Condition(round(float(of.loads[-1])), float(np.mean(of.think)), shares, of.others.mean(axis=0))
@@ -131,7 +140,7 @@ def _stations(network: Network) -> Json:
     shares = typical(of).shares
     for place, (station, grouping) in enumerate(zip(of.stations, network.groupings, strict=True)):
         demands = network.parameters.demands[place]
-        drawn = np.array([one.demands[place] for one in network.draws])
+        drawn = np.array([draw.demands[place] for draw in network.draws])
         found[station.name] = {
             "kind": station.kind,
             "servers": station.servers,
@@ -139,9 +148,9 @@ def _stations(network: Network) -> Json:
             "tiers": list(station.tiers),
             "demand_s": _estimate(demands @ shares, drawn @ shares),
             "background": _estimate(
-                network.parameters.background[place], np.array([one.background[place] for one in network.draws])
+                network.parameters.background[place], np.array([draw.background[place] for draw in network.draws])
             ),
-            "other_programs": [float(one) for one in of.others[:, place]],
+            "other_programs": [float(cpus) for cpus in of.others[:, place]],
             "demands_s": {name: _estimate(demands[number], drawn[:, number]) for number, name in enumerate(of.classes)},
             "told_apart": [[of.classes[each] for each in group] for group in grouping.groups],
             "within_groups": grouping.within,
@@ -155,7 +164,7 @@ def _stations(network: Network) -> Json:
 
 def _transactions(network: Network) -> Json:
     of = network.measured
-    shares, drawn = typical(of).shares, np.array([one.delays for one in network.draws])
+    shares, drawn = typical(of).shares, np.array([draw.delays for draw in network.draws])
     return {
         name: {
             "share": float(shares[place]),
@@ -167,20 +176,31 @@ def _transactions(network: Network) -> Json:
     }
 
 
-def _levels(of: Measured, solved: Solved) -> list[Json]:
-    levels = of.levels()
+def _levels(network: Network, solved: Solved) -> list[Json]:
+    """Return the levels as measured, with their intervals, and as fitted, with bands of replicates of the network."""
+    of = network.measured
+    seen = spread(of)
+    levels, replicated = of.levels(), len(network.draws)
+    drawn = solve(of, [(each, condition) for condition in conditions(of) for each in network.draws])
+    rows = [slice(place * replicated, (place + 1) * replicated) for place in range(len(of.loads))]
     return [
         {
             "load": float(load),
             "think_s": float(of.think[place]),
             "throughput": float(levels.throughput[place]),
+            "throughput_interval": list(seen.throughput(place)),
             "fitted_throughput": float(solved.throughput[place]),
+            "fitted_throughput_band_95": list(percentiles(drawn.throughput[rows[place]])),
             "response_s": float(levels.response[place]),
+            "response_interval": list(seen.response(place)),
             "fitted_response_s": float(solved.response[place]),
+            "fitted_response_band_95": list(percentiles(drawn.response[rows[place]])),
             "utilization": {
                 station.name: {
                     "measured": float(levels.busy[place, number] / station.capacity),
+                    "measured_interval": list(seen.utilization(place, number)),
                     "fitted": float(solved.utilization[place, number]),
+                    "fitted_band_95": list(percentiles(drawn.utilization[rows[place], number])),
                 }
                 for number, station in enumerate(of.stations)
             },
@@ -190,17 +210,12 @@ def _levels(of: Measured, solved: Solved) -> list[Json]:
 
 
 def farthest(network: Network) -> tuple[float, str]:
-    """The highest number of users that may be predicted, and the reason for it."""
+    """Return the highest number of users that may be predicted, and the reason for it."""
     of = network.measured
     top, first = float(of.loads[-1]), limits(network)[0]
     reached = float(of.levels().throughput.max()) / first["limit_throughput"]["value"]
-    if reached >= SATURATED:
-        reason = f"{first['station']} was measured at {100 * min(reached, 1.0):.0f} % of its limit"
-        return FARTHEST_SATURATED * top, reason
-    return (
-        FARTHEST * top,
-        f"the highest throughput measured is {100 * reached:.0f} % of what {first['station']} carries",
-    )
+    reason = f"the highest throughput measured is {100 * reached:.0f} % of the capacity of {first['station']}"
+    return (FARTHEST_SATURATED if reached >= SATURATED else FARTHEST) * top, reason
 
 
 def _predictions(network: Network, level: str, loads: Sequence[float] | None) -> list[Json]:
@@ -212,23 +227,23 @@ def _predictions(network: Network, level: str, loads: Sequence[float] | None) ->
         inside = "measured" if load in of.loads else "between" if of.loads[0] <= load <= top else "beyond"
         row: Json = {"load": float(load), "range": inside}
         if level == REJECTED and inside == "beyond":
-            row["refused"] = "the network is rejected, and so is what it says where nothing was measured"
+            row["refused"] = "the network is rejected, and so are its predictions beyond the measurements"
         elif load > limit * (1 + 1e-9):
             row["refused"] = f"beyond {limit:g}, {limit / top:g} times the highest load measured: {why}"
         rows.append(row)
     able = [row for row in rows if "refused" not in row]
-    for row, told in zip(able, predicted(network, [row["load"] for row in able]), strict=True):
-        row.update(told)
+    for row, prediction in zip(able, predicted(network, [row["load"] for row in able]), strict=True):
+        row.update(prediction)
     return rows
 
 
 def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
-    """What the network says at numbers of users, with the bands of its replicates."""
+    """Return the predictions of the network at numbers of users, with the bands of its replicates."""
     of, mean = network.measured, typical(network.measured)
     at = [Condition(max(1, round(load)), mean.think_s, mean.shares, mean.others) for load in loads]
-    best = solve(of, [(network.parameters, one) for one in at]) if at else None
+    best = solve(of, [(network.parameters, condition) for condition in at]) if at else None
     used = [] if best is None else [utilization(network, row, mean.others) for row in best.utilization]
-    pairs = [(each, one) for one, busy in zip(at, used, strict=True) for each in drifted(network, busy)]
+    pairs = [(each, condition) for condition, busy in zip(at, used, strict=True) for each in drifted(network, busy)]
     drawn = solve(of, pairs) if at else None
     found = []
     for place in range(len(at)):
@@ -258,15 +273,15 @@ def _with_bands(best: float, samples: Floats) -> Json:
 
 
 def limits(network: Network) -> list[Json]:
-    """What each station carries at most, the tightest first."""
+    """Return the highest throughput of each station, the lowest first."""
     of, mean = network.measured, typical(network.measured)
-    servers = np.array([float(one.servers) for one in of.stations])
+    servers = np.array([float(station.servers) for station in of.stations])
 
-    def carried(one: Any) -> Floats:
-        work = one.held_up(of.stations, mean.others) @ mean.shares
+    def carried(parameters: Any) -> Floats:
+        work = parameters.held_up(of.stations, mean.others) @ mean.shares
         return np.asarray(np.divide(servers, work, out=np.full(len(work), np.inf), where=work > 0), dtype=float)
 
-    best, drawn = carried(network.parameters), np.array([carried(one) for one in drifted(network)])
+    best, drawn = carried(network.parameters), np.array([carried(parameters) for parameters in drifted(network)])
     rows = [
         {"station": station.name, "limit_throughput": _estimate(best[place], drawn[:, place])}
         for place, station in enumerate(of.stations)
@@ -276,16 +291,18 @@ def limits(network: Network) -> list[Json]:
 
 
 def sentence(network: Network) -> str:
-    """What limits the system, and what would limit it next."""
+    """Describe the bottleneck and the next one."""
     rows = limits(network)
-    told = [f"{row['station']} carries {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
-    if len(told) == 1:
-        return f"the bottleneck is {rows[0]['station']}: {told[0]}"
-    return f"the bottleneck is {rows[0]['station']}: {told[0]}; the next one is {rows[1]['station']}: {told[1]}"
+    limited = [f"{row['station']} carries {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
+    if len(limited) == 1:
+        return f"the bottleneck is {rows[0]['station']}: {limited[0]}"
+    return f"the bottleneck is {rows[0]['station']}: {limited[0]}; the next one is {rows[1]['station']}: {limited[1]}"
 
 
 def _carried(limit: Json) -> str:
-    return number_estimate(limit["value"], limit["low"], limit["high"])
+    """Render a limit with its interval; an end is infinite if the interval of a small demand reaches zero."""
+    low, high = (math.inf if limit[end] is None else float(limit[end]) for end in ("low", "high"))
+    return number_estimate(limit["value"], low, high)
 
 
 def _assumptions(network: Network) -> list[Json]:
@@ -299,7 +316,7 @@ def _assumptions(network: Network) -> list[Json]:
             "tested": f"the busy time of each resource at each level is met within {off:.2g} %",
         },
         {
-            "assumes": "what no resource explains at low load is as long at any load",
+            "assumes": "the time that no resource explains at low load is the same at any load",
             "tested": "only by the response times at the levels",
         },
         {
@@ -307,18 +324,18 @@ def _assumptions(network: Network) -> list[Json]:
             "tested": f"shares of the levels differ by {spread:.2g} points",
         },
     ]
-    merged = [one for grouping in network.groupings for one in grouping.groups if len(one) > 1]
+    merged = [group for grouping in network.groupings for group in grouping.groups if len(group) > 1]
     if merged:
         ways = {grouping.within for grouping in network.groupings}
         how = "alike" if ways == {ALIKE} else "as their response times at low load are"
         found.append(
             {
-                "assumes": f"transactions that cannot be told apart demand {how}",
+                "assumes": f"transactions that the data cannot distinguish demand {how}",
                 "tested": "only by the response times at the levels",
             }
         )
-    told = "requests are served in turn" if network.parameters.in_turn else "requests share the servers"
+    assumed = "requests are served in turn" if network.parameters.in_turn else "requests share the servers"
     if at_once is not None:
-        told += f", {at_once} each at once, and the others wait in turn"
-    found.append({"assumes": told, "tested": "chosen by the response times of transactions at the levels"})
+        assumed += f", {at_once} each at once, and the others wait in turn"
+    found.append({"assumes": assumed, "tested": "chosen by the response times of transactions at the levels"})
     return found

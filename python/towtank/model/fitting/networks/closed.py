@@ -1,4 +1,4 @@
-"""The network of parameters, solved at the loads that were measured and at others; the delays that it needs."""
+"""Solves the network of a set of parameters at measured and other loads, and finds the delays that it needs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Json = dict[str, Any]
 CLASS = "users"
 ELSEWHERE = "elsewhere"
 LOW_LOAD = 0.5
-"""Delays are read at levels where no resource is used more than this; at the lowest, where all are. [ratio]"""
+"""Delays are read at levels that use no resource more than this; if all do, at the lowest level. [ratio]"""
 _ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A load, with what is asked of the system there.
+    """Conditions at one load.
 
     Attributes
     ----------
@@ -47,14 +47,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class Solved:
-    """What networks do; rows are replicates or loads.
+    """Solutions of networks; rows are replicates or loads.
 
     Attributes
     ----------
     throughput, response : ndarray of shape (n_rows,)
     responses : ndarray of shape (n_rows, n_classes)
     utilization : ndarray of shape (n_rows, n_stations)
-        Of all servers by the resource itself, its background included, other programs not. [ratio]
+        Utilization of all servers by the resource itself, with its background and without other programs. [ratio]
     models, answers : list of dict
     """
 
@@ -68,7 +68,7 @@ class Solved:
 
 @cache
 def safe_names(names: tuple[str, ...], taken: str) -> list[str]:
-    """Names that a model file may have, each of its own, none of them `taken`."""
+    """Return the names that a model file may have, each of its own, none of them `taken`."""
     found = [taken]
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
@@ -79,22 +79,22 @@ def safe_names(names: tuple[str, ...], taken: str) -> list[str]:
 
 
 def class_names(of: Measured) -> list[str]:
-    """Names of the transactions in the model."""
+    """Return the names of the transactions in the model."""
     return safe_names(of.classes, CLASS)
 
 
 def station_names(of: Measured) -> list[str]:
-    """Names of the resources in the model."""
-    return safe_names(tuple(one.name for one in of.stations), ELSEWHERE)
+    """Return the names of the resources in the model."""
+    return safe_names(tuple(station.name for station in of.stations), ELSEWHERE)
 
 
 def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
-    """The network under one condition, in the form that `solve_models` takes."""
+    """Return the network under one condition, in the form that `solve_models` takes."""
     demands = parameters.held_up(of.stations, at.others)
     names = class_names(of)
     stations = [
-        _station(key, one.servers, parameters, _services(names, demand, of.visits, comes))
-        for key, one, demand, comes in zip(station_names(of), of.stations, demands, _coming(demands), strict=True)
+        _station(key, station.servers, parameters, _services(names, demand, of.visits, comes))
+        for key, station, demand, comes in zip(station_names(of), of.stations, demands, _coming(demands), strict=True)
     ]
     delays = _services(names, parameters.delays, np.ones(len(names)), parameters.delays > 0)
     stations.append({**_station(ELSEWHERE, 1, parameters, delays), "discipline": "delay", "at_once": None})
@@ -108,13 +108,13 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
         "arrivals": variation, "priority": None, "transactions": ones,
     }  # fmt: skip
     return {
-        "classes": [users], "stations": [one for one in stations if one["services"]], "pools": [], "forks": [],
-        "routing": [],
+        "classes": [users], "stations": [station for station in stations if station["services"]],
+        "pools": [], "forks": [], "routing": [],
     }  # fmt: skip
 
 
 def _station(name: str, servers: int, parameters: Parameters, services: list[Json]) -> Json:
-    """A station whose requests go in turn, or share its servers, with others waiting in turn where not all do."""
+    """Return a station whose requests are served in turn, or share its servers, or share them in part."""
     at_once = None if parameters.in_turn or parameters.at_once is None else parameters.at_once * servers
     return {
         "name": name, "discipline": "fcfs" if parameters.in_turn else "ps", "servers": servers, "rates": [],
@@ -134,13 +134,13 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 
 
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
-    """Who comes to which station: where they have a demand; who has none anywhere, to all, for nobody works nowhere."""
+    """Return the classes that visit each station: those with a demand; a class without any demand visits all."""
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
 
 
 def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
-    """As it was at each level; with the mix of the levels themselves unless another is given."""
+    """Return the conditions at each level; with the mix of the levels themselves unless another is given."""
     mixes = of.levels().shares if shares is None else np.tile(shares, (len(of.loads), 1))
     return [
         Condition(round(float(load)), float(think), mix, others)
@@ -151,18 +151,18 @@ def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
 def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     """Solve many networks in one go."""
     models = [document(of, *row) for row in rows]
-    told = solve_models(models)
-    faults = [each["faults"] for each in told if "faults" in each]
+    solved = solve_models(models)
+    faults = [each["faults"] for each in solved if "faults" in each]
     if faults:
         raise EngineError(f"a network of measurements was refused: {faults[0]}")
-    answers = [each["answer"] for each in told]
+    answers = [each["answer"] for each in solved]
     chains = [each["classes"][CLASS] for each in answers]
     throughput = np.array([float(each["throughput_per_s"]) for each in chains])
     names = class_names(of)
     responses = np.array(
         [[float(each["transactions"][name]["response_time_s"]) for name in names] for each in chains]
     ).reshape(len(rows), len(of.classes))
-    capacity = np.array([one.capacity for one in of.stations])
+    capacity = np.array([station.capacity for station in of.stations])
     used = [
         (parameters.background + rate * (parameters.demands @ at.shares)) / capacity
         for (parameters, at), rate in zip(rows, throughput, strict=True)
@@ -178,8 +178,8 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
 
 
 def low_levels(of: Measured) -> list[int]:
-    """Levels at which hardly anybody waits, by their place."""
-    capacity = np.array([one.capacity for one in of.stations])
+    """Return the levels at which hardly any request waits, by their place."""
+    capacity = np.array([station.capacity for station in of.stations])
     highest = (of.levels().busy / capacity).max(axis=1) if len(capacity) else np.zeros(len(of.loads))
     low = [place for place, used in enumerate(highest) if used <= LOW_LOAD]
     return low or [0]
@@ -192,32 +192,33 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
     -------
     list of Parameters
     ndarray of shape (n_draws, n_classes)
-        What the resources explain more than was measured, zero where they explain less. [s]
+        Time by which the resources explain more than was measured; zero if they explain less. [s]
 
     Notes
     -----
     At low load, response less residence at the stations, weighted by the transactions that ended. The residence hardly
     depends on the delays there: three rounds settle it. A transaction that was never seen at low load has the mean
-    delay of the others; where none was seen, the delays stay as they were given.
+    delay of the others; if none was seen at low load, the delays stay as given.
     """
     found = list(parameters)
     over = np.zeros((len(found), found[0].demands.shape[1]))
     places = low_levels(of[0])
+    measured = [each.levels() for each in of]
+    at = [[found_at[place] for place in places] for found_at in map(conditions, of)]
     for _ in range(_ROUNDS):
-        rows = [(one, conditions(each)[place]) for one, each in zip(found, of, strict=True) for place in places]
+        rows = [(parameter, each) for parameter, conditions_of in zip(found, at, strict=True) for each in conditions_of]
         solved = solve(of[0], rows)
         responses = solved.responses.reshape(len(found), len(places), -1)
-        for number, (one, each) in enumerate(zip(found, of, strict=True)):
-            levels = each.levels()
+        for number, (parameter, levels) in enumerate(zip(found, measured, strict=True)):
             counts = levels.counts[places]
             known = np.where(counts > 0, levels.responses[places] - responses[number], 0.0)
             seen = counts.sum(axis=0)
             if not seen.sum():
                 continue  # a draw without any transaction at low load says nothing of delays
             more = np.where(seen > 0, (known * counts).sum(axis=0) / np.maximum(seen, 1.0), np.nan)
-            delays = one.delays + more
+            delays = parameter.delays + more
             mean = float(np.nansum(np.where(seen > 0, delays * seen, 0.0)) / seen.sum())
             delays = np.where(np.isfinite(delays), delays, mean)
             over[number] = np.maximum(-delays, 0.0)
-            found[number] = replace(one, delays=np.maximum(delays, 0.0))
+            found[number] = replace(parameter, delays=np.maximum(delays, 0.0))
     return found, over

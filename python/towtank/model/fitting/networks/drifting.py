@@ -1,4 +1,4 @@
-"""Lets the demands of a network drift above the utilizations measured, as those of a curve do (`fitting.drift`)."""
+"""Drift of the demands of a network above the utilizations measured, as of a curve (`fitting.drift`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.model.fitting.replicates import SEED
 
 
 def reached(network: Network) -> Floats:
-    """Highest utilization of each station among the levels measured; shape (n_stations,), in [0, 1]."""
+    """Return the highest utilization of each station among the levels measured; shape (n_stations,), in [0, 1]."""
     of = network.measured
     capacity = np.array([station.capacity for station in of.stations])
     seen = (of.levels().busy + of.others) / capacity
@@ -22,13 +22,13 @@ def reached(network: Network) -> Floats:
 
 
 def utilization(network: Network, own: Floats, others: Floats) -> Floats:
-    """Utilization of each station: `own`, a ratio, plus `others`, in busy servers. In [0, 1]; shape (n_stations,)."""
+    """Return the utilization of each station: `own`, a ratio, plus `others`, in busy servers; shape (n_stations,)."""
     capacity = np.array([station.capacity for station in network.measured.stations])
     return np.asarray(np.minimum(own + others / capacity, 1.0), dtype=float)
 
 
 def drifted(network: Network, busy: Floats | None = None) -> tuple[Parameters, ...]:
-    """Replicates with the demands that they may have at utilizations above those measured.
+    """Return the replicates with the demands that they may have at utilizations above those measured.
 
     Parameters
     ----------

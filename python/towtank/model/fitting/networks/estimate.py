@@ -1,4 +1,4 @@
-"""Demands and background of every resource: how transactions compare from the seconds, how much from the levels."""
+"""Demands and background of every resource: ratios of transactions from the seconds, sizes from the levels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from towtank.model.fitting.networks.groups import Grouping, regressed, stacked
 from towtank.model.fitting.networks.seconds import Measured, Station
@@ -19,12 +19,12 @@ MOST_BACKGROUND = 0.9
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a network is made of.
+    """Parameters of a network.
 
     Attributes
     ----------
     demands : ndarray of shape (n_stations, n_classes)
-        D. [s]
+        Service demands D. [s]
     background : ndarray of shape (n_stations,)
         Servers that are busy without transactions, b. [1]
     delays : ndarray of shape (n_classes,)
@@ -32,8 +32,8 @@ class Parameters:
     in_turn : bool
         Whether requests go one after the other, so that their wait grows with how much service times vary.
     at_once : int or None
-        Where they do not: requests that share each server, where the others wait in turn, every one the same time;
-        None where all share, and each is held up by the same factor. [1]
+        Else the number of requests that share each server, while the others wait in turn, each the same time; None if
+        all share, and each is slowed by the same factor. [1]
     """
 
     demands: Floats
@@ -43,34 +43,35 @@ class Parameters:
     at_once: int | None = None
 
     def held_up(self, stations: Sequence[Station], others: Floats) -> Floats:
-        """Demands where background and other programs take their share of the servers. [s]
+        """Return the demands with background and other programs taking their share of the servers. [s]
 
         Notes
         -----
-        m servers of which a quota leaves c and b + o are taken serve transactions m / (c - b - o) times more slowly.
+        m servers, of which a quota leaves c and of which b + o are busy otherwise, serve transactions m / (c - b - o)
+        times more slowly.
         """
-        capacity = np.array([one.capacity for one in stations])
-        servers = np.array([float(one.servers) for one in stations])
+        capacity = np.array([station.capacity for station in stations])
+        servers = np.array([float(station.servers) for station in stations])
         left = np.maximum(capacity - self.background - others, (1 - MOST_BACKGROUND) * capacity / 2)
         return np.asarray(self.demands * (servers / left)[:, None], dtype=float)
 
 
 def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None = None) -> Parameters:
-    """Demands and background, delays not yet known.
+    """Estimate demands and background; delays are not known yet.
 
     Parameters
     ----------
     of : Measured
     groupings : sequence of Grouping
-        By station.
+        Grouping of the transactions at each station.
     noise : ndarray of shape (n_levels, n_stations), optional
-        Factors of the busy time of each level, of a replicate.
+        Factors of the busy time of each level in a replicate.
 
     Notes
     -----
-    The seconds of all runs tell how the demands of transactions compare: U = b + sum_c X_c D_c, not below zero.
+    The seconds of all runs determine the ratios of the demands of transactions: U = b + sum_c X_c D_c, not below zero.
     Counts of short intervals are uncertain, which draws such demands towards each other and into the background [1]_,
-    so that how large they are is told by the means of the levels: U = b + s W with W = sum_c X_c D_c of the level,
+    so that the means of the levels determine their size: U = b + s W with W = sum_c X_c D_c of the level,
     by relative errors, neither b nor s below zero.
 
     References
@@ -86,7 +87,7 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
         factors = regressed(grouping.columns(rates), busy)[0]
         compared = grouping.demands(factors[1:])
         if not (levels.rates @ compared > 0).all():
-            # Nothing told apart: all transactions alike, or nothing at all.
+            # Nothing to distinguish: all transactions alike, or no transactions.
             compared = np.ones(len(of.classes))
         seen = levels.busy[:, place] * (1.0 if noise is None else noise[:, place])
         base, size = _line(levels.rates @ compared, seen)
@@ -96,20 +97,20 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
 
 
 def _line(work: Floats, busy: Floats) -> tuple[float, float]:
-    """Background and slope of busy servers over work, by relative errors; one level has no background."""
+    """Return the background and slope of busy servers over work, by relative errors; one level has no background."""
     if len(work) < 2 or not (busy > 0).all():
         return 0.0, float(busy.sum() / work.sum())
     design = np.stack([np.ones(len(work)), work], axis=1) / busy[:, None]
     scale = np.linalg.norm(design, axis=0)
-    found = nnls(design / scale, np.ones(len(work)))[0] / scale
+    found = scipy.optimize.nnls(design / scale, np.ones(len(work)))[0] / scale
     if found[1] <= 0:
-        # Busy time that does not grow with the work at all is none of a transaction; all of it is put down to them.
+        # If busy time does not grow with the work at all, all of it is attributed to transactions nevertheless.
         return 0.0, float(busy.sum() / work.sum())
     return float(found[0]), float(found[1])
 
 
 def misses(of: Measured, parameters: Parameters) -> Floats:
-    """Busy time of each level and station over what the parameters make of it, less 1."""
+    """Return busy time of each level and station over that by the parameters, less 1. [ratio]"""
     levels = of.levels()
     made = parameters.background + levels.rates @ parameters.demands.T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -117,13 +118,13 @@ def misses(of: Measured, parameters: Parameters) -> Floats:
 
 
 def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) -> Floats:
-    """Factors of busy time by level and station: what a straight line leaves between levels comes back elsewhere.
+    """Draw factors of busy time by level and station from the residuals that the straight line leaves between levels.
 
     Notes
     -----
     Residuals of each station over all levels, enlarged by sqrt(n / (n - 2)) and by sqrt(f / chi2_f), are drawn with
-    replacement (Davison and Hinkley 1997, section 6.2), no smaller than what no measurement is better than. f counts
-    what all stations leave, and three at least: the seconds of the runs tell the size of errors as well.
+    replacement (Davison and Hinkley 1997, section 6.2), no smaller than the error below which no measurement comes. f
+    counts the degrees of freedom of all stations, and three at least: the seconds of the runs also measure the errors.
     """
     with np.errstate(divide="ignore"):  # a station may have had nothing to do at one level: that comes back as such
         left = np.log1p(misses(of, parameters))

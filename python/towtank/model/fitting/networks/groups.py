@@ -1,7 +1,8 @@
-"""Which transactions can be told apart at a resource; those that cannot share one demand.
+"""Groups of transactions at a resource: transactions that the data cannot distinguish share one demand.
 
-Starting from all apart, the pair whose union the seconds of the runs mind least is made one, as long as a demand is
-not known well enough, or longer than its transactions take at low load, and the union does not contradict the data.
+Starting with every transaction alone, the pair whose union raises the sum of squares over the seconds least is joined,
+as long as a demand is known too imprecisely or is longer than its transactions take at low load, and the union does
+not contradict the data.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import nnls
+import scipy
 
+from towtank.distributions import f_tail
 from towtank.model.fitting.demand_estimators import Series, condition_number, variance_inflation
 from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
 
 KNOWN_WITHIN = 0.5
-"""Half of an interval of 95 % over the demand, or over that of the mean transaction where that is larger: demands
-known less well are taken together with others. [ratio]"""
+"""Half of an interval of 95 % over the demand, or over that of the mean transaction if that is larger: demands
+known less well are joined with others. [ratio]"""
 MINDS = 0.01
 """A union whose F test has a smaller p-value contradicts the data."""
 ALIKE, BY_RESPONSE = "alike", "by response time at low load"
@@ -34,9 +35,9 @@ class Grouping:
     groups : tuple of tuple of int
         Classes by their place.
     within : str
-        How demands within a group relate: `ALIKE`, or `BY_RESPONSE`.
+        Relation of demands within a group: `ALIKE`, or `BY_RESPONSE`.
     weights : ndarray of shape (n_classes,)
-        Of the classes within their groups. [1]
+        Weights of the classes within their groups. [1]
     condition, inflation : float
         Condition number, and largest variance inflation, of the groups.
     before : float
@@ -54,11 +55,11 @@ class Grouping:
     unsure: tuple[int, ...] = ()
 
     def columns(self, rates: Floats) -> Floats:
-        """Throughputs of the groups, each class with its weight."""
+        """Return the throughputs of the groups, each class with its weight."""
         return np.stack([rates[:, list(each)] @ self.weights[list(each)] for each in self.groups], axis=1)
 
     def demands(self, factors: Floats) -> Floats:
-        """Demands of the classes from those of the groups."""
+        """Return the demands of the classes from those of the groups."""
         found = np.zeros(len(self.weights))
         for factor, each in zip(factors, self.groups, strict=True):
             found[list(each)] = factor * self.weights[list(each)]
@@ -66,19 +67,19 @@ class Grouping:
 
 
 def stacked(of: Measured, station: int) -> tuple[Floats, Floats]:
-    """Throughputs and busy servers in all intervals of all runs."""
+    """Return the throughputs and busy servers in all intervals of all runs."""
     rates = np.concatenate([run.counts / run.seconds[:, None] for run in of.runs])
     busy = np.concatenate([run.busy[:, station] / run.seconds for run in of.runs])
     return rates, busy
 
 
 def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
-    """Background and factors, none below zero, and the sum of squares that is left."""
+    """Return the background and factors, none below zero, and the sum of squares that is left."""
     design = np.hstack([np.ones((len(busy), 1)), columns])
     # Columns of one size: the solver's tolerance is absolute.
     scale = np.linalg.norm(design, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    factors, left = nnls(design / scale, busy)
+    factors, left = scipy.optimize.nnls(design / scale, busy)
     return np.asarray(factors / scale, dtype=float), float(left) ** 2
 
 
@@ -89,7 +90,7 @@ LONGER = 1.25
 
 
 def grouped(of: Measured, station: int) -> Grouping:
-    """Groups at one resource, with demands within a group in the relation that the seconds prefer."""
+    """Return the groups at one resource, with demands within a group in the relation that the seconds prefer."""
     rates, busy = stacked(of, station)
     levels = of.levels()
     counts = levels.counts[0]
@@ -129,7 +130,7 @@ def _united(
         exact = now <= 1e-20 * float(busy @ busy)
         if freedom > 0 and not exact:
             worth = (least - now) / (now / freedom)
-            if float(stats.f.sf(max(worth, 0.0), 1, freedom)) < MINDS:
+            if f_tail(max(worth, 0.0), 1, freedom) < MINDS:
                 return groups, tuple(poor)
         groups = _joined(groups, *pair)
 
@@ -146,7 +147,7 @@ def _columns(rates: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> F
 def _poorly_known(
     rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]], longest: Floats
 ) -> list[int]:
-    """Groups whose demand has too wide an interval, by least squares, or is longer than a transaction takes at all."""
+    """Return groups whose demand has too wide an interval, or is longer than a transaction takes at all."""
     columns = _columns(rates, weights, groups)
     design = np.hstack([np.ones((len(busy), 1)), columns])
     scale = np.linalg.norm(design, axis=0)

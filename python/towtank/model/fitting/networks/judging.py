@@ -1,24 +1,29 @@
-"""A network held against what was measured: at the levels it was fitted to, and at the one it never saw."""
+"""Comparison of a network with the measurements: at the levels it was fitted to, and at the held-out level."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from towtank.estimates import number_estimate, relative_error
 from towtank.model.fitting.goodness import DOUBTFUL, HELD_OUT_LIMIT, MISS_LIMIT, REJECTED, SUPPORTED
+from towtank.model.fitting.held_out import error_of_band
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.networks.closed import Solved, conditions, solve
 from towtank.model.fitting.networks.drifting import drifted, utilization
 from towtank.model.fitting.networks.replicates import LEAST_LEVELS, Network, fit_network
 from towtank.model.fitting.networks.seconds import Measured
+from towtank.model.fitting.networks.spread import Spread, spread
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 from towtank.model.fitting.prediction import BANDS
 from towtank.model.fitting.replicates import SEED
 
 Json = dict[str, Any]
+Interval = Sequence[float | None]
 RESPONSE_OFF, UTILIZATION_OFF = 0.25, 0.10
 """Errors from which the network is doubted, of a mean response time [ratio] and of a utilization [1]."""
 FITTED_RESPONSE_OFF = 0.50
@@ -37,7 +42,7 @@ class Tested:
     ----------
     network : Network
     whole : Measured
-        With the highest levels.
+        Measurements with the highest levels.
     places : range
         The levels held out.
     solved : Solved
@@ -54,13 +59,13 @@ class Tested:
 
 
 def hold_out(of: Measured, highest: int) -> Tested | None:
-    """Fit a network without the highest levels; None where too few are left."""
+    """Fit a network without the highest levels; None if too few are left."""
     kept = len(of.loads) - highest
     if kept < LEAST_LEVELS:
         return None
     network = fit_network(of.below(highest), TEST_DRAWS)
     at = conditions(of)
-    solved = solve(of, [(network.parameters, one) for one in at])
+    solved = solve(of, [(network.parameters, condition) for condition in at])
     drawn = []
     for place in range(kept, len(of.loads)):
         busy = utilization(network, solved.utilization[place], at[place].others)
@@ -68,13 +73,14 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
     return Tested(network, of, range(kept, len(of.loads)), solved, drawn)
 
 
-def held_out_document(one: Tested) -> Json:
-    """Predicted against measured at every level held out, with the bands of one more measurement."""
-    levels, solved, of = one.whole.levels(), one.solved, one.whole
-    fitted = slice(0, one.places.start)
+def held_out_document(tested: Tested) -> Json:
+    """Compare predictions with measurements at every level held out, with the bands of one more measurement."""
+    levels, solved, of = tested.whole.levels(), tested.solved, tested.whole
+    seen = spread(of)
+    fitted = slice(0, tested.places.start)
     scatter = _scatter(solved.throughput[fitted] / levels.throughput[fitted] - 1)
     rows: list[Json] = []
-    for place, drawn in zip(one.places, one.drawn, strict=True):
+    for place, drawn in zip(tested.places, tested.drawn, strict=True):
         rates = _again(drawn.throughput, scatter)
         times = np.maximum(of.loads[place] / rates - of.think[place], 0.0)
         low, high = percentiles(rates, 0.95)
@@ -83,16 +89,18 @@ def held_out_document(one: Tested) -> Json:
             {
                 "load": float(of.loads[place]),
                 "measured_throughput": measured,
+                "measured_throughput_interval": list(seen.throughput(place)),
                 "predicted_throughput": float(solved.throughput[place]),
                 "error": float(solved.throughput[place] / measured - 1),
                 **{f"throughput_{name}": list(percentiles(rates, share)) for name, share in BANDS.items()},
                 "within_95": (low or 0.0) <= measured <= (math.inf if high is None else high),
                 "measured_response_s": float(levels.response[place]),
+                "measured_response_interval": list(seen.response(place)),
                 "predicted_response_s": float(solved.response[place]),
                 "response_error": float(solved.response[place] / levels.response[place] - 1),
                 **{f"response_{name}": list(percentiles(times, share)) for name, share in BANDS.items()},
-                "classes": _by_class(one, place, drawn),
-                "utilization": _by_station(one, place, drawn),
+                "classes": _by_class(tested, place, drawn, seen),
+                "utilization": _by_station(tested, place, drawn, seen),
             }
         )
     worst = max((float(row["error"]) for row in rows), key=abs)
@@ -100,25 +108,26 @@ def held_out_document(one: Tested) -> Json:
 
 
 def _scatter(errors: Floats) -> float:
-    """Standard deviation of one measurement about the network, from the levels it was fitted to. [ratio]"""
+    """Return the standard deviation of one measurement about the network, from the levels it was fitted to. [ratio]"""
     return max(float(np.sqrt(np.mean(errors**2))), LEAST_RELATIVE_ERROR)
 
 
 def _again(curves: Floats, scatter: float) -> Floats:
-    """Throughputs that one more measurement would give."""
+    """Return the throughputs that one more measurement would give."""
     stream = np.random.default_rng(SEED + 1)
     return np.asarray(curves * np.exp(scatter * stream.standard_normal(len(curves))), dtype=float)
 
 
-def _by_class(one: Tested, place: int, drawn: Solved) -> Json:
-    levels = one.whole.levels()
+def _by_class(tested: Tested, place: int, drawn: Solved, known: Spread) -> Json:
+    levels = tested.whole.levels()
     found = {}
-    for number, name in enumerate(one.whole.classes):
-        measured, predicted = float(levels.responses[place, number]), float(one.solved.responses[place, number])
+    for number, name in enumerate(tested.whole.classes):
+        measured, predicted = float(levels.responses[place, number]), float(tested.solved.responses[place, number])
         seen = math.isfinite(measured)
         found[name] = {
             "count": float(levels.counts[place, number]),
             "measured_response_s": measured if seen else None,
+            "measured_response_interval": list(known.response_of(place, number)) if seen else None,
             "predicted_response_s": predicted,
             "band_95": list(percentiles(drawn.responses[:, number])),
             "error": predicted / measured - 1 if seen and measured > 0 else None,
@@ -126,20 +135,21 @@ def _by_class(one: Tested, place: int, drawn: Solved) -> Json:
     return found
 
 
-def _by_station(one: Tested, place: int, drawn: Solved) -> Json:
-    levels = one.whole.levels()
+def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> Json:
+    levels = tested.whole.levels()
     return {
         station.name: {
             "measured": float(levels.busy[place, number] / station.capacity),
-            "predicted": float(one.solved.utilization[place, number]),
+            "measured_interval": list(seen.utilization(place, number)),
+            "predicted": float(tested.solved.utilization[place, number]),
             "band_95": list(percentiles(drawn.utilization[:, number])),
         }
-        for number, station in enumerate(one.whole.stations)
+        for number, station in enumerate(tested.whole.stations)
     }
 
 
 def judged(network: Network, solved: Solved, held_out: Json | None, percentile_doubts: list[str]) -> Json:
-    """How well the measurements support a network: `level` and `reasons`."""
+    """Return the degree to which the measurements support a network: `level` and `reasons`."""
     reasons = _fitted_reasons(network, solved) + _held_out_reasons(held_out)
     reasons += [(DOUBTFUL, text) for text in [*_own_doubts(network), *percentile_doubts]]
     levels = [level for level, _ in reasons]
@@ -148,41 +158,59 @@ def judged(network: Network, solved: Solved, held_out: Json | None, percentile_d
 
 
 def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
-    levels = network.measured.levels()
+    levels, seen, found = network.measured.levels(), spread(network.measured), []
     errors = solved.throughput / levels.throughput - 1
     place = int(np.abs(errors).argmax())
     worst, load = float(errors[place]), network.measured.loads[place]
-    found = []
     if abs(worst) > HELD_OUT_LIMIT:
-        text = f"at {load:g} users, where it was fitted, its throughput is {100 * worst:+.2g} % off"
+        off = relative_error(worst, _error_against(seen.throughput(place), float(solved.throughput[place])))
+        text = f"at {load:g} users, which it was fitted to, its throughput is {off} off"
         found.append((REJECTED if abs(worst) > MISS_LIMIT else DOUBTFUL, text))
     times = solved.response / levels.response - 1
     place = int(np.abs(times).argmax())
     if abs(times[place]) > FITTED_RESPONSE_OFF:
-        load, off = network.measured.loads[place], 100 * float(times[place])
-        found.append((DOUBTFUL, f"at {load:g} users, where it was fitted, its response time is {off:+.2g} % off"))
+        load = network.measured.loads[place]
+        off = relative_error(float(times[place]), _error_against(seen.response(place), float(solved.response[place])))
+        found.append((DOUBTFUL, f"at {load:g} users, which it was fitted to, its response time is {off} off"))
     return found
 
 
-def _held_out_reasons(told: Json | None) -> list[tuple[str, str]]:
-    if told is None:
+def _error_against(measured: Interval, fitted: float) -> Interval:
+    """Return the interval of a relative error whose measured value has an interval. [ratio]"""
+    low, high = measured
+    return None if not high else fitted / high - 1, None if not low else fitted / low - 1
+
+
+def _held_out_reasons(held_out: Json | None) -> list[tuple[str, str]]:
+    if held_out is None:
         return [(DOUBTFUL, "no level could be held out: a network needs two levels, and its test a third")]
     found = []
-    for row in told["points"]:
+    for row in held_out["points"]:
         without = f"made without {row['load']:g} users, it"
         if abs(row["error"]) > HELD_OUT_LIMIT:
             level = REJECTED if abs(row["error"]) > MISS_LIMIT else DOUBTFUL
+            off = relative_error(row["error"], error_of_band(row["throughput_band_95"], row["measured_throughput"]))
             limit = f"limit {100 * HELD_OUT_LIMIT:.0f} %"
-            found.append((level, f"{without} predicts the throughput there {100 * row['error']:+.2g} % off, {limit}"))
+            found.append((level, f"{without} predicts the throughput there {off} off, {limit}"))
         if abs(row["response_error"]) > RESPONSE_OFF:
-            told_off = f"{100 * row['response_error']:+.2g} % off, limit {100 * RESPONSE_OFF:.0f} %"
-            found.append((DOUBTFUL, f"{without} predicts the response time there {told_off}"))
-        for name, one in row["utilization"].items():
-            off = one["predicted"] - one["measured"]
-            if abs(off) > UTILIZATION_OFF:
-                text = f"{without} predicts {name} used {100 * one['predicted']:.0f} % there, measured were "
-                found.append((DOUBTFUL, f"{text}{100 * one['measured']:.0f} %"))
+            off = relative_error(
+                row["response_error"], error_of_band(row["response_band_95"], row["measured_response_s"])
+            )
+            limit = f"limit {100 * RESPONSE_OFF:.0f} %"
+            found.append((DOUBTFUL, f"{without} predicts the response time there {off} off, {limit}"))
+        for name, use in row["utilization"].items():
+            if abs(use["predicted"] - use["measured"]) > UTILIZATION_OFF:
+                predicted = _share(use["predicted"], use["band_95"])
+                measured = _share(use["measured"], use["measured_interval"])
+                found.append((DOUBTFUL, f"{without} predicts {name} used {predicted} there, measured were {measured}"))
     return found
+
+
+def _share(value: float, interval: Interval) -> str:
+    low, high = interval
+    if low is None or high is None:
+        return f"{100 * value:.2g} %"
+    return number_estimate(100 * value, 100 * low, 100 * high, "%")
 
 
 def _own_doubts(network: Network) -> list[str]:
@@ -198,7 +226,7 @@ def _own_doubts(network: Network) -> list[str]:
     if over > OVER_OFF * float(levels.response[0]):
         found.append(
             f"at low load the resources explain {1e3 * over:.3g} ms more than the response time of "
-            f"{1e3 * levels.response[0]:.3g} ms: work goes on after the answer, or demands are put down to the wrong "
+            f"{1e3 * levels.response[0]:.3g} ms: work goes on after the answer, or demands are attributed to the wrong "
             f"transactions"
         )
     return found + list(of.left_out)

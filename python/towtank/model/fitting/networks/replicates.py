@@ -19,9 +19,9 @@ DRAWS = 200
 AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
 """Requests that share a server, as tried; None is any number. [1]"""
 HARDLY_WORSE = 1.1
-"""Squared errors within this factor of the least tell nothing between two ways. [ratio]"""
+"""Squared errors within this factor of the least do not decide between two ways to wait. [ratio]"""
 LEAST_LEVELS = 2
-"""One level cannot tell background from demand. [1]"""
+"""A single level cannot distinguish background from demand. [1]"""
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class Network:
     ----------
     measured : Measured
     groupings : tuple of Grouping
-        By station.
+        Grouping of the transactions at each station.
     parameters : Parameters
     draws : tuple of Parameters
-        Of replicates.
+        Parameters of the replicates.
     misses : ndarray of shape (n_levels, n_stations)
         Busy time over what the parameters make of it, less 1.
     over : ndarray of shape (n_classes,)
-        What the resources explain more of the response time at low load than was measured. [s]
+        Time by which the resources explain more than the response time measured at low load. [s]
     """
 
     measured: Measured
@@ -56,12 +56,12 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
     Raises
     ------
     MeasurementError
-        If there is too little to make one of.
+        If the measurements are too few.
 
     Notes
     -----
-    Replicates are of the runs of each level, of blocks of neighbours within each run (Künsch 1989), and of what the
-    line through the levels leaves. Which transactions are told apart stays as the measurements tell it.
+    Replicates draw the runs of each level, blocks of neighbours within each run (Künsch 1989), and the residuals of
+    the line through the levels. The grouping of transactions stays that of the measurements.
     """
     _refuse_too_little(of)
     groupings = tuple(grouped(of, place) for place in range(len(of.stations)))
@@ -75,25 +75,25 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
     if not all(estimated.demands.any() for estimated in found):
         raise MeasurementError("too little to make a network of:\n  no resource spent time on the transactions")
     in_turn, at_once = _waiting(of, plain)
-    found = [replace(one, in_turn=in_turn, at_once=at_once) for one in found]
+    found = [replace(parameters, in_turn=in_turn, at_once=at_once) for parameters in found]
     settled, over = with_delays(samples, found)
     return Network(of, groupings, settled[0], tuple(settled[1:]), misses(of, plain), over[0])
 
 
 def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
-    """How requests wait, as response times by transaction tell at levels that delays are not read at.
+    """Find how requests wait, from response times by transaction at the levels that delays are not read at.
 
     Returns
     -------
     bool, int or None
-        Whether they go in turn; else how many share each server at once.
+        Whether they are served in turn; else the number that share each server at once.
 
     Notes
     -----
-    Each of `AT_ONCE` is tried, and going in turn. What counts are squared errors of the logarithms of responses,
-    weighted by the transactions that ended. Of those whose errors are hardly larger than the least, the smallest
-    number is taken: servers work on so many requests at a time and no more, and levels below saturation do not tell
-    such a number from any larger one. Going in turn has no exact solution, and must be clearly better.
+    Each of `AT_ONCE` is tried, and service in turn. The criterion is the sum of squared errors of the logarithms of
+    responses, weighted by the transactions that ended. Of the numbers whose errors are hardly larger than the least,
+    the smallest is taken: servers work on at most that many requests at a time, and levels below saturation do not
+    distinguish such a number from a larger one. Service in turn has no exact solution, and must be clearly better.
     """
     places = [place for place in range(len(of.loads)) if place not in low_levels(of)]
     if not places or len(of.classes) < 2:
@@ -102,7 +102,7 @@ def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
     if HARDLY_WORSE * _error(of, replace(plain, in_turn=True), places) < min(shared):
         return True, None
     pairs = zip(AT_ONCE, shared, strict=True)
-    return False, next(number for number, one in pairs if one <= HARDLY_WORSE * min(shared))
+    return False, next(number for number, error in pairs if error <= HARDLY_WORSE * min(shared))
 
 
 def _error(of: Measured, tried: Parameters, places: list[int]) -> float:
@@ -122,8 +122,8 @@ def _refuse_too_little(of: Measured) -> None:
     if not of.classes:
         reasons.append("no transaction ended twenty times")
     if len(of.loads) < LEAST_LEVELS:
-        reasons.append(f"a network needs {LEAST_LEVELS} load levels or more, and there are {len(of.loads)}")
+        reasons.append(f"a network needs {LEAST_LEVELS} load levels or more, got {len(of.loads)}")
     if not of.stations or not of.classes or len(of.loads) < LEAST_LEVELS:
         raise MeasurementError(
-            "\n".join([f"{of.label}: no network can be made of it:", *(f"  {one}" for one in reasons)])
+            "\n".join([f"{of.label}: no network can be made of it:", *(f"  {reason}" for reason in reasons)])
         )

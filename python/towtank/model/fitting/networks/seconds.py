@@ -1,4 +1,4 @@
-"""What runs tell a network: intervals of every run, levels of load, and other draws of the same measurements."""
+"""Measurements for a network: intervals of every run, levels of load, and other draws of the same measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 DISK = "disk "
-"""What names of disks begin with."""
+"""Prefix of the names of disks."""
 PART = " / "
 """Between a tier and a part of it, which shares its CPUs and is no station; and between a transaction and a step."""
 # A transaction that ended less often than this at all levels together has no mean worth the name.
@@ -22,7 +22,7 @@ _LEAST_COUNT = 20
 
 @dataclass(frozen=True)
 class Station:
-    """A resource that can limit.
+    """Resource that may be the limit.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class Station:
     servers : int
         CPUs, or 1 for a disk. [1]
     tiers : tuple of str
-        Whose CPUs they are; none for a disk.
+        Tiers that use these CPUs; none for a disk.
     part : float
-        What a quota allows of each server, in (0, 1]. [ratio]
+        Share of each server that a quota allows, in (0, 1]. [ratio]
     """
 
     name: str
@@ -58,13 +58,13 @@ class Run:
     Attributes
     ----------
     level : int
-        Which level of load.
+        Number of the level of load.
     seconds : ndarray of shape (n_intervals,)
-        [s]
+        Lengths of the intervals. [s]
     counts, response_sums : ndarray of shape (n_intervals, n_classes)
         Transactions that ended, and the sum of their response times. [1], [s]
     busy : ndarray of shape (n_intervals, n_stations)
-        Busy time, NaN where it was not observed. [s]
+        Busy time, NaN if it was not observed. [s]
     """
 
     level: int
@@ -74,7 +74,7 @@ class Run:
     busy: Floats
 
     def drawn(self, stream: np.random.Generator) -> Run:
-        """As many intervals, in blocks of neighbours drawn with replacement (Künsch 1989)."""
+        """Draw as many intervals, in blocks of neighbours with replacement (Künsch 1989)."""
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
@@ -90,11 +90,11 @@ class Levels:
     Attributes
     ----------
     rates : ndarray of shape (n_levels, n_classes)
-        X_c. [1/s]
+        Throughputs X_c. [1/s]
     responses : ndarray of shape (n_levels, n_classes)
-        R_c, NaN where none ended. [s]
+        Mean response times R_c, NaN if none ended. [s]
     counts : ndarray of shape (n_levels, n_classes)
-        [1]
+        Transactions that ended. [1]
     busy : ndarray of shape (n_levels, n_stations)
         Busy servers. [1]
     """
@@ -106,12 +106,12 @@ class Levels:
 
     @property
     def throughput(self) -> Floats:
-        """X. [1/s]"""
+        """Total throughput X. [1/s]"""
         return np.asarray(self.rates.sum(axis=1), dtype=float)
 
     @property
     def shares(self) -> Floats:
-        """Share of each class; at a level where nothing ended, that of all levels."""
+        """Share of each class; at a level without ended transactions, that of all levels. [ratio]"""
         total = self.rates.sum(axis=0)
         pooled = total / total.sum() if total.sum() else np.full(len(total), 1 / len(total))
         ended = self.throughput[:, None]
@@ -119,14 +119,16 @@ class Levels:
 
     @property
     def response(self) -> Floats:
-        """R of all. [s]"""
+        """Mean response time R of all transactions; NaN at a level at which none ended. [s]"""
         known = np.where(self.counts > 0, self.responses, 0.0)
-        return np.asarray((known * self.counts).sum(axis=1) / self.counts.sum(axis=1), dtype=float)
+        ended = self.counts.sum(axis=1)
+        times = (known * self.counts).sum(axis=1) / np.where(ended > 0, ended, 1.0)
+        return np.where(ended > 0, times, np.nan)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A configuration as a network sees it.
+    """Measurements of a configuration, for a network.
 
     Attributes
     ----------
@@ -137,14 +139,14 @@ class Measured:
     loads : ndarray of shape (n_levels,)
         Users. [1]
     think : ndarray of shape (n_levels,)
-        Z. [s]
+        Think time Z. [s]
     others : ndarray of shape (n_levels, n_stations)
         Servers that other programs kept busy. [1]
     visits : ndarray of shape (n_classes,)
-        Requests of a transaction; 1 where they were not counted. [1]
+        Requests of a transaction; 1 if they were not counted. [1]
     runs : tuple of Run
     left_out : tuple of str
-        What cannot take part, and why.
+        Parts that are left out, with the reason.
     """
 
     label: str
@@ -158,7 +160,7 @@ class Measured:
     left_out: tuple[str, ...] = ()
 
     def levels(self) -> Levels:
-        """Means of each level."""
+        """Return the means of each level."""
         count = len(self.loads)
         rates = np.zeros((count, len(self.classes)))
         sums, counts = rates.copy(), rates.copy()
@@ -174,7 +176,7 @@ class Measured:
         return Levels(counts / seconds[:, None], responses, counts, busy / seconds[:, None])
 
     def below(self, highest: int) -> Measured:
-        """Without the highest levels."""
+        """Return the measurements without the highest levels."""
         kept = len(self.loads) - highest
         return replace(
             self,
@@ -185,7 +187,7 @@ class Measured:
         )
 
     def drawn(self, stream: np.random.Generator) -> Measured:
-        """Another draw: of the runs of each level, and of the intervals of each run in blocks."""
+        """Draw again: the runs of each level, and the intervals of each run in blocks."""
         runs: list[Run] = []
         for level in range(len(self.loads)):
             of_level = [run for run in self.runs if run.level == level]
@@ -193,37 +195,39 @@ class Measured:
         return replace(self, runs=tuple(runs))
 
 
-def measured(one: Configuration) -> Measured:
-    """What a configuration tells a network; without levels where no run has intervals enough.
+def measured(configuration: Configuration) -> Measured:
+    """Gather the measurements of a configuration; levels whose runs all have too few intervals are left out.
 
     Raises
     ------
     MeasurementError
-        If there are no runs to read, but a study summary alone.
+        If only a study summary is available, without runs.
     """
-    if not one.folders:
-        raise MeasurementError(f"{one.label}: no network can be made of it:\n  it needs the runs, got a summary alone")
-    found, servers = read_series(one.folders, one.resources)
+    if not configuration.folders:
+        raise MeasurementError(
+            f"{configuration.label}: no network can be made of it:\n  it needs the runs, got a summary alone"
+        )
+    found, servers = read_series(configuration.folders, configuration.resources)
     series = {run.name: run for run in found}
-    told, left_out = [], []
-    for point in one.points:
+    kept_points, left_out = [], []
+    for point in configuration.points:
         names = [str(name) for name in point["runs"] if str(name) in series]
         if names:
-            told.append((point, [series[name] for name in names]))
+            kept_points.append((point, [series[name] for name in names]))
         else:
             left_out.append(f"{point['load']:g} users: too short for its response times, four intervals are needed")
-    kept = [run for _, runs in told for run in runs]
+    kept = [run for _, runs in kept_points for run in runs]
     classes = _classes(kept)
-    stations = _stations(one, kept, servers)
-    runs = tuple(_run(level, run, classes, stations) for level, (_, runs) in enumerate(told) for run in runs)
+    stations = _stations(configuration, kept, servers)
+    runs = tuple(_run(level, run, classes, stations) for level, (_, runs) in enumerate(kept_points) for run in runs)
     return Measured(
-        one.label,
+        configuration.label,
         classes,
         stations,
-        np.array([float(point["load"]) for point, _ in told]),
-        np.array([float(point.get("think_time_s") or 0.0) for point, _ in told]),
-        _others(one, [point for point, _ in told], stations),
-        _visits(one, classes),
+        np.array([float(point["load"]) for point, _ in kept_points]),
+        np.array([float(point.get("think_time_s") or 0.0) for point, _ in kept_points]),
+        _others(configuration, [point for point, _ in kept_points], stations),
+        _visits(configuration, classes),
         runs,
         tuple(left_out),
     )
@@ -237,11 +241,11 @@ def _classes(runs: Sequence[RunSeries]) -> tuple[str, ...]:
     return tuple(sorted(name for name, count in counts.items() if count >= _LEAST_COUNT))
 
 
-def _stations(one: Configuration, runs: Sequence[RunSeries], servers: dict[str, int]) -> tuple[Station, ...]:
-    """CPUs of tiers, and disks, that every run observed; a tier in parts counts as a whole."""
+def _stations(configuration: Configuration, runs: Sequence[RunSeries], servers: dict[str, int]) -> tuple[Station, ...]:
+    """Return the CPUs of tiers, and disks, that every run observed; a tier in parts counts as a whole."""
     names = [name for name in (runs[0].busy if runs else ()) if PART not in name]
     seen = [name for name in names if all(name in run.busy and np.isfinite(run.busy[name]).all() for run in runs)]
-    known = {resource.name: resource for resource in one.resources}
+    known = {resource.name: resource for resource in configuration.resources}
     return tuple(
         Station(name, servers[name], known[name].tiers, known[name].part) if name in known else Station(name, 1, ())
         for name in seen
@@ -254,38 +258,38 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    # Of CPUs, not of servers that are parts of them.
-    busy = columns(run.busy, [one.name for one in stations]) * np.array([one.part for one in stations])
+    # Busy time of CPUs, not of servers that are parts of them.
+    busy = columns(run.busy, [station.name for station in stations]) * np.array([station.part for station in stations])
     return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 
 
-def _visits(one: Configuration, classes: tuple[str, ...]) -> Floats:
-    """Requests of a transaction, as counted by name: steps are called `transaction / step`."""
+def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
+    """Return the requests of a transaction, as counted by name: steps are called `transaction / step`."""
     found = np.ones(len(classes))
     for place, name in enumerate(classes):
         requests = sum(
             float(row["count"])
-            for run in one.runs
+            for run in configuration.runs
             for key, row in (run.get("steps") or {}).items()
             if key.partition(PART)[0] == name
         )
-        ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in one.runs)
+        ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in configuration.runs)
         if requests > 0 and ended > 0:
-            # Less than one request for each transaction is none that failed, but the edges of the window.
+            # Less than one request for each transaction is an effect of the window's edges, not of failed requests.
             found[place] = max(1.0, requests / ended)
     return found
 
 
-def _others(one: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
-    """Servers of each station that other programs kept busy; they use the CPUs of all tiers alike.
+def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
+    """Return the servers of each station that other programs kept busy, assumed equal on the CPUs of all tiers. [1]
 
-    Where a quota leaves a tier a part of a CPU, others have room beside it.
+    On a CPU of which a quota leaves a tier a part, other programs have room beside it.
     """
-    shares = {str(run["run"]): run["host"].get("foreign_share") for run in one.runs}
+    shares = {str(run["run"]): run["host"].get("foreign_share") for run in configuration.runs}
     found = np.zeros((len(points), len(stations)))
     for row, point in enumerate(points):
-        told = [shares.get(str(name)) for name in point["runs"]]  # type: ignore[attr-defined]
-        known = [float(share) for share in told if share is not None]
+        by_run = [shares.get(str(name)) for name in point["runs"]]  # type: ignore[attr-defined]
+        known = [float(share) for share in by_run if share is not None]
         if known:
             whole = [station.servers if station.tiers and station.part == 1 else 0 for station in stations]
             found[row] = np.mean(known) * np.array(whole, dtype=float)

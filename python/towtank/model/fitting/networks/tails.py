@@ -1,4 +1,4 @@
-"""Percentiles of a network held against those that were measured: by how much they must be corrected."""
+"""Comparison of the percentiles of a network with measured ones, and their corrections."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ FAR_FROM_ONE = 1.5
 """A measured percentile that is so many times the one worked out, or as many times less, is doubted. [ratio]"""
 
 
-def corrections(one: Configuration, of: Measured, solved: Solved) -> dict[str, Json]:
-    """Measured over computed percentiles, if they were measured, by the name in the model.
+def corrections(configuration: Configuration, of: Measured, solved: Solved) -> dict[str, Json]:
+    """Return measured over computed percentiles, if they were measured, by the name in the model.
 
     Returns
     -------
     dict of str to dict
-        That of the class is for all together. `ratio`, the geometric mean over the levels, each as heavy as the others;
-        `low` and `high`, the least and the largest ratio that the intervals measured at any level allow; `by_level`.
+        The entry of the class is for all transactions together. `ratio`, the geometric mean over the levels with equal
+        weights; `low` and `high`, the least and the largest ratio that the measured intervals of any level allow;
+        `by_level`.
         These are of the 95th percentile; `others` has the three numbers of each other percentile that was measured.
 
     Notes
     -----
-    The network tells means; the forms of response times are gamma distributions with the variances of the stations.
-    What the system does beyond that (service times that vary more, pauses, retries) is in the ratio.
+    The network gives means; the forms of response times are gamma distributions with the variances of the stations.
+    The ratio contains the behaviour of the system beyond that (service times that vary more, pauses, retries).
     """
     found: dict[str, Json] = {}
     for name, key in ((None, CLASS), *zip(of.classes, class_names(of), strict=True)):
         rows = {
             metric: ratios
             for metric, share in SHARES.items()
-            if (ratios := _ratios(_measured(one, of, name, metric), solved, key, share))
+            if (ratios := _ratios(_measured(configuration, of, name, metric), solved, key, share))
         }
         if MAIN in rows:
             by_level = [{"load": load, "ratio": ratio} for load, ratio, *_ in rows[MAIN]]
@@ -47,19 +48,21 @@ def corrections(one: Configuration, of: Measured, solved: Solved) -> dict[str, J
     return found
 
 
-def _measured(one: Configuration, of: Measured, name: str | None, metric: str) -> list[tuple[float, Estimate]]:
-    """Measured percentile at each level, of all transactions together or of one of them. [s]"""
-    points = {float(point["load"]): point for point in one.points}
+def _measured(
+    configuration: Configuration, of: Measured, name: str | None, metric: str
+) -> list[tuple[float, Estimate]]:
+    """Return the measured percentile at each level, of all transactions together or of one of them. [s]"""
+    points = {float(point["load"]): point for point in configuration.points}
     found = []
     for load in map(float, of.loads):
         point = points[load]
-        told = point["response_time_s"] if name is None else point["transactions"][name]
-        found.append((load, from_document(told.get(metric if name is None else f"{metric}_s"))))
+        times = point["response_time_s"] if name is None else point["transactions"][name]
+        found.append((load, from_document(times.get(metric if name is None else f"{metric}_s"))))
     return found
 
 
 def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, share: float) -> Ratios:
-    """Measured over computed percentile by level; levels without a measured value are left out."""
+    """Return the ratio of measured to computed percentile by level; levels without a measured value are left out."""
     rows = []
     for place, (load, measured) in enumerate(levels):
         model, answer = solved.models[place], solved.answers[place]
@@ -73,15 +76,15 @@ def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, shar
 
 
 def doubts(found: dict[str, Json]) -> list[str]:
-    """Where the form of response times is far from what was measured."""
+    """Return a doubt if the form of response times is far from the measured one."""
     far = [
-        f"{name} {one['ratio']:.2g}"
-        for name, one in found.items()
-        if not 1 / FAR_FROM_ONE <= one["ratio"] <= FAR_FROM_ONE
+        f"{name} {tail['ratio']:.2g}"
+        for name, tail in found.items()
+        if not 1 / FAR_FROM_ONE <= tail["ratio"] <= FAR_FROM_ONE
     ]
     if not far:
         return []
     return [
-        f"95th percentiles measured are far from those worked out, {', '.join(far)} times as large; they are corrected "
+        f"95th percentiles measured are far from those computed, {', '.join(far)} times as large; they are corrected "
         f"by that factor, which need not hold at other loads"
     ]

@@ -12,11 +12,14 @@ from towtank.errors import ModelError
 from towtank.files import put_text
 from towtank.model.fitting.curve_tails import tails_lines
 from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.held_out import error_interval, error_lines
+from towtank.model.fitting.measured_limit import MeasuredLimit, of_network
 from towtank.model.fitting.networks.answers import NetworkAnswer, typical
 from towtank.model.fitting.networks.closed import CLASS, ELSEWHERE, document, station_names
 from towtank.model.fitting.networks.drifting import drifted
 from towtank.model.fitting.networks.replicates import Network
 from towtank.model.fitting.observations import Floats
+from towtank.model.fitting.shape import classify
 from towtank.units import exact_duration, exact_rate
 
 Json = dict[str, Any]
@@ -29,25 +32,26 @@ def written_network(answer: NetworkAnswer, source: str, path: Path) -> Json:
     Raises
     ------
     ModelError
-        If there is no network, or it is rejected.
+        If the answer has no network, or it is rejected.
     """
     put_text(path, network_text(answer, source))
     return {"file": str(path)}
 
 
 def network_text(answer: NetworkAnswer, source: str) -> str:
-    """The model file, with a comment that says where its numbers come from; raises as `written_network` does."""
-    network, told = answer.network, answer.document
+    """Return the model file, with a comment on the origin of its numbers; raises as `written_network` does."""
+    network, fitted = answer.network, answer.document
     if network is None:
-        raise ModelError(f"there is no network: {told['refused']}")
-    if told["verdict"]["level"] == REJECTED:
-        reasons = "; ".join(one["text"] for one in told["verdict"]["reasons"] if one["level"] == REJECTED)
+        raise ModelError(f"no network was fitted: {fitted['refused']}")
+    if fitted["verdict"]["level"] == REJECTED:
+        reasons = "; ".join(reason["text"] for reason in fitted["verdict"]["reasons"] if reason["level"] == REJECTED)
         raise ModelError(f"the network is rejected: {reasons}")
     model = document(network.measured, network.parameters, typical(network.measured))
     lines = [*_comment(network, source), "schema: towtank/model/1", *_classes(model), "stations:"]
     for station in model["stations"]:
         lines += _station(station)
-    return "\n".join(lines + _fitted(network, told, source)) + "\n"
+    limit = of_network(classify(answer.configuration), fitted)
+    return "\n".join(lines + _fitted(network, fitted, source, limit)) + "\n"
 
 
 def _comment(network: Network, source: str) -> list[str]:
@@ -64,33 +68,33 @@ def _comment(network: Network, source: str) -> list[str]:
 
 
 def _classes(model: Json) -> list[str]:
-    one = model["classes"][0]
+    users = model["classes"][0]
     lines = [
         "classes:",
         f"  {CLASS}:",
-        f"    users: {one['users']}",
-        f"    think: {exact_duration(one['think_time_s'])}",
+        f"    users: {users['users']}",
+        f"    think: {exact_duration(users['think_time_s'])}",
     ]
     lines.append("    transactions:")
-    return lines + [f"      {each['name']}: {{share: {100 * each['share']:.12g} %}}" for each in one["transactions"]]
+    return lines + [f"      {each['name']}: {{share: {100 * each['share']:.12g} %}}" for each in users["transactions"]]
 
 
-def _station(one: Json) -> list[str]:
-    if not one["services"]:
+def _station(station: Json) -> list[str]:
+    if not station["services"]:
         return []
-    if one["discipline"] == "delay":
-        times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in one["services"])
-        return [f"  {one['name']}:  # what no resource explains at low load", "    discipline: delay",
+    if station["discipline"] == "delay":
+        times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in station["services"])
+        return [f"  {station['name']}:  # what no resource explains at low load", "    discipline: delay",
                 f"    demand: {{{times}}}"]  # fmt: skip
-    times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in one["services"])
-    visits = ", ".join(f"{each['class']}: {each['visits']:.6g}" for each in one["services"])
-    lines = [f"  {one['name']}:", f"    discipline: {one['discipline']}", f"    servers: {one['servers']}"]
-    if one["at_once"] is not None:
-        lines.append(f"    at_once: {one['at_once']}")
+    times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in station["services"])
+    visits = ", ".join(f"{each['class']}: {each['visits']:.6g}" for each in station["services"])
+    lines = [f"  {station['name']}:", f"    discipline: {station['discipline']}", f"    servers: {station['servers']}"]
+    if station["at_once"] is not None:
+        lines.append(f"    at_once: {station['at_once']}")
     return [*lines, f"    visits: {{{visits}}}", f"    service_time: {{{times}}}"]
 
 
-def _fitted(network: Network, told: Json, source: str) -> list[str]:
+def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -> list[str]:
     of = network.measured
     lines = [
         "fitted:",
@@ -98,30 +102,32 @@ def _fitted(network: Network, told: Json, source: str) -> list[str]:
         "  kind: network",
         f"  users: [{of.loads[0]:g}, {of.loads[-1]:g}]",
         f"  throughput: {exact_rate(float(of.levels().throughput.max()))}",
-        f"  verdict: {told['verdict']['level']}",
+        f"  verdict: {fitted['verdict']['level']}",
     ]
-    if told["held_out"] is not None:
-        lines.append(f"  held_out_error: {float(told['held_out']['worst_error']):.4g}")
-    lines.append("  percentiles:  # 95th percentile measured over the one worked out: mean, least and largest")
+    if fitted["held_out"] is not None:
+        held_out = fitted["held_out"]
+        lines += error_lines(float(held_out["worst_error"]), error_interval(held_out["points"]))
+    lines += limit.lines()
+    lines.append("  percentiles:  # 95th percentile measured over computed: mean, least and largest")
     lines += [
-        f"    {name}: [{one['ratio']:.4g}, {one['low']:.4g}, {one['high']:.4g}]"
-        for name, one in told["percentiles"].items()
+        f"    {name}: [{tail['ratio']:.4g}, {tail['low']:.4g}, {tail['high']:.4g}]"
+        for name, tail in fitted["percentiles"].items()
     ]
-    lines += tails_lines({name: one["others"] for name, one in told["percentiles"].items()})
+    lines += tails_lines({name: tail["others"] for name, tail in fitted["percentiles"].items()})
     lines.append("  draws:  # demand over that of above, in replicates of the bootstrap")
     return lines + [f"    {name}: [{', '.join(f'{each:.{_DIGITS}g}' for each in row)}]" for name, row in draws(network)]
 
 
 def draws(network: Network) -> list[tuple[str, Floats]]:
-    """Demand of the mean transaction at every station in each replicate, over that of the network.
+    """Return the demand of the mean transaction at every station in each replicate, over that of the network.
 
     Demands drift as they may up to full use of the station (`drifting`).
     """
     of, mean = network.measured, typical(network.measured)
     best = network.parameters.held_up(of.stations, mean.others) @ mean.shares
-    drawn = np.array([one.held_up(of.stations, mean.others) @ mean.shares for one in drifted(network)])
+    drawn = np.array([parameters.held_up(of.stations, mean.others) @ mean.shares for parameters in drifted(network)])
     rows = [(name, drawn[:, place] / best[place]) for place, name in enumerate(station_names(of)) if best[place] > 0]
     delay = float(network.parameters.delays @ mean.shares)
     if delay > 0:
-        rows.append((ELSEWHERE, np.array([one.delays @ mean.shares for one in network.draws]) / delay))
+        rows.append((ELSEWHERE, np.array([draw.delays @ mean.shares for draw in network.draws]) / delay))
     return rows

@@ -1,4 +1,4 @@
-"""What the two databases have in common, and what the repository sees of them."""
+"""Common parts of the two databases, and their interface to the repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = tuple[Any, ...]
 
 
 class Session:
-    """One connection while it is lent out. SQL is written with `?`; values go only through `parameters`."""
+    """One connection on loan. SQL is written with `?`; values are passed only in `parameters`."""
 
     def __init__(self, connection: Any, meter: Meter, percent: bool) -> None:
         self.connection = connection
@@ -21,7 +21,7 @@ class Session:
         self._percent = percent
 
     def rows(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a statement; `kind` is what its time is charged to."""
+        """Return all rows of a statement; its time is charged to `kind`."""
         if self._percent:
             sql = sql.replace("?", "%s")
         with Timed(self._meter, kind):
@@ -34,7 +34,7 @@ class Session:
         return found[0] if found else None
 
     def change(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> int:
-        """Run a statement that changes rows; how many it changed."""
+        """Run a statement that changes rows; return their number."""
         if self._percent:
             sql = sql.replace("?", "%s")
         with Timed(self._meter, kind):
@@ -60,7 +60,7 @@ class Database(ABC):
     pool_size : int
         Number of connections. [1]
     meter : Meter
-        What it costs.
+        Its costs.
     """
 
     kind: str
@@ -85,7 +85,7 @@ class Database(ABC):
 
     @abstractmethod
     def is_populated(self) -> bool:
-        """Whether the tables are there."""
+        """Return True if the tables exist."""
 
     @abstractmethod
     def close(self) -> None:
@@ -93,7 +93,7 @@ class Database(ABC):
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A connection on which every statement stands alone."""
+        """Yield a connection on which every statement is a transaction of its own."""
         connection = self._lend()
         try:
             yield Session(connection, self.meter, self.kind == "postgresql")
@@ -104,7 +104,7 @@ class Database(ABC):
     @contextmanager
     @abstractmethod
     def write(self) -> Iterator[Session]:
-        """A connection in one transaction, committed at the end, rolled back on any exception.
+        """Yield a connection in one transaction, committed at the end, rolled back on any exception.
 
         Raises
         ------

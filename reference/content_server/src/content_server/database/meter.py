@@ -1,4 +1,4 @@
-"""What the database costs: elapsed time by kind of statement, and CPU time of the threads inside database calls."""
+"""Costs of the database: elapsed time by kind of statement, and CPU time of the threads inside database calls."""
 
 from __future__ import annotations
 

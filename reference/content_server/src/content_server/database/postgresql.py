@@ -13,9 +13,9 @@ from content_server.database import schema
 from content_server.database.base import Database, Session
 from content_server.errors import StartError, Storage, UniqueViolation, UpdateConflict
 
-# How long a start waits for the server to answer. [s]
+# Time limit of the server's first answer at a start. [s]
 CONNECT_TIMEOUT = 5.0
-# One node creates the tables while others that start wait: the key of the advisory lock.
+# Key of the advisory lock: one node creates the tables while other starting nodes wait.
 _SCHEMA_LOCK = 7_261_934
 
 

@@ -14,7 +14,7 @@ from content_server.database import schema
 from content_server.database.base import Database, Session
 from content_server.errors import StartError, Storage, UniqueViolation
 
-# How long a statement waits for another node's write before it gives up. [s]
+# Time limit of waiting for another node's write. [s]
 BUSY_TIMEOUT = 10.0
 # Pages a connection keeps; small, as the page cache of the operating system holds the file. [KiB]
 CACHE_KIB = 4096

@@ -1,6 +1,4 @@
-"""What one document of the population is: its name, properties, text and content, all drawn from (seed, class,
-number).
-"""
+"""One document of the population: its name, properties, text and content, all drawn from (seed, class, number)."""
 
 from __future__ import annotations
 
@@ -77,7 +75,7 @@ class Document:
     older : tuple of dict
         Properties of older versions, oldest first; their content is the same, as revisions of metadata are.
     text : str or None
-        Text to index, None where the content is not text.
+        Text to index; None if the content is not text.
     """
 
     id: str
@@ -91,7 +89,7 @@ class Document:
 
 
 def identifier(*parts: object) -> uuid.UUID:
-    """Return the identifier that follows from what is named."""
+    """Return the identifier that follows from the names."""
     return uuid.uuid5(uuid.UUID(ROOT_ID), ":".join(str(part) for part in parts))
 
 

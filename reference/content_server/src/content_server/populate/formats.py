@@ -23,12 +23,12 @@ _COMMENT = 65_533
 
 @cache
 def _noise(seed: int) -> bytes:
-    """Two equal blocks, so that a block from any offset is one slice."""
+    """Return two equal blocks, so that a block from any offset is one slice."""
     return random.Random(f"padding:{seed}").randbytes(_BLOCK) * 2
 
 
 def padding(seed: int, offset: int, length: int) -> bytes:
-    """Bytes that no compression shortens; others for another offset."""
+    """Return bytes that no compression shortens; each offset gives other bytes."""
     start = offset % _BLOCK
     block = _noise(seed)[start : start + _BLOCK]
     return block * (length // _BLOCK) + block[: length % _BLOCK]

@@ -39,7 +39,7 @@ from content_server.users import hash_password
 
 # Raised whenever the same scale and seed would give other documents than before.
 VERSION = 1
-# Exponent of the popularity of documents: a few are asked for often, most rarely.
+# Exponent of the popularity of documents: a few are requested often, most rarely.
 POPULARITY_EXPONENT = 0.8
 # Populated passwords are random and public (accounts.csv), so their hash need not be slow.
 _ACCOUNT_SCRYPT_N = 2
@@ -50,7 +50,7 @@ _LISTS = ("documents.csv", "folders.csv", "searches.csv", "terms.csv", "accounts
 
 
 def populate(settings: Settings, scale: float, seed: int, jobs: int = 1, quiet: bool = False) -> str:
-    """Fill the repository unless it is so already; a sentence that says what was done.
+    """Fill the repository unless it is populated already; return a sentence that reports what was done.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def _fill(settings: Settings, database: Database, wanted: str, what: tuple[float
             for document in documents:
                 add_document(rows, folder, kind, document)
                 terms.update(set(re.findall(r"[a-z]+", (document.text or "").lower())))
-                # What was indexed is not kept in memory.
+                # Indexed texts are not kept in memory.
                 listed.append((folder, kind, _without_text(document)))
             progress.advance(len(documents))
             if len(rows.objects) >= 1000:
@@ -121,9 +121,7 @@ def _insert(rows: Rows, database: Database) -> None:
 def _documents(
     rows: Rows, seed: int, classes: Sequence[DocumentClass], area: Path, jobs: int, folders: list[Folder]
 ) -> Iterator[tuple[Folder, DocumentClass, list[Document]]]:
-    """Add folders, write the contents, and give out the documents folder by folder, in the same order for any number
-    of jobs.
-    """
+    """Add folders, write the contents, and yield the documents by folder, in the same order for any number of jobs."""
     area.mkdir(parents=True, exist_ok=True)
     top = add_folder(rows, seed, 1, "/population", "top")
     inbox = add_folder(rows, seed, 1, "/inbox", "top")
@@ -182,7 +180,7 @@ def _terms(terms: Counter[str], texts: int, seed: int) -> Iterator[tuple[str, st
     source = random.Random(f"{seed}:terms")
     vocabulary = set(words.vocabulary())
     for name, low, high in _TERM_CLASSES:
-        # A text may end in a part of a word, which is no term.
+        # A text may end in a part of a word, which is not a term.
         known = sorted(t for t in vocabulary if len(t) > 3 and t in terms and low * texts <= terms[t] < high * texts)
         for term in sorted(source.sample(known, min(_TERMS_PER_CLASS, len(known)))):
             yield term, name, terms[term]

@@ -20,9 +20,9 @@ class Progress:
     Parameters
     ----------
     name : str
-        What is counted.
+        Name of the counted things.
     total : int
-        How many there will be. [1]
+        Their total number. [1]
     quiet : bool
         Show nothing.
     """

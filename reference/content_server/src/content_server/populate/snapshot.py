@@ -37,7 +37,7 @@ def _remove_sqlite(path: Path) -> None:
 
 
 def population_of(settings: Settings) -> tuple[str, str] | None:
-    """Return what population the repository holds and whether it is `complete` or `partial`; None for no repository.
+    """Return the population of the repository and its state, `complete` or `partial`; None for no repository.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def population_of(settings: Settings) -> tuple[str, str] | None:
 
 
 def mark(database: Database, population: str, state: str) -> None:
-    """Note what population this is and how far it has come."""
+    """Record the population and its state."""
     with database.write() as session:
         for name, value in ((_FACT, population), ("state", state)):
             session.change("facts", "DELETE FROM fact WHERE name = ?", (name,))
@@ -101,7 +101,7 @@ def begin(database: Database) -> None:
 
 
 def finish(database: Database, last: int) -> None:
-    """Bring numbering and statistics of the planner in line with what was inserted in bulk."""
+    """Update numbering and statistics of the planner after the bulk inserts."""
     if database.kind == "postgresql":
         with database.write() as session:
             session.rows("schema", "SELECT setval(pg_get_serial_sequence('object', 'number'), ?)", (last,))
@@ -111,7 +111,7 @@ def finish(database: Database, last: int) -> None:
 
 
 def take(settings: Settings, population: str) -> None:
-    """Keep the populated state; only then the population is complete."""
+    """Keep the populated state; this completes the population."""
     database = open_database(settings.database, str(settings.data), 1)
     try:
         if database.kind == "postgresql":
@@ -132,20 +132,20 @@ def take(settings: Settings, population: str) -> None:
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Copy a file so that the target is the old one or the new one, whenever we are killed."""
+    """Copy a file so that after a kill at any time the target is the old one or the new one."""
     temporary = target.with_name(target.name + ".new")
     shutil.copyfile(source, temporary)
     temporary.replace(target)
 
 
 def exists(settings: Settings) -> bool:
-    """Whether the populated state can be brought back."""
+    """Return True if the populated state can be restored."""
     path = _sqlite_path(settings)
     return path is None or _copy_path(path).exists()
 
 
 def reset(settings: Settings) -> str:
-    """Bring the populated state back; a sentence that says what was removed.
+    """Restore the populated state; return a sentence that reports what was removed.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def reset(settings: Settings) -> str:
             database.close()
         path = _sqlite_path(settings)
         if path is not None:
-            # The write-ahead log belongs to the old file: empty now, it must be gone before the new file is there.
+            # The write-ahead log belongs to the old file: empty now, it must be removed before the new file exists.
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             _replace(_copy_path(path), path)

@@ -1,4 +1,4 @@
-"""Rows of the population, and how they get into either database in bulk."""
+"""Rows of the population, and bulk inserts into either database."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rows:
         label: str = "", path: str | None = None, properties: dict[str, PropertyValue] | None = None,
         content: tuple[str, int, str] | None = None, latest: int = 1,
     ) -> int:  # fmt: skip
-        """Add an object; its number."""
+        """Add an object; return its number."""
         self.last += 1
         content_id, length, mime_type = content or (None, None, None)
         row = (
@@ -50,7 +50,7 @@ class Rows:
         return self.last
 
     def insert(self, database: Database, session: Session) -> None:
-        """Insert what waits."""
+        """Insert the waiting rows."""
         bulk_insert(database, session, "object", OBJECT_COLUMNS, self.objects)
         bulk_insert(database, session, "property", PROPERTY_COLUMNS, self.properties)
         session.many("populate", fulltext.insert_statement(database), self.texts)
@@ -107,7 +107,7 @@ def add_document(rows: Rows, folder: Folder, kind: DocumentClass, document: Docu
 
 
 def add_searches(rows: Rows, seed: int) -> list[tuple[str, str, str]]:
-    """Add the folder of stored searches; (id, name, searchType) of each."""
+    """Add the folder of stored searches; return (id, name, searchType) of each."""
     source = random.Random(f"{seed}:searches")
     folder = add_folder(rows, seed, 1, "/searches", "system")
     found = []

@@ -10,7 +10,7 @@ import random
 from functools import cache
 from importlib import resources
 
-# Number of names beyond the word list; with these a 10 KiB text has words that few others have.
+# Number of names beyond the word list; with them a 10 KiB text has words that few other texts have.
 NAMES = 12_000
 # Exponent of Zipf's law; natural language is near 1.
 EXPONENT = 1.05
@@ -110,7 +110,7 @@ _LAST = [
 
 @cache
 def vocabulary() -> tuple[str, ...]:
-    """All words, most frequent first."""
+    """Return all words, most frequent first."""
     text = resources.files("content_server.populate").joinpath("words.txt").read_text(encoding="utf-8")
     common = list(dict.fromkeys(text.split()))
     names = ["".join(parts) for parts in itertools.product(_FIRST, _MIDDLE, _LAST)]
@@ -132,7 +132,7 @@ def words(source: random.Random, count: int) -> list[str]:
 
 def text(source: random.Random, length: int) -> str:
     """Write sentences in paragraphs, exactly `length` characters of ASCII. [bytes]"""
-    # A word and its space take under six characters on average, so that this is enough at once nearly always.
+    # A word and its space take under six characters on average, so that one draw is almost always sufficient.
     drawn = words(source, length // 5 + 8)
     parts: list[str] = []
     written = position = 0

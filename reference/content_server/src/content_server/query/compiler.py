@@ -1,6 +1,4 @@
-"""From the syntax tree to SQL. Values become parameters; names come from the closed list of `types`, never from
-the client.
-"""
+"""Compiler from the syntax tree to SQL: values become parameters, names come from the closed list of `types`."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ _NUMERIC = ("integer", "decimal", "datetime", "boolean")
 
 @dataclass(frozen=True)
 class CompiledQuery:
-    """What follows `FROM object o`: a WHERE, an ORDER BY, and the parameters of both.
+    """The SQL after `FROM object o`: a WHERE, an ORDER BY, and the parameters of both.
 
     Attributes
     ----------
@@ -127,7 +125,7 @@ class _Compiler:
         return self._member(f"{rows} AND {_test(column, node, definition, parameters)}", False)
 
     def _member(self, rows: str, negated: bool) -> str:
-        """Whether the object is among rows that are found once, first, and on their own, in both databases."""
+        """Return the SQL of a membership test; both databases find the rows once, before the rest of the query."""
         if self._database == "sqlite":
             return f"o.number {'NOT ' if negated else ''}IN ({rows})"
         return f"o.number {'<> ALL' if negated else '= ANY'} (ARRAY({rows}))"
@@ -162,7 +160,7 @@ def _object_id(node: Comparison | Within | Like | IsNull, parameters: list[Any])
     tests = []
     for value in values:
         if not isinstance(value, str):
-            raise InvalidArgument("query: cmis:objectId wants strings")
+            raise InvalidArgument("query: cmis:objectId requires strings")
         identifier, _, label = value.partition(";")
         parameters.append(identifier)
         if label:
@@ -183,7 +181,7 @@ def _test(column: str, node: Comparison | Within | Like | IsNull, definition: Pr
             return f"{column} {'NOT ' if node.negated else ''}IN ({', '.join('?' * len(node.values))})"
         case Like():
             if definition.kind in _NUMERIC:
-                raise InvalidArgument(f"query: LIKE wants a text property, {definition.id} is {definition.kind}")
+                raise InvalidArgument(f"query: LIKE requires a text property, {definition.id} is {definition.kind}")
             parameters.append(_pattern(node.pattern))
             return f"{column} {'NOT ' if node.negated else ''}LIKE ? ESCAPE '\\'"
 
@@ -197,7 +195,7 @@ def _pattern(pattern: str) -> str:
 
 
 def _parameter(value: Literal, definition: Property) -> Any:
-    """Return the literal as the column holds it, or say why it cannot be compared."""
+    """Return the literal in the form of the column; raise InvalidArgument if it cannot be compared."""
     kind = definition.kind
     if kind == "boolean" and isinstance(value, bool):
         return int(value)

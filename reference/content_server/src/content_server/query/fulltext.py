@@ -1,4 +1,4 @@
-"""CONTAINS: the small language inside it, and what it becomes in either database.
+"""CONTAINS: its expression language, and its translation for either database.
 
 Words stand beside each other for AND; `OR`; `-word` for NOT; `"a phrase"` (or one in escaped single quotes);
 `begin*` for a prefix.
@@ -16,7 +16,7 @@ _TERM = re.compile(r"""-?"[^"]*"|-?'[^']*'|\S+""")
 
 @dataclass(frozen=True)
 class Term:
-    """A word or phrase, whether it must be absent, whether it is a prefix."""
+    """A word or phrase, with flags for exclusion and prefix."""
 
     text: str
     negated: bool
@@ -24,7 +24,7 @@ class Term:
 
 
 def parse_contains(expression: str) -> list[list[Term]]:
-    """Alternatives, each a list of terms that must all hold.
+    """Return the alternatives, each a list of terms that must all hold.
 
     Raises
     ------

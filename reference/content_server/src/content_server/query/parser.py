@@ -45,17 +45,17 @@ def parse(statement: str) -> Select:
     Raises
     ------
     InvalidArgument
-        If it is not of the language; the message names the place.
+        If it is not a statement of the language; the message names the place.
     """
     return _Parser(tokenize(statement)).query()
 
 
 def milliseconds(text: str) -> int:
-    """Milliseconds since 1970-01-01 UTC of an ISO 8601 time; UTC where it names no zone. [ms]"""
+    """Return the milliseconds since 1970-01-01 UTC of an ISO 8601 time; UTC if it names no zone. [ms]"""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidArgument(f"not a time: {text!r}, want e.g. 2024-01-31T12:00:00.000Z") from None
+        raise InvalidArgument(f"not a time: {text!r}, must be e.g. 2024-01-31T12:00:00.000Z") from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
@@ -102,7 +102,7 @@ class _Parser:
         return Select(columns, type_id, where, order)
 
     def _name(self) -> str:
-        # An alias before the property says nothing, as there is one type only.
+        # An alias before the property has no meaning, as there is only one type.
         return self._take("name", "a property").rpartition(".")[2]
 
     def _columns(self) -> tuple[tuple[str, str], ...]:

@@ -32,7 +32,7 @@ KEYWORDS = frozenset(
         "CONTAINS",
     ]
 )
-# Longer statements are refused: nobody writes them, and the parser recurses.
+# Longer statements are refused: the parser is recursive.
 MAX_LENGTH = 32_768
 
 _TOKEN = re.compile(
@@ -84,6 +84,6 @@ def _token(kind: str, text: str, place: int) -> Token:
     if kind == "word" and text.upper() in KEYWORDS:
         return Token("keyword", text.upper(), place)
     if kind == "string":
-        # Doubled quotes are resolved here; backslashes stay, as they mean something to LIKE and CONTAINS.
+        # Doubled quotes are resolved here; backslashes stay, as they have a meaning in LIKE and CONTAINS.
         return Token(kind, text[1:-1].replace("''", "'"), place)
     return Token(kind, text, place)

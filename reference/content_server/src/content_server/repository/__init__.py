@@ -1,4 +1,4 @@
-"""The operations of the repository: what each CMIS service means, on metadata and storage. Nothing here knows HTTP."""
+"""The operations of the repository: the CMIS services on metadata and storage, independent of HTTP."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ PWC = "pwc"
 
 @dataclass(frozen=True)
 class User:
-    """Who asks. Role `reader` may only read, `editor` may write, `administrator` may end other people's check-outs."""
+    """The user of a request: a `reader` may read, an `editor` write, an `administrator` cancel check-outs of others."""
 
     name: str
     role: str = "editor"
@@ -57,7 +57,7 @@ class Stored:
 
     @property
     def object_id(self) -> str:
-        """The CMIS identifier: with the version label where there is one."""
+        """The CMIS identifier, with the version label if there is one."""
         return f"{self.id};{self.label}" if self.label else self.id
 
     @property
@@ -93,22 +93,22 @@ class Repository:
 
 
 def now() -> int:
-    """Return the time now, as the repository keeps it. [ms]"""
+    """Return the current time, as the repository keeps it. [ms]"""
     return int(time.time() * 1000)
 
 
 def select(session: Session, kind: str, rest: str, parameters: Any = ()) -> list[Stored]:
-    """Objects by what follows `FROM object o`."""
+    """Return objects by the SQL after `FROM object o`."""
     return [Stored(*row) for row in session.rows(kind, _SELECT + rest, parameters)]
 
 
 def find(session: Session, object_id: str) -> Stored:
-    """Return the object of an identifier; a document's without version label is its latest version.
+    """Return the object of an identifier; an identifier without version label means the latest version.
 
     Raises
     ------
     ObjectNotFound
-        If there is none.
+        If no object has it.
     """
     identifier, _, label = object_id.partition(";")
     if label:
@@ -128,7 +128,7 @@ def find_path(session: Session, path: str) -> Stored:
     InvalidArgument
         If a part of the path is `.` or `..`.
     ObjectNotFound
-        If there is none.
+        If no object has it.
     """
     parts = [part for part in path.split("/") if part]
     if any(part in (".", "..") for part in parts):
@@ -148,17 +148,17 @@ def find_path(session: Session, path: str) -> Stored:
 
 
 def resolve(session: Session, object_id: str | None, path: str) -> Stored:
-    """Return the object a request means: by identifier where it has one, else by path."""
+    """Return the object of a request, by its identifier, or else by its path."""
     return find(session, object_id) if object_id else find_path(session, path)
 
 
 def must_be_document(stored: Stored) -> None:
     """Refuse an object without content and versions."""
     if not stored.is_document:
-        raise InvalidArgument(f"{stored.object_id} is no document")
+        raise InvalidArgument(f"{stored.object_id} is not a document")
 
 
 def must_be_folder(stored: Stored) -> None:
     """Refuse an object without children."""
     if not stored.is_folder:
-        raise InvalidArgument(f"{stored.object_id} is no folder")
+        raise InvalidArgument(f"{stored.object_id} is not a folder")

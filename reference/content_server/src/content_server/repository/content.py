@@ -1,4 +1,4 @@
-"""Content to read: which part, from where."""
+"""Content to read: the whole, or the part of a Range header."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Part:
 
     @property
     def partial(self) -> bool:
-        """Whether a client asked for a range."""
+        """True if a client requested a range."""
         return self.count != self.length
 
 
@@ -59,7 +59,7 @@ def parse_range(header: str | None, length: int) -> tuple[int, int] | None:
 
 
 def content_of(repository: Repository, object_id: str | None, path: str) -> Stored:
-    """Return the document whose content is asked for.
+    """Return the document of a request for content.
 
     Raises
     ------

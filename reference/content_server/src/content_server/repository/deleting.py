@@ -21,7 +21,7 @@ _BATCH = 500
 
 
 def delete(repository: Repository, user: User, target: Target, all_versions: bool) -> None:
-    """Delete an object: a document with all its versions unless told otherwise, a folder only when empty, a working
+    """Delete an object: a document with all its versions by default, a folder only when empty, a working
     copy as a cancelled check-out.
     """
     user.must_write()
@@ -52,7 +52,7 @@ def cancel_check_out(repository: Repository, user: User, target: Target) -> None
     with repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)
         if not stored.is_working_copy:
-            raise InvalidArgument(f"{stored.object_id} is no private working copy")
+            raise InvalidArgument(f"{stored.object_id} is not a private working copy")
         unused = delete_rows(repository, session, _cancel(session, stored, user))
     for content_id in unused:
         repository.storage.remove(content_id)
@@ -65,7 +65,7 @@ def _cancel(session: Session, working_copy: Stored, user: User) -> list[Stored]:
 
 
 def _one_version(session: Session, stored: Stored, user: User) -> list[Stored]:
-    """Delete one version; when it was the latest, the one before it takes its place."""
+    """Delete one version; if it was the latest, the previous version becomes the latest."""
     if stored.latest:
         must_be_current(stored, user)
         before = select(
@@ -88,7 +88,7 @@ def _has_children(session: Session, folder: Stored) -> bool:
 
 
 def delete_rows(repository: Repository, session: Session, rows: list[Stored]) -> set[str]:
-    """Delete rows with their properties and text; the contents that nothing refers to afterwards."""
+    """Delete rows with their properties and text; return the contents that nothing refers to afterwards."""
     unused: set[str] = set()
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
@@ -105,7 +105,7 @@ def delete_rows(repository: Repository, session: Session, rows: list[Stored]) ->
 
 
 def delete_tree(repository: Repository, user: User, target: Target) -> list[str]:
-    """Delete a folder and all in it, except documents that others have checked out; identifiers of what stays."""
+    """Delete a folder with its contents; return what stays, as others have checked out documents of it."""
     user.must_write()
     with repository.database.write() as session:
         root = resolve(session, target.object_id, target.path)
@@ -137,7 +137,7 @@ def delete_tree(repository: Repository, user: User, target: Target) -> list[str]
 
 
 def _folders_of(members: list[Stored], folders: list[Stored]) -> set[int]:
-    """Numbers of the folders that must stay for the members."""
+    """Return the numbers of the folders that must stay for the members."""
     by_number = {folder.number: folder for folder in folders}
     kept: set[int] = set()
     for member in members:

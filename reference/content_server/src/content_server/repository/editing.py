@@ -1,4 +1,4 @@
-"""The object services that change something: create, update, set content, delete.
+"""The object services that change objects: create, update, set content, delete.
 
 Order of every change to content: file first, then metadata in one transaction, then removal of what is no longer
 known. A crash between
@@ -53,7 +53,7 @@ DEFAULT_MIME_TYPE = "application/octet-stream"
 
 @dataclass(frozen=True)
 class Upload:
-    """Content as it arrives: a stream at its begin, its MIME type, its file name."""
+    """Uploaded content: a stream at its start, its MIME type, its file name."""
 
     stream: BinaryIO
     mime_type: str
@@ -62,7 +62,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Target:
-    """The object a request means."""
+    """The object of a request."""
 
     object_id: str | None
     path: str
@@ -70,7 +70,7 @@ class Target:
 
 @contextmanager
 def stored_content(repository: Repository, upload: Upload | None, fallback_name: str) -> Iterator[dict[str, Any]]:
-    """Columns for an upload's content, which is stored; removed again when the block fails."""
+    """Store an upload; yield its columns. The content is removed again if the block fails."""
     if upload is None:
         yield {}
         return
@@ -83,7 +83,7 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
             "file_name": (upload.file_name or fallback_name)[:255],
         }
     except Storage:
-        # Whether the metadata was taken is not known when the database fails in a commit: the sweep decides.
+        # After a failed commit the state of the metadata is not known: the sweep decides.
         raise
     except BaseException:
         repository.storage.remove(content_id)
@@ -92,7 +92,7 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
 
 @contextmanager
 def name_conflicts(name: str) -> Iterator[None]:
-    """Tell a taken name from a version conflict."""
+    """Distinguish a taken name from a version conflict."""
     try:
         yield
     except UniqueViolation as error:
@@ -102,12 +102,12 @@ def name_conflicts(name: str) -> Iterator[None]:
 
 
 def unreferenced(session: Session, contents: set[str]) -> set[str]:
-    """Of some contents, those that no version refers to (any more)."""
+    """Return those of some contents that no version refers to."""
     return contents - known_contents(session, sorted(contents))
 
 
 def known_contents(session: Session, contents: list[str]) -> set[str]:
-    """Of some contents, those that a version refers to."""
+    """Return those of some contents that a version refers to."""
     if not contents:
         return set()
     slots = ", ".join("?" * len(contents))

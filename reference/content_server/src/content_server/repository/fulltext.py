@@ -11,7 +11,7 @@ MAX_INDEXED = 256 * 1024
 
 
 def text_of(content: BinaryIO, mime_type: str) -> str | None:
-    """Return the text to index, or None where the content is not text; the stream is at its begin again afterwards."""
+    """Return the text to index; None if the content is not text. The stream is at its start again afterwards."""
     if not mime_type.startswith("text/"):
         return None
     text = content.read(MAX_INDEXED).decode("utf-8", "replace").replace("\x00", " ")
@@ -42,7 +42,7 @@ def remove(database: Database, session: Session, number: int) -> None:
 
 
 def move(database: Database, session: Session, source: int, target: int) -> None:
-    """Give the text of one object to another."""
+    """Assign the text of one object to another."""
     if database.kind == "postgresql":
         session.change("fulltext", "UPDATE fulltext SET object = ? WHERE object = ?", (target, source))
         return

@@ -29,19 +29,19 @@ from content_server.types import ALL_PROPERTIES
 
 
 def get_object(repository: Repository, user: User, object_id: str | None, path: str, view: View) -> Json:
-    """One object."""
+    """Return one object."""
     with repository.database.read() as session:
         return object_json(session, resolve(session, object_id, path), view, user)
 
 
 def get_stored(repository: Repository, object_id: str | None, path: str) -> Stored:
-    """One object as stored."""
+    """Return one object as stored."""
     with repository.database.read() as session:
         return resolve(session, object_id, path)
 
 
 def parse_order(text: str | None) -> str:
-    """Return the ORDER BY of an `orderBy` parameter, by name where it is missing."""
+    """Return the ORDER BY of an `orderBy` parameter; by name without one."""
     order = []
     for term in (text or "cmis:name").split(","):
         name, _, direction = term.strip().partition(" ")
@@ -60,7 +60,7 @@ def get_children(
     paging: tuple[int, int],
     order: str | None,
 ) -> Json:
-    """Children of a folder; `paging` is (maxItems, skipCount)."""
+    """Return the children of a folder; `paging` is (maxItems, skipCount)."""
     order_by = parse_order(order)
     maximum, skip = paging
     with repository.database.read() as session:
@@ -89,7 +89,7 @@ def get_children(
 
 
 def get_versions(repository: Repository, user: User, object_id: str | None, path: str, view: View) -> list[Json]:
-    """All versions of a document, a working copy first, then newest first."""
+    """Return all versions of a document, a working copy first, then newest first."""
     with repository.database.read() as session:
         stored = resolve(session, object_id, path)
         must_be_document(stored)

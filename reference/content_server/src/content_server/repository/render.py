@@ -17,7 +17,7 @@ _NUMERIC = ("integer", "decimal", "datetime")
 
 @dataclass(frozen=True)
 class View:
-    """How a client wants objects.
+    """The requested form of objects.
 
     Attributes
     ----------
@@ -36,17 +36,17 @@ class View:
 
     @property
     def custom(self) -> bool:
-        """Whether custom properties are wanted."""
+        """True if custom properties are requested."""
         return self.names is None or any(name.startswith("tt:") for name in self.names)
 
 
 def parse_filter(text: str | None) -> frozenset[str] | None:
-    """Properties of a `filter` parameter; identifier and type are always among them.
+    """Return the properties of a `filter` parameter; identifier and type are always among them.
 
     Raises
     ------
     FilterNotValid
-        If a name is no property of any type.
+        If a name is not a property of any type.
     """
     names = {name.strip() for name in (text or "*").split(",")}
     if "*" in names:
@@ -58,12 +58,12 @@ def parse_filter(text: str | None) -> frozenset[str] | None:
 
 
 def custom_properties(session: Session, objects: Sequence[Stored]) -> dict[int, dict[str, Any]]:
-    """Custom properties of all objects, in one statement."""
+    """Return the custom properties of all objects, by one statement."""
     wanted = [stored.number for stored in objects if stored.type.startswith("tt:")]
     values: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for start in range(0, len(wanted), 512):
         numbers = wanted[start : start + 512]
-        # A few lengths only, so that the prepared statements are used again.
+        # A few lengths only, so that the prepared statements are reused.
         length = 1 << (len(numbers) - 1).bit_length()
         numbers += [-1] * (length - len(numbers))
         rows = session.rows(
@@ -165,7 +165,7 @@ def object_json(session: Session, stored: Stored, view: View, user: User) -> Jso
 
 
 def allowable_actions(stored: Stored, user: User) -> dict[str, bool]:
-    """Return what this user may do with the object now."""
+    """Return the actions that the user may perform on the object now."""
     writes = user.role != "reader"
     document, folder = stored.is_document, stored.is_folder
     free = stored.checked_out_by is None or stored.is_working_copy

@@ -1,4 +1,4 @@
-"""Values that clients send: checked against the property definitions, and written to columns and property rows."""
+"""Values of clients: checked against the property definitions, and written to columns and property rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from content_server.types import Property, properties_of
 MAX_NAME = 255
 # Longer values belong into content; PostgreSQL could not index them either.
 MAX_VALUE = 2000
-_LARGEST_INTEGER = 2**53  # what JSON readers keep exactly
+_LARGEST_INTEGER = 2**53  # exact in JSON readers
 
 
 @dataclass
 class Changes:
-    """What a request sets.
+    """Values that a request sets.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ def write_custom(session: Session, number: int, custom: Mapping[str, tuple[str |
 
 
 def insert_object(session: Session, columns: Mapping[str, Any]) -> int:
-    """Insert a row of table `object`; its number."""
+    """Insert a row of table `object`; return its number."""
     names = ", ".join(columns)
     row = session.row(
         "insert",
@@ -139,7 +139,7 @@ def insert_object(session: Session, columns: Mapping[str, Any]) -> int:
 
 
 def update_object(session: Session, number: int, token: int, columns: Mapping[str, Any]) -> bool:
-    """Update a row unless someone changed it since it was read; whether it was updated. Raises the change token."""
+    """Update a row and raise its change token; return False if it was changed since it was read."""
     assignments = ", ".join(f"{name} = ?" for name in columns)
     return (
         session.change(

@@ -142,7 +142,7 @@ def _checked_in(user: User, latest: Stored, major: bool, comment: str | None) ->
 def _working_copy(session: Session, target: Target, user: User) -> Stored:
     stored = resolve(session, target.object_id, target.path)
     if not stored.is_working_copy:
-        raise InvalidArgument(f"{stored.object_id} is no private working copy")
+        raise InvalidArgument(f"{stored.object_id} is not a private working copy")
     must_own(stored, user)
     return stored
 

@@ -1,0 +1,311 @@
+//! The sessions of a load thread that wait for servers, run by that thread itself.
+//!
+//! Each session is a future that the thread polls when it has an order for it, when the kernel reports an edge of its
+//! socket, and in the next turn when the session has used up its share of one. Nothing else wakes it, so that no thread,
+//! channel or lock stands between a user and its server.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use crate::answer::{Answer, Failed, FailureKind, Meter};
+use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
+use crate::session::Session;
+use crate::turns::{Edge, SESSION, Thread, Turn, Watch};
+
+/// No place has this number: the session is on its way out.
+const NOWHERE: u32 = u32::MAX;
+
+/// A session that runs, or ended: its number may then be given to another.
+#[derive(Default)]
+struct Seat {
+    /// Of the session that sits here; edges of an earlier one have another.
+    generation: u32,
+    running: Option<Running>,
+}
+
+struct Running {
+    turn: Rc<Turn>,
+    place: u32,
+    course: Pin<Box<dyn Future<Output = ()>>>,
+    /// It goes on in the next turn, once, whatever edges its socket has meanwhile.
+    is_listed: bool,
+}
+
+/// The sessions.
+pub(crate) struct Sessions {
+    known: Arc<Known>,
+    thread: Rc<Thread>,
+    done: Rc<RefCell<Vec<Done>>>,
+    seats: Vec<Seat>,
+    free: Vec<u32>,
+    /// Seat of the session of each place, plus one; 0 where there is none.
+    of_place: Vec<u32>,
+    /// Seats whose sessions go on in the next turn, each with its generation.
+    again: Vec<(u32, u32)>,
+}
+
+impl Sessions {
+    pub(crate) fn new(known: Arc<Known>, watch: impl Watch + 'static) -> Self {
+        Self {
+            known,
+            thread: Rc::new(Thread::new(watch)),
+            done: Rc::default(),
+            seats: Vec::new(),
+            free: Vec::new(),
+            of_place: Vec::new(),
+            again: Vec::new(),
+        }
+    }
+
+    pub(crate) fn order(&mut self, target: usize, place: u32, orders: Orders) {
+        let seat = self.seat_of(place);
+        match orders {
+            Orders::Abandon => {
+                if let Some(seat) = seat {
+                    self.leave(place);
+                    self.vacate(seat);
+                }
+            }
+            Orders::Close => {
+                if let Some(seat) = seat {
+                    self.leave(place);
+                    self.carry_out(seat, Orders::Close);
+                    // A farewell that does not leave at once is left out: nobody has a deadline for it.
+                    if self.seats[seat as usize].running.is_some() {
+                        self.vacate(seat);
+                    }
+                }
+            }
+            orders => {
+                let seat = seat.unwrap_or_else(|| self.begin(target, place));
+                self.carry_out(seat, orders);
+            }
+        }
+    }
+
+    /// Returns `true` if the session of a place is being opened.
+    pub(crate) fn is_opening(&self, place: u32) -> bool {
+        let seat = self.seat_of(place);
+        let running = seat.and_then(|seat| self.seats[seat as usize].running.as_ref());
+        running.is_some_and(|running| running.turn.is_opening())
+    }
+
+    /// Amounts that the call under way at a place has moved so far.
+    pub(crate) fn meter(&self, place: u32) -> Meter {
+        let seat = self.seat_of(place);
+        let running = seat.and_then(|seat| self.seats[seat as usize].running.as_ref());
+        running.map_or_else(Meter::default, |running| running.turn.meter())
+    }
+
+    /// Passes an edge on to the session whose socket has it.
+    pub(crate) fn on_edge(&mut self, edge: Edge) {
+        let seat = (edge.data & (SESSION - 1)) as u32;
+        let Some(found) = self.seats.get(seat as usize) else {
+            return;
+        };
+        if found.generation != (edge.data >> 32) as u32 {
+            return;
+        }
+        if let Some(running) = &found.running {
+            running.turn.on_edge(edge);
+            if !running.is_listed {
+                self.poll(seat);
+            }
+        }
+    }
+
+    /// Lets those go on that used up their last turn.
+    pub(crate) fn go_on(&mut self) {
+        for (seat, generation) in std::mem::take(&mut self.again) {
+            let found = &mut self.seats[seat as usize];
+            if found.generation == generation
+                && let Some(running) = &mut found.running
+            {
+                running.is_listed = false;
+                self.poll(seat);
+            }
+        }
+    }
+
+    /// Returns `true` if there is something to do or to take before the next edge.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.again.is_empty() || !self.done.borrow().is_empty()
+    }
+
+    pub(crate) fn take(&self, out: &mut Vec<Done>) {
+        out.append(&mut self.done.borrow_mut());
+    }
+
+    fn seat_of(&self, place: u32) -> Option<u32> {
+        self.of_place.get(place as usize)?.checked_sub(1)
+    }
+
+    fn leave(&mut self, place: u32) {
+        if let Some(seat) = self.seat_of(place)
+            && let Some(running) = &mut self.seats[seat as usize].running
+        {
+            running.place = NOWHERE;
+        }
+        self.of_place[place as usize] = 0;
+    }
+
+    fn begin(&mut self, target: usize, place: u32) -> u32 {
+        let seat = self.free.pop().unwrap_or_else(|| {
+            self.seats.push(Seat::default());
+            (self.seats.len() - 1) as u32
+        });
+        let data =
+            (u64::from(self.seats[seat as usize].generation) << 32) | SESSION | u64::from(seat);
+        let turn = Rc::new(Turn::new(&self.thread, data));
+        let (known, done) = (Arc::clone(&self.known), Rc::clone(&self.done));
+        let course = Box::pin(attend(known, done, target, place, Rc::clone(&turn)));
+        self.seats[seat as usize].running = Some(Running {
+            turn,
+            place,
+            course,
+            is_listed: false,
+        });
+        let places = self.of_place.len().max(place as usize + 1);
+        self.of_place.resize(places, 0);
+        self.of_place[place as usize] = seat + 1;
+        seat
+    }
+
+    fn carry_out(&mut self, seat: u32, orders: Orders) {
+        if let Some(running) = &self.seats[seat as usize].running {
+            running.turn.push(orders);
+            self.poll(seat);
+        }
+    }
+
+    fn poll(&mut self, seat: u32) {
+        let Seat {
+            generation,
+            running: Some(running),
+        } = &mut self.seats[seat as usize]
+        else {
+            return;
+        };
+        running.turn.begin();
+        let mut context = Context::from_waker(Waker::noop());
+        match running.course.as_mut().poll(&mut context) {
+            Poll::Ready(()) => {
+                let place = running.place;
+                if place != NOWHERE {
+                    self.leave(place);
+                }
+                self.vacate(seat);
+            }
+            Poll::Pending if running.turn.goes_on() && !running.is_listed => {
+                running.is_listed = true;
+                self.again.push((seat, *generation));
+            }
+            Poll::Pending => {}
+        }
+    }
+
+    /// Ends the session of a seat, with its socket; a server rolls an open transaction back then.
+    fn vacate(&mut self, seat: u32) {
+        let found = &mut self.seats[seat as usize];
+        found.running = None;
+        found.generation = found.generation.wrapping_add(1);
+        self.free.push(seat);
+    }
+}
+
+impl Drop for Sessions {
+    /// Says farewell as far as the sockets take it at once.
+    fn drop(&mut self) {
+        for seat in 0..self.seats.len() as u32 {
+            self.carry_out(seat, Orders::Close);
+        }
+    }
+}
+
+/// One session from its first order to its last.
+async fn attend(
+    known: Arc<Known>,
+    done: Rc<RefCell<Vec<Done>>>,
+    target: usize,
+    place: u32,
+    turn: Rc<Turn>,
+) {
+    let mut session: Option<Session> = None;
+    loop {
+        match turn.order().await {
+            Orders::Call(call) => {
+                let mut attempt = Attempt::begin(place, &call);
+                let result =
+                    exchange(&known, target, &call, &mut session, &mut attempt, &turn).await;
+                if result.as_ref().is_err_and(|failed| !failed.keeps_session()) {
+                    session = None;
+                }
+                let is_held = session.as_ref().is_some_and(Session::is_held);
+                let is_over = session.as_ref().is_some_and(Session::is_over);
+                let ends = is_over || (call.is_single && !is_held);
+                let is_open = session.is_some() && !ends;
+                let mut ended = attempt.end(result, is_open, is_held);
+                ended.values = call.values;
+                done.borrow_mut().push(ended);
+                if ends && let Some(session) = session.take() {
+                    Box::pin(session.close()).await;
+                }
+                if let Some(session) = &mut session {
+                    session.rest();
+                }
+            }
+            Orders::Reset => {
+                if let Some(open) = &mut session
+                    && Box::pin(open.reset()).await.is_err()
+                {
+                    session = None;
+                }
+            }
+            Orders::Close | Orders::Abandon => break,
+        }
+    }
+    if let Some(session) = session {
+        Box::pin(session.close()).await;
+    }
+}
+
+async fn exchange(
+    known: &Known,
+    target: usize,
+    call: &Call,
+    session: &mut Option<Session>,
+    attempt: &mut Attempt,
+    turn: &Rc<Turn>,
+) -> Result<Answer, Failed> {
+    let (server, location, task) = known.find(target, call).ok_or_else(no_such_task)?;
+    // One that the server closed while nothing was asked is opened again, as a connection is; a transaction is lost.
+    if let Some(open) = session.as_mut() {
+        let (is_held, is_closed) = (open.is_held(), open.is_closed());
+        attempt.unasked = open.has_unasked();
+        if attempt.unasked || (is_closed && !is_held) {
+            *session = None;
+        }
+        if attempt.unasked && is_held {
+            let reason = "bytes that belong to no call";
+            return Err(Failed::new(FailureKind::Protocol, reason));
+        }
+    }
+    let open = if let Some(open) = session {
+        open
+    } else {
+        turn.set_opening(true);
+        let opened = Box::pin(Session::open(server, location, turn)).await;
+        turn.set_opening(false);
+        let opened = opened?;
+        attempt.opened();
+        session.insert(opened)
+    };
+    turn.begin_call();
+    let result = open.perform(task, call, &mut attempt.meter).await;
+    turn.end_call();
+    result
+}

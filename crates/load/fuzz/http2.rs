@@ -1,0 +1,116 @@
+//! A server that says anything, split anywhere: no panic, the same end as in one piece, no more kept than allowed, each
+//! exchange ended once at most.
+
+use towtank_load::http::response::{Answer, Limits, Wanted};
+use towtank_load::http2::{Bounds, Broken, Connection, Ended, Exchanges};
+use towtank_load::program::body::Outgoing;
+
+const LIMITS: Limits = Limits {
+    header_bytes: 4_096,
+    body_bytes: 65_536,
+    capture_bytes: 256,
+};
+const BOUNDS: Bounds = Bounds {
+    streams: 4,
+    stream_window: 1_000,
+    connection_window: 70_000,
+    header_bytes: 4_096,
+};
+const REQUESTS: usize = 4;
+
+struct Side(Vec<(Answer, Outgoing)>);
+
+impl Exchanges for Side {
+    fn received(&mut self, token: u32, _: usize) -> &mut Answer {
+        &mut self.0[token as usize].0
+    }
+
+    fn sent(&mut self, token: u32, _: usize) -> &mut Outgoing {
+        &mut self.0[token as usize].1
+    }
+}
+
+/// Kind, flags, number of the stream and payload of a frame.
+pub type Frame = (u8, u8, u8, Vec<u8>);
+
+/// Result of a connection: how it broke, ended exchanges, kept answers, and all output.
+type Outcome = (
+    Result<(), Broken>,
+    Vec<Ended>,
+    Vec<(u16, u64, Vec<u8>)>,
+    Vec<u8>,
+);
+
+fn outcome(pieces: &[&[u8]], body_bytes: usize) -> Outcome {
+    let mut connection = Connection::new(BOUNDS);
+    let mut side = Side(Vec::new());
+    for token in 0..REQUESTS {
+        let mut answer = Answer::new(LIMITS);
+        answer.begin(Wanted {
+            head: true,
+            body: true,
+            method_is_head: token == 1,
+        });
+        let mut out = Outgoing::default();
+        if token == 2 {
+            out.push_shared(vec![7; body_bytes].into());
+        }
+        side.0.push((answer, out));
+        connection.open(token as u32, &mut side, |_, out| out.push(0x82));
+    }
+    let (mut ended, mut said, mut result) = (Vec::new(), Vec::new(), Ok(()));
+    for piece in pieces {
+        result = connection.receive(piece, &mut side, &mut ended);
+        while !connection.pending().is_empty() {
+            said.extend_from_slice(connection.pending());
+            connection.advance(connection.pending().len());
+            connection.pump(&mut side);
+        }
+        if result.is_err() {
+            break;
+        }
+    }
+    let mut tokens: Vec<u32> = ended.iter().map(|ended| ended.token).collect();
+    tokens.sort_unstable();
+    tokens.dedup();
+    assert_eq!(tokens.len(), ended.len());
+    assert_eq!(connection.in_hand() + ended.len(), REQUESTS);
+    let kept = side
+        .0
+        .iter()
+        .map(|(answer, _)| (answer.status(), answer.body_bytes(), answer.body().to_vec()));
+    let kept: Vec<_> = kept.collect();
+    assert!(
+        kept.iter()
+            .all(|(_, bytes, body)| *bytes <= LIMITS.body_bytes
+                && body.len() <= LIMITS.capture_bytes)
+    );
+    (result, ended, kept, said)
+}
+
+/// Settings first, so that most inputs come further than that; then frames whose lengths are right.
+fn server(frames: &[Frame]) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 0, 4, 0, 0, 0, 0, 0];
+    for (kind, flags, stream, payload) in frames {
+        let length = payload.len().min(16_384);
+        bytes.extend_from_slice(&(length as u32).to_be_bytes()[1..]);
+        bytes.extend_from_slice(&[kind % 11, *flags, 0, 0, 0, stream % 11]);
+        bytes.extend_from_slice(&payload[..length]);
+    }
+    bytes
+}
+
+/// Checks one input.
+pub fn check(input: (u16, Vec<Frame>, Vec<u8>)) {
+    let (split, frames, rest) = input;
+    let mut bytes = server(&frames);
+    bytes.extend_from_slice(&rest);
+    let (first, second) = bytes.split_at(usize::from(split).min(bytes.len()));
+    // A body that waits for windows goes on between the pieces; one that went at once changes nothing.
+    let _ = outcome(&[first, second], 300_000);
+    let (whole, parts) = (outcome(&[&bytes], 1_000), outcome(&[first, second], 1_000));
+    assert_eq!(
+        (&whole.0, &whole.1, &whole.2),
+        (&parts.0, &parts.1, &parts.2)
+    );
+}

@@ -1,0 +1,215 @@
+"""Claims about all levels of a factor: a trend, or the level with the highest or lowest value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from towtank.analysis.claims.places import OTHER_PRESET, Levels, Places, UntestableError
+from towtank.analysis.statistics import difference_interval, ratio_interval
+from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.claim_words import estimate_text, number_text
+from towtank.study.claim_holds import AtLevels, Direction
+from towtank.study.claims import HIGHEST, CourseMeasure
+
+Json = dict[str, Any]
+LevelSeries = list[tuple[str, Estimate]]
+# Fewer levels have no inner level.
+_INSIDE_AT_LEAST = 3
+# Share of the way from the first level to the last by which one step may go back.
+_OF_THE_WAY = 0.1
+_MORE_LEVELS = "run a preset with more levels (--preset)"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A condition of a trend: the change between two levels, in the direction of the trend, is above a bound.
+
+    Attributes
+    ----------
+    between : str
+        The levels, as `120 to 240`.
+    against : str
+        Verb of a change that the trend excludes: `fall` or `rise`.
+    change : Estimate
+        Change in the direction of the trend.
+    allowed : float
+        Largest change against it that is still no contradiction.
+    """
+
+    between: str
+    against: str
+    change: Estimate
+    allowed: float
+
+    @property
+    def holds(self) -> bool | None:
+        """Return True if the change is certainly above the bound, False if certainly below, None otherwise."""
+        return _above(self.change, -self.allowed)
+
+    def why(self, factor: str, unit: str) -> str:
+        """Explain why the step refutes the trend, or leaves it undecided; empty without an interval."""
+        value, low, high = self.change.value, self.change.low, self.change.high
+        if value is None or low is None or high is None:
+            return ""
+        bound = f", {number_text(self.allowed, unit)} allowed" if self.allowed else ""
+        if self.holds is False:
+            back = estimate_text({"value": -value, "low": -high, "high": -low}, unit)
+            return f"from {factor} {self.between} it {self.against}s by {back}{bound}"
+        if low < 0:
+            return f"from {factor} {self.between} it may {self.against} by up to {number_text(-low, unit)}{bound}"
+        return f"from {factor} {self.between} its change is on the edge of what is allowed"
+
+
+def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> Json:
+    """Test whether a quantity rises, falls or stays over the levels of a factor.
+
+    Notes
+    -----
+    It rises if the last level is certainly above the first (95 %), and every step is certainly above minus the allowed
+    share, or above minus a tenth of the whole way: a quantity that grows tenfold later still counts as rising if some
+    levels before are nearly equal. The steps share 5 % of error (Bonferroni). One step certainly below this bound, or a
+    last level certainly below the first, refutes it. It stays if every level differs from the first by certainly less
+    than the allowed share.
+    """
+    series = _level_series(given, places, skip_inner=True)
+    if len(series) < 2:
+        raise UntestableError(f"{given.over} has one level only in this preset", _MORE_LEVELS)
+    steps = _stays(series, given.allow) if holds.name == "stays" else _moves(series, given.allow, holds.name)
+    seen = _together([step.holds for step in steps])
+    reasons = () if seen else (step.why(given.over, unit) for step in steps if step.holds is seen)
+    return {
+        "verdict": seen,
+        "why": next(filter(None, reasons), ""),
+        "measured": ratio_of(series[-1][1], series[0][1]).document(),
+        "levels": [{"level": level, "measured": estimate.document()} for level, estimate in series],
+    }
+
+
+def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
+    """Return the ratio of two estimates; not below 0 if none of them can be."""
+    found = ratio_interval(top, bottom)
+    ends = (top.low, bottom.low)
+    return found.of_quantity() if all(end is not None and end >= 0 for end in ends) else found
+
+
+def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) -> Json:
+    """Test whether the quantity is highest or lowest at one of the named levels.
+
+    Notes
+    -----
+    A level may be the extreme if no other level is certainly beyond it, all comparisons of one level together at 95 %
+    (Bonferroni): so the true one is left out with a probability of at most 5 % [1]_.
+
+    References
+    ----------
+    .. [1] S. S. Gupta, "On some multiple decision (selection and ranking) rules", Technometrics 7(2), 225-245, 1965,
+           doi:10.1080/00401706.1965.10490251 (the idea of a subset that holds the best; bounds here by Bonferroni).
+    """
+    series = _level_series(given, places, skip_inner=False)
+    names = [level for level, _ in series]
+    allowed = _allowed(given.over, holds, names)
+    upward = kind == HIGHEST
+    may_be = [level for level in names if _may_be(level, series, upward=upward)]
+    best = (max if upward else min)(series, key=lambda pair: pair[1].value or 0.0)[0]
+    inside, outside = [level in allowed for level in may_be], [level for level in may_be if level not in allowed]
+    verdict = True if all(inside) else None if any(inside) else False
+    return {
+        "verdict": verdict,
+        "why": f"it may be {kind} at {given.over} {' and '.join(outside)}, too" if verdict is None else "",
+        "measured": None,
+        "found": best,
+        "may_be": may_be,
+        "levels": [{"level": level, "measured": estimate.document()} for level, estimate in series],
+    }
+
+
+def _allowed(factor: str, holds: AtLevels, names: list[str]) -> list[str]:
+    if not holds.levels:
+        if len(names) < _INSIDE_AT_LEAST:
+            raise UntestableError(f"{factor} has fewer than three levels in this preset", _MORE_LEVELS)
+        return names[1:-1]
+    words = {"first": names[0], "last": names[-1]}
+    found = [level if level in names else words.get(level) for level in holds.levels]
+    allowed = [level for level in found if level in names]
+    if not allowed:
+        raise UntestableError(f"{factor} {' or '.join(holds.levels)} is not in this preset", OTHER_PRESET)
+    return [str(level) for level in allowed]
+
+
+def _level_series(given: CourseMeasure, places: Places, *, skip_inner: bool) -> LevelSeries:
+    """Return the quantity at each level; an inner level without runs may be left out, which `places` records."""
+    at, levels = places.one_place(given.at), places.levels_of(given.over)
+    found: LevelSeries = []
+    for number, level in enumerate(levels):
+        try:
+            found.append((level, _there(given, {**at, given.over: level}, places)))
+        except UntestableError as why:
+            if not skip_inner or number in (0, len(levels) - 1):
+                raise
+            places.left_out.append(str(why))
+    return found
+
+
+def _there(given: CourseMeasure, place: Levels, places: Places) -> Estimate:
+    here = places.quantity(given.of, given.per, place)
+    if not given.to:
+        return here
+    return ratio_interval(here, places.quantity(given.of, given.per, {**place, **places.one_place(given.to)}))
+
+
+def _moves(series: LevelSeries, allow: float, direction: str) -> list[Step]:
+    confidence = 1 - (1 - CONFIDENCE) / (len(series) - 1)
+    upward, against = (direction == "rises", "fall" if direction == "rises" else "rise")
+    steps, way = [], abs((series[-1][1].value or 0.0) - (series[0][1].value or 0.0))
+
+    def step(first: tuple[str, Estimate], second: tuple[str, Estimate], allowed: float, confidence: float) -> Step:
+        ends = (second[1], first[1]) if upward else (first[1], second[1])
+        return Step(f"{first[0]} to {second[0]}", against, difference_interval(*ends, confidence), allowed)
+
+    for before, after in pairwise(series):
+        free = max(allow * abs(before[1].value or 0.0), _OF_THE_WAY * way)
+        steps.append(step(before, after, free, confidence))
+    return [*steps, step(series[0], series[-1], 0.0, CONFIDENCE)]
+
+
+def _stays(series: LevelSeries, allow: float) -> list[Step]:
+    name, first = series[0]
+    free = allow * abs(first.value or 0.0)
+    confidence = 1 - (1 - CONFIDENCE) / (len(series) - 1)
+    found = []
+    for other_name, other in series[1:]:
+        change = difference_interval(other, first, confidence)
+        opposite = Estimate(None) if change.value is None else difference_interval(first, other, confidence)
+        between = f"{name} to {other_name}"
+        found += [Step(between, "fall", change, free), Step(between, "rise", opposite, free)]
+    return found
+
+
+def _above(difference: Estimate, bound: float) -> bool | None:
+    """Return True if a difference is certainly above a bound, False if certainly below, None otherwise."""
+    if difference.low is None or difference.high is None:
+        return None
+    return True if difference.low > bound else False if difference.high < bound else None
+
+
+def _together(parts: list[bool | None]) -> bool | None:
+    """Combine parts that must all hold; one that certainly does not refutes them."""
+    if any(part is False for part in parts):
+        return False
+    return True if all(parts) else None
+
+
+def _may_be(level: str, series: LevelSeries, *, upward: bool) -> bool:
+    """Return True if no other level is certainly beyond this one."""
+    mine = dict(series)[level]
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(series) - 1)
+    for name, other in series:
+        if name != level:
+            beyond = (
+                difference_interval(other, mine, confidence) if upward else difference_interval(mine, other, confidence)
+            )
+            if _above(beyond, 0.0):
+                return False
+    return True

@@ -1,0 +1,266 @@
+"""Elasticity of throughput and response time: how strongly they follow the speed of the system at a load.
+
+Runs of one system differ because its speed differs: a restart or another layout of memory makes all service times a
+share longer or shorter. The same share is much more of the response time where requests queue, and nearly nothing of
+the throughput where think times fix it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.study.claim_metrics import LOAD
+
+SATURATED = 0.98
+"""Utilization from which on an open load is not known to be carried, in [0, 1]."""
+LARGEST = 1 / (1 - SATURATED)
+"""Largest elasticity of a response time. [1]"""
+DEMANDS_DIFFER = 12.0
+"""Largest ratio that is assumed of the demands of two groups of users at the busiest station. [1]"""
+# A pace is kept up to this share; and no pause is left below it, if the cycle is so many times as long as the pace.
+_NEARLY, _EXCEEDED = 0.01, 1.2
+_TIMES = (
+    *("response_time_s", "exchange_time_s", "response_mean_s", "mean_s", "p95_s", "worst_p95_s"),
+    *("wait_time_s", "queue_length", "recovery_s"),
+)
+_RATES = ("throughput_per_s", "request_throughput_per_s")
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """Relative change of a value for a small relative change of all service times.
+
+    Attributes
+    ----------
+    response_time : float
+        1 where nothing queues, more where requests wait. [1]
+    throughput : float
+        Size of the change; throughput falls where service times grow. In [0, 1] [1]
+    utilization : float
+        Utilization of the busiest station that it was computed from, in [0, 1].
+    """
+
+    response_time: float
+    throughput: float
+    utilization: float
+
+    def of(self, path: Sequence[str], per: Sequence[str] | None = None) -> float:
+        """Return the elasticity of a quantity, or of its ratio to another one.
+
+        Parameters
+        ----------
+        path, per : sequence of str
+            Paths in the summary of a run; `per` may be `("load",)`.
+
+        Returns
+        -------
+        float
+            1 for all that is neither a time nor a throughput, as CPU time and bytes. [1]
+        """
+        mine = self._alone(path)
+        if per is None or tuple(per) == (LOAD,):
+            return mine
+        if _is_time(path) and _is_time(per):
+            return self.response_time
+        return mine + self._alone(per) if _is_time(path) or _is_time(per) else 1.0
+
+    def _alone(self, path: Sequence[str]) -> float:
+        if _is_time(path):
+            return self.response_time
+        return self.throughput if path and path[-1] in _RATES else 1.0
+
+    @classmethod
+    def read(cls, document: Json | None) -> Elasticity:
+        """Read the entry of a summary; results of older versions have none."""
+        return cls(**document) if document else PROPORTIONAL
+
+    def document(self) -> dict[str, float]:
+        """Return the entry of a summary."""
+        return {
+            "response_time": self.response_time,
+            "throughput": self.throughput,
+            "utilization": self.utilization,
+        }
+
+
+PROPORTIONAL = Elasticity(1.0, 1.0, 0.0)
+"""Of a run that does not show how busy the system is: the convention for single values."""
+
+
+def elasticity(utilization: float, in_system: float, users: float | None) -> Elasticity:
+    """Return the elasticities at a load.
+
+    Parameters
+    ----------
+    utilization : float
+        Of the busiest station, in [0, 1].
+    in_system : float
+        Mean number of users whose transactions are being served: throughput times response time. [1]
+    users : float or None
+        Mean number of users of a closed load; None for an open load, whose throughput is its arrival rate. [1]
+
+    Notes
+    -----
+    With the share w = X R / N of a user's time that is response time, X = N / (R + Z) gives d ln X = -w d ln R. One
+    station with R = D / (1 - U) and U = X D gives d ln R = d ln D + U / (1 - U) (d ln X + d ln D). Together
+
+        d ln R / d ln D = 1 / (1 - U + U w),        d ln X / d ln D = -w / (1 - U + U w),
+
+    which is 1 and -w at an idle system and 1 / w and -1 at a saturated one. Several stations, or several servers at
+    one, follow less where U is that of the busiest. At open load w is 0, until the busiest station is saturated.
+
+    This covers users of one group who think, for times that do not depend on the response time. Several groups, and
+    users with a pace, have `elasticity_of_groups`.
+
+    References
+    ----------
+    .. [1] P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
+           10(3), 225-261, 1978, doi:10.1145/356733.356735 (utilization law, response time law).
+    """
+    busy = min(1.0, max(0.0, utilization))
+    if not users:
+        idle = max(1 - busy, 1 / LARGEST)
+        return Elasticity(1 / idle, 1.0 if busy >= SATURATED else 0.0, busy)
+    share = min(1.0, max(in_system / users, 1 / LARGEST))
+    response = 1 / (1 - busy + busy * share)
+    return Elasticity(response, min(1.0, in_system / users * response), busy)
+
+
+def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elasticity:
+    """Return bounds of the elasticities of groups of users with think times of their own, or with a pace.
+
+    Parameters
+    ----------
+    utilization : float
+        Of the busiest station, in [0, 1].
+    groups : sequence of dict
+        As of `user_groups.user_groups`.
+
+    Notes
+    -----
+    If all groups wait for the same station, and w_g is the share of their time that is response time, X_g = N_g /
+    (R_g + Z_g) and U = sum X_g D_g give d ln R_g / d ln D = 1 / (1 - U + U w) for each, w the mean of w_g by the
+    shares X_g D_g / U of the groups in the utilization. The demands D_g are not known. They are assumed to differ by
+    a factor of `DEMANDS_DIFFER` at most, and w is the smallest mean that this allows. The mean response time of all
+    changes by another sum (x_g - y_g) w_g with the shares x_g of throughput and y_g of all response times, as the
+    throughput of some groups falls more than that of others.
+
+    A pace P fixes the throughput of its users while it is kept, N / X = P: w_g is 0. Once no pause is left, w_g is 1.
+    In between the response times above P lengthen the cycle C = N / X, and w_g is (C - P) / C at least.
+
+    Not covered are groups that wait at different stations of which a hardly used one belongs to a group of few users.
+    `tests/certified/test_certified_elasticity.py` compares with exact solutions.
+    """
+    busy = min(1.0, max(0.0, utilization))
+    rates = [float(group["throughput_per_s"]) for group in groups]
+    inside = [float(group["throughput_per_s"]) * float(group["response_time_s"]) for group in groups]
+    bounds = [_share_of_time(group) for group in groups]
+    least = _least_mean([low for low, _ in bounds], rates)
+    common = 1 / (1 - busy + busy * max(least, 1 / LARGEST))
+    by_rate = sum(rate * high for rate, (_, high) in zip(rates, bounds, strict=True)) / sum(rates)
+    by_time = sum(users * high for users, (_, high) in zip(inside, bounds, strict=True)) / (sum(inside) or 1.0)
+    response = min(LARGEST, common * max(1.0, 1.0 + by_rate - by_time))
+    # Of several groups, those with small demands may lose more throughput than the station does.
+    most = 1.0 if len(groups) == 1 else LARGEST
+    return Elasticity(response, min(most, by_rate * common), busy)
+
+
+def _share_of_time(group: Json) -> tuple[float, float]:
+    """Return the least and the largest share of the users' time that lengthens their cycle as it grows, in [0, 1]."""
+    cycle_s = float(group["users"]) / float(group["throughput_per_s"])
+    share = min(1.0, float(group["response_time_s"]) / cycle_s)
+    pace_s = group.get("pace_s")
+    if pace_s is None:
+        return share, share
+    if cycle_s <= (1 + _NEARLY) * pace_s:
+        return 0.0, 0.0
+    if share >= 1 - _NEARLY and cycle_s >= _EXCEEDED * pace_s:
+        return share, share
+    return (cycle_s - pace_s) / cycle_s, share
+
+
+def _least_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    """Return the smallest mean of values whose weights may each be up to `DEMANDS_DIFFER` times as large."""
+    order = sorted(range(len(values)), key=lambda number: values[number])
+    means = []
+    for heavy in range(len(order) + 1):
+        scaled = [weights[number] * (DEMANDS_DIFFER if place < heavy else 1.0) for place, number in enumerate(order)]
+        total = sum(weight * values[number] for weight, number in zip(scaled, order, strict=True))
+        means.append(total / sum(scaled))
+    return min(means)
+
+
+def elasticity_of(run: Json) -> Elasticity:
+    """Return the elasticities at the load of a run, from its summary.
+
+    Notes
+    -----
+    The busiest station is the busiest tier, host or disk, or one that nobody observed, as a lock, a pool or a server
+    with one thread on several CPUs. X R users are in the system; those who use no CPU of a tier are taken to wait at
+    one station with exponential service times, q = U^2 / (1 - U). Without any tier, all of them are there or served
+    there, X R = U / (1 - U).
+    """
+    x_per_s = _value(run.get("throughput_per_s"))
+    r_s = _value((run.get("response_time_s") or {}).get("mean"))
+    if x_per_s is None or r_s is None or x_per_s <= 0 or r_s <= 0:
+        return PROPORTIONAL
+    failed = (run.get("errors") or {}).get("share") or 0.0
+    in_system = x_per_s / (1 - min(float(failed), 0.99)) * r_s
+    observed = busiest(run)
+    if observed is None:
+        busy = in_system / (1 + in_system)
+    else:
+        waiting = max(0.0, in_system - _cpus_used(run))
+        busy = max(observed, (math.sqrt(waiting**2 + 4 * waiting) - waiting) / 2)
+    if run.get("rate") is not None:
+        return elasticity(busy, in_system, None)
+    about = run.get("users") or {}
+    users, groups = about.get("mean"), about.get("groups", [])
+    if not users:
+        return PROPORTIONAL
+    if groups is None:
+        # The derivation does not cover it: an interval of times that says nothing is not given.
+        return Elasticity(LARGEST, 1.0, min(1.0, busy))
+    if len(groups) > 1 or any(group["pace_s"] is not None for group in groups):
+        return elasticity_of_groups(busy, groups)
+    return elasticity(busy, in_system, float(users))
+
+
+def busiest(run: Json) -> float | None:
+    """Return the highest utilization of a tier, a host or a disk, in [0, 1]; None if none was observed.
+
+    Tiers that share the CPUs of one control group, or of this machine without one, are counted together. Without a
+    tier or a host of the system, the disks of this machine are those of the load generator, and no part of it.
+    """
+    hosts = (run.get("hosts") or {}).values()
+    by_group: dict[str, float] = defaultdict(float)
+    for name, tier in (run.get("tiers") or {}).items():
+        if isinstance(tier.get("utilization"), int | float):
+            group = tier.get("cpu_control_group") or (name if hosts else "this machine")
+            by_group[str(group)] += float(tier["utilization"])
+    if not by_group and not hosts:
+        return None
+    disks = [disk for host in ((run.get("host") or {}), *hosts) for disk in (host.get("disks") or {}).values()]
+    shares = [each.get("utilization") for each in (*hosts, *disks)]
+    found = [*by_group.values(), *(float(share) for share in shares if isinstance(share, int | float))]
+    return min(1.0, max(found)) if found else None
+
+
+def _cpus_used(run: Json) -> float:
+    """Return the CPUs that all tiers used. [1]"""
+    found = [_value(tier.get("cpus_used")) for tier in (run.get("tiers") or {}).values()]
+    return sum(used for used in found if used is not None)
+
+
+def _is_time(path: Sequence[str]) -> bool:
+    return any(part in _TIMES for part in path)
+
+
+def _value(found: Any) -> float | None:
+    held = found.get("value") if isinstance(found, Mapping) else found
+    return float(held) if isinstance(held, int | float) else None

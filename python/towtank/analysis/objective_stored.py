@@ -1,0 +1,104 @@
+"""Decides objectives about documents that the system confirmed as stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.objective_scopes import Compare
+from towtank.analysis.stored import bounds_of, count_of, not_read_back
+
+Json = dict[str, Any]
+STORED = "stored."
+"""Prefix of metrics of documents that the system confirmed as stored."""
+NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
+"""Doubts that make a run invalid because its records are not those of the run: it shows neither a loss nor none."""
+CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
+"""Doubts that make a run invalid because it did not do what could have cost the system its data: it shows a loss only.
+"""
+
+
+def is_about_stored(objective: Mapping[str, Any]) -> bool:
+    """Return True if an objective counts what the system confirmed as stored."""
+    return str(objective.get("metric", "")).startswith(STORED)
+
+
+def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: bool) -> float | None:
+    """Return the count of the worst run of a level; None if none of them stored anything that is known.
+
+    Parameters
+    ----------
+    upward : bool
+        Whether a higher count is a better one.
+    """
+    found = [count_of(run.get("stored"), _key(objective)) for run in runs if not _reasons(run, NO_RECORD)]
+    return (min if upward else max)((count for count in found if count is not None), default=None)
+
+
+def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], compare: Compare) -> Json | None:
+    """Return the entry of `not_judged` for a level whose counts do not decide an objective; None if they do.
+
+    What could not be read back may be lost, too. A run that was cut off, or whose event did not happen, shows a loss,
+    but not that there is none. Invalid runs count where no other run is, and where they miss the objective.
+
+    Parameters
+    ----------
+    objective : mapping
+        As the manifest of the study has it.
+    load : float
+        Level of the load: users [1] or arrival rate [1/s].
+    runs : sequence of dict
+        Summaries of the runs at this level.
+    compare : callable
+        Its comparison of a count with the limit.
+    """
+    open_runs: dict[str, str] = {}
+    for run in runs:
+        bounds = bounds_of(run.get("stored"), _key(objective))
+        if bounds is None:
+            continue
+        met_if = {compare(bound, objective["value"]) for bound in bounds}
+        without_record = _reasons(run, NO_RECORD)
+        if met_if == {False} and not without_record:
+            return None
+        if reason := without_record or _why_open(run, objective, certain=len(met_if) == 1):
+            open_runs[str(run["run"])] = reason
+    counted = [run for run in runs if run["verdict"]["level"] != Level.INVALID] or runs
+    names = [name for name in (str(run["run"]) for run in counted) if name in open_runs]
+    why = "; ".join(f"{name} leaves it open ({open_runs[name]})" for name in names)
+    return {"load": load, "runs": names, "kind": "not_measured", "why": why} if names else None
+
+
+def is_certain(objective: Mapping[str, Any], runs: Sequence[Json], compare: Compare, *, met: bool) -> bool:
+    """Return True if the intervals of samples leave no doubt about a verdict: for a miss in one run, otherwise in
+    all.
+    """
+    sure = []
+    for run in runs:
+        bounds = bounds_of(run.get("stored"), _key(objective), by_intervals=True)
+        if bounds is not None and not _reasons(run, NO_RECORD):
+            sure.append({compare(bound, objective["value"]) for bound in bounds} == {met})
+    return all(sure) if met else any(sure)
+
+
+def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
+    """Return the reason why a run does not show that an objective is met; empty if it does."""
+    stored = run["stored"]
+    if not certain:
+        unknown = not_read_back(stored, _key(objective)).value or 0.0
+        reason = f": {stored['reason']}" if stored.get("reason") else ""
+        return f"{unknown:,.0f} of {stored['told']:,} could not be read back{reason}"
+    if damaged := stored.get("bad_lines"):
+        return f"{damaged:,} {'note' if damaged == 1 else 'notes'} of what was stored cannot be read"
+    return _reasons(run, CUT_OFF)
+
+
+def _reasons(run: Json, kinds: set[Kind]) -> str:
+    """Return the first doubt of these kinds that makes a run invalid; empty without one."""
+    reasons = run["verdict"]["reasons"]
+    return next((str(each["message"]) for each in reasons if each["kind"] in kinds and each["level"] == "invalid"), "")
+
+
+def _key(objective: Mapping[str, Any]) -> str:
+    return str(objective["metric"]).removeprefix(STORED)

@@ -1,0 +1,93 @@
+"""Mean of a series along a trend, with the error that its second differences show: for a ramp-up, which has no steady
+state.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from towtank.analysis.statistics.estimates import CONFIDENCE, NOTHING, SECOND_DIFFERENCES, Estimate
+from towtank.distributions import t_quantile
+
+Floats = npt.NDArray[np.float64]
+
+VALUES_AT_LEAST = 6
+"""Shortest series that has an interval: its error has two degrees of freedom. [1]"""
+# Squared sum of the weights 1, -2, 1 of a second difference.
+_WEIGHTS = 6.0
+# Degrees of freedom per second difference, relative to those of independent ones.
+_EFFICIENCY = 18 / 35
+
+
+def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
+    """Return the mean of values around a smooth trend, with an interval for what scatters around it.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        In order of time, none negative.
+
+    Returns
+    -------
+    Estimate
+        Without an interval below `VALUES_AT_LEAST` values; `NOTHING` without any.
+
+    Notes
+    -----
+    The variance of a value is sum (v_i - 2 v_i+1 + v_i+2)^2 / (6 (n - 2)): second differences contain no linear trend
+    [1]_. A curved trend makes the interval wider. The estimate is worth 18/35 of its number of differences in degrees
+    of freedom, as the variance of the sum of squares of neighbouring differences of independent normal values gives.
+    Positive correlation of neighbours, as of the seconds of a busy server, makes the interval too short; the difference
+    from run to run, which a comparison adds, is larger where it was certified
+    (`tests/certified/test_certified_phases.py`). The interval is symmetric in the logarithm, as CPU time is not
+    negative.
+
+    References
+    ----------
+    .. [1] J. von Neumann, R. H. Kent, H. R. Bellinson and B. I. Hart, "The mean square successive difference", Annals
+           of Mathematical Statistics 12(2), 153-162, 1941, doi:10.1214/aoms/1177731746.
+    """
+    if not len(values):
+        return NOTHING
+    return _around(float(values.mean()), values, 1.0, confidence)
+
+
+def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: float = CONFIDENCE) -> Estimate:
+    """Return the ratio of two sums along a smooth trend, with an interval for what scatters around it.
+
+    Parameters
+    ----------
+    numerators, denominators : ndarray of shape (n,)
+        In order of time, none negative: sums and counts of a mean time.
+
+    Returns
+    -------
+    Estimate
+        As of `mean_along_trend`.
+
+    Notes
+    -----
+    The residuals numerator - ratio * denominator, over the mean denominator, stand for the values (linear
+    approximation of a ratio of two means).
+    """
+    total = float(denominators.sum()) if len(denominators) else 0.0
+    if total <= 0:
+        return NOTHING
+    ratio = float(numerators.sum()) / total
+    return _around(ratio, numerators - ratio * denominators, total / len(denominators), confidence)
+
+
+def _around(mean: float, values: Floats, scale: float, confidence: float) -> Estimate:
+    """Return a mean with the error that the second differences of the values over `scale` show."""
+    count = len(values)
+    if count < VALUES_AT_LEAST or mean <= 0:
+        return Estimate(mean, n=count, confidence=confidence)
+    second = np.diff(values / scale, 2)
+    error = math.sqrt(float(second @ second) / (_WEIGHTS * len(second)) / count)
+    freedom = max(1.0, math.floor(_EFFICIENCY * len(second)))
+    half = t_quantile(0.5 + confidence / 2, freedom) * error / mean
+    low, high = mean * math.exp(-half), mean * math.exp(min(half, 50.0))
+    return Estimate(mean, low, high, SECOND_DIFFERENCES, int(freedom) + 1, confidence)

@@ -1,0 +1,119 @@
+"""Groups of users of a closed load: how many they are, what they do, and how long they wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.measurement import Mask, Measurement
+
+Json = Mapping[str, Any]
+_UNIFORM, _FIXED = "uniform", "fixed"
+
+
+def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> list[dict[str, Any]] | None:
+    """Return users, transactions and response times of each group of users in the chosen bins.
+
+    Parameters
+    ----------
+    plan : dict or None
+        The engine's plan.
+
+    Returns
+    -------
+    list of dict or None
+        `names` (groups with a transaction in common and equal pauses count together), `users` [1], `throughput_per_s`
+        [1/s], `response_time_s` [s], `pace_s`, the mean time from start to start, None without a pace [s], and
+        `pace_is_fixed`, whether that time is always the same. None if groups with different pauses have a transaction
+        in common, which was not counted by group, and if the groups of the plan cannot be read. Empty for an open load,
+        without a plan, and if no user was active.
+    """
+    if plan is None or measurement.arrivals[chosen].any() or measurement.length_of(chosen) <= 0:
+        return []
+    try:
+        return _counted(plan, measurement, chosen)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def paces_are_fixed(plan: Json | None) -> bool:
+    """Return whether users of any group of the plan keep a pace that is always the same; False if it is unreadable."""
+    try:
+        return any(_is_fixed(group.get("pacing")) for group in (plan or {}).get("groups") or ())
+    except (AttributeError, TypeError):
+        return False
+
+
+def _is_fixed(pace: Json | None) -> bool:
+    return bool(pace) and pace is not None and pace.get("dist") == _FIXED
+
+
+def _counted(plan: Json, measurement: Measurement, chosen: Mask) -> list[dict[str, Any]] | None:
+    length, groups = measurement.length_of(chosen), list(plan.get("groups") or ())
+    users = _users(plan, measurement, chosen, len(groups))
+    names = list((measurement.recording.header or {}).get("transactions", []))
+    columns, found = measurement.columns("transaction"), []
+    for together in _together(groups):
+        pauses = [(groups[number].get("think"), groups[number].get("pacing")) for number in together]
+        if any(pause != pauses[0] for pause in pauses):
+            return None
+        kinds = {names[kind] for number in together for kind in _kinds(groups[number]) if kind < len(names)}
+        own = [columns[name] for name in sorted(kinds) if name in columns]
+        ended = sum(float(column.ended[chosen].sum()) for column in own)
+        timed = sum(float(column.response.counts[chosen].sum()) for column in own)
+        if ended and timed:
+            response_s = sum(float(column.response_sum_s[chosen].sum()) for column in own) / timed
+            pace = groups[together[0]].get("pacing")
+            found.append(
+                {
+                    "names": [str(groups[number].get("name") or f"group {number}") for number in together],
+                    "users": sum(users[number] for number in together),
+                    "throughput_per_s": ended / length,
+                    "response_time_s": response_s,
+                    "pace_s": _mean_s(pace),
+                    "pace_is_fixed": _is_fixed(pace),
+                }
+            )
+    return found
+
+
+def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> list[float]:
+    """Return the mean number of users of each group, by their shares or by the numbers of the stages. [1]"""
+    stages = list((plan.get("load") or {}).get("stages") or ())
+    found = np.zeros(count)
+    for number in {int(stage) for stage in measurement.stage[chosen]}:
+        bins = chosen & (measurement.stage == number)
+        given = stages[number].get("users_by_group") if 0 <= number < len(stages) else None
+        parts = np.array(given or [float(group.get("share", 1.0)) for group in plan["groups"]], dtype=float)
+        if parts.sum() > 0:
+            found += float(measurement.user_s[bins].sum()) * parts / parts.sum()
+    return [float(user_s) / measurement.length_of(chosen) for user_s in found]
+
+
+def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
+    """Yield numbers of groups that have a transaction in common, directly or by another group."""
+    left = list(range(len(groups)))
+    while left:
+        mine = [left.pop(0)]
+        kinds = _kinds(groups[mine[0]])
+        while more := [number for number in left if _kinds(groups[number]) & kinds]:
+            mine += more
+            left = [number for number in left if number not in more]
+            kinds = kinds.union(*(_kinds(groups[number]) for number in more))
+        yield sorted(mine)
+
+
+def _kinds(group: Json) -> set[int]:
+    """Return the numbers of the transactions of a group."""
+    return {int(entry["transaction"]) for entry in group.get("mix") or ()}
+
+
+def _mean_s(pause: Json | None) -> float | None:
+    """Return the mean of a pause of the plan; None without one. [s]"""
+    if not pause:
+        return None
+    if pause.get("dist") == _UNIFORM:
+        return (float(pause["min_s"]) + float(pause["max_s"])) / 2
+    return float(pause["mean_s"])

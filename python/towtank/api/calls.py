@@ -1,0 +1,79 @@
+"""Faults of a call: the rooms name options of the command line, a caller from Python gave arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from towtank.errors import Fault, StudyError
+
+COMMAND_LINE = "<command line>"
+_OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
+
+
+@contextmanager
+def faults_of(call: str, names: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Name the call and its arguments in faults that are not about a file.
+
+    Parameters
+    ----------
+    call : str
+        What the caller called, as `towtank.drive`.
+    names : mapping of str to str, optional
+        Arguments by option, where they are not called alike.
+    """
+    try:
+        yield
+    except StudyError as error:
+        faults = [_of_call(fault, call, names or {}) for fault in error.faults]
+        raise StudyError(faults, hint=error.hint) from error.__cause__
+
+
+def _of_call(fault: Fault, call: str, names: Mapping[str, str]) -> Fault:
+    of_file = fault.file != COMMAND_LINE
+    if of_file and not fault.where.startswith("--"):
+        return fault
+    where, message = (
+        _OPTION.sub(lambda option: _argument(option, names), text) for text in (fault.where, fault.message)
+    )
+    file = fault.file if of_file else f"{call}()"
+    return replace(fault, file=file, where=names.get(where, where), message=message)
+
+
+def _argument(option: re.Match[str], names: Mapping[str, str]) -> str:
+    return names.get(option.group(), option.group(1).replace("-", "_"))
+
+
+def refuse(call: str, argument: str, message: str) -> StudyError:
+    """Return the error for one wrong argument."""
+    return StudyError.at(f"{call}()", message, where=argument)
+
+
+def texts(value: object, unit: str = "") -> list[str] | None:
+    """Return the texts of an option that may be repeated: of a mapping `NAME=VALUE`, of a sequence each, or one."""
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return [f"{name}={text(each, unit)}" for name, each in value.items()]
+    if isinstance(value, str | int | float):
+        return [text(value, unit)]
+    if isinstance(value, list | tuple):
+        return [text(each, unit) for each in value]
+    return [str(value)]
+
+
+def changes_of(changes: Mapping[str, object] | None) -> dict[str, str]:
+    """Return values by dotted path as they are written in a file."""
+    return {path: value if isinstance(value, str) else json.dumps(value) for path, value in (changes or {}).items()}
+
+
+def text(value: object, unit: str = "") -> str:
+    """Return a value as it is written in a file; a number is in the base unit."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{float(value)!r}{unit and ' '}{unit}" if isinstance(value, float) else f"{value}{unit and ' '}{unit}"

@@ -1,0 +1,116 @@
+"""Conducts a run in a thread of its own, so that the thread of the caller stays as it is.
+
+The conductor keeps itself on the CPUs of the generator, and a CPU affinity belongs to a thread. Steps reach the
+callback in the thread of the caller. An interrupt there asks the run to stop: once to finish early and keep what was
+recorded, twice without waiting for answers on their way, three times without waiting for anything.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from towtank.api.progress import Callback, Progress, Reporting, Shown
+from towtank.conduct.display import Display
+from towtank.conduct.stopping import StopRequest
+
+T = TypeVar("T")
+Work = Callable[[Display, StopRequest], T]
+_ASKS_BEFORE_LEAVING = 2
+
+
+class Conducting:
+    """Work under way in its thread.
+
+    Parameters
+    ----------
+    work : callable
+        Does the work, with a display and the wish to stop.
+    report : callable
+        Called in the thread of the caller with each step.
+    """
+
+    def __init__(self, work: Work[T], report: Callback) -> None:
+        self._report: Callback | None = report
+        self._steps: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
+        self._stop = StopRequest()
+        self._made: Any = None
+        self._failed: BaseException | None = None
+        self._of_callback: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, args=(work,), name="towtank-conducting", daemon=True)
+
+    def _work(self, work: Work[Any]) -> None:
+        try:
+            self._made = work(Reporting(self._steps.put), self._stop)
+        except BaseException as error:  # raised again in the thread of the caller
+            self._failed = error
+        finally:
+            self._steps.put(None)
+
+    def outcome(self) -> Any:
+        """Wait for the end of the work and return its result.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the caller was interrupted; by then the work has ended, unless it was interrupted three times.
+        Exception
+            What the work or the callback raised.
+        """
+        interrupt: KeyboardInterrupt | None = None
+        self._thread.start()
+        while True:
+            try:
+                self._follow()
+                self._thread.join()
+                break
+            except KeyboardInterrupt as error:
+                interrupt = error
+                if self._stop.count >= _ASKS_BEFORE_LEAVING:
+                    raise
+                self._stop.ask()
+        if interrupt is not None:
+            raise interrupt
+        for failed in (self._of_callback, self._failed):
+            if failed is not None:
+                raise failed
+        return self._made
+
+    def _follow(self) -> None:
+        """Report steps until the work has ended; a callback that raises is not called again, and ends the work."""
+        while (step := self._steps.get()) is not None:
+            try:
+                if self._report is not None:
+                    self._report(step)
+            except Exception as error:  # raised by `outcome` when the work has ended
+                self._of_callback, self._report = error, None
+                self._stop.ask()
+
+
+def conducted(work: Work[T], progress: Callback | bool | None) -> T:
+    """Do work in a thread of its own.
+
+    Parameters
+    ----------
+    work : callable
+        Does the work, with a display and the wish to stop.
+    progress : callable or bool, optional
+        Called with each step; True shows the steps on the terminal or in the notebook.
+    """
+    # Threads of libraries that are made in a thread keep its CPUs: these are made here, with those of the caller.
+    import towtank.analysis  # noqa: F401, PLC0415
+
+    shown = Shown() if progress is True else None
+    report: Callback = shown if shown is not None else progress if callable(progress) else _silent
+    try:
+        made: T = Conducting(work, report).outcome()
+        return made
+    finally:
+        if shown is not None:
+            shown.close()
+
+
+def _silent(step: Progress) -> None:
+    """Show nothing."""

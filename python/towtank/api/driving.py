@@ -1,0 +1,362 @@
+"""The load of one target that already runs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from towtank.api import notebook
+from towtank.api.calls import changes_of, faults_of, text
+from towtank.api.frames import Frame
+from towtank.api.measured import Doubt, Times, Transaction, Verdict, times_of_ms
+from towtank.api.quantity import PER_SECOND, RATIO, Quantity, interval_of, number
+
+if TYPE_CHECKING:
+    from towtank.api.progress import Callback
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Drive:
+    """The measurement of a load on one target.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        What the run had to say beyond the measurement.
+    """
+
+    _document: Json = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """A copy of the document of `towtank drive --json`."""
+        return copy.deepcopy(dict(self._document))
+
+    @property
+    def target(self) -> str:
+        """The target as it was named, without secrets."""
+        return str(self._document["target"])
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict on the measurement, with its doubts."""
+        levels = {str(each["level"]) for each in self._document["doubts"]}
+        level = "invalid" if not self._document["valid"] else "suspect" if "suspect" in levels else "valid"
+        return Verdict(level, self.doubts)
+
+    @property
+    def valid(self) -> bool:
+        """True if the measurement may be used."""
+        return bool(self._document["valid"])
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Doubts about the measurement, the heaviest first."""
+        return tuple(map(Doubt.of, self._document["doubts"]))
+
+    @property
+    def window_s(self) -> float:
+        """Length of the measured window. [s]"""
+        return float(self._document["window_s"])
+
+    @property
+    def users(self) -> int | None:
+        """Users of a closed load; None of an open one. [1]"""
+        found = self._document["users"]
+        return None if found is None else int(found)
+
+    @property
+    def rate(self) -> float | None:
+        """Arrival rate of an open load; None of a closed one. [1/s]"""
+        found = self._document["rate"]
+        return None if found is None else float(found)
+
+    @property
+    def requests(self) -> int:
+        """Requests that ended in the window, well or not. [1]"""
+        return int(self._document["requests"])
+
+    @property
+    def errors(self) -> int:
+        """Requests that failed in the window. [1]"""
+        return int(self._document["errors"])
+
+    @property
+    def errors_share(self) -> Quantity | None:
+        """Failed over ended requests, in [0, 1]; None if none ended. [ratio]"""
+        share = self.errors / self.requests if self.requests else None
+        return number(share, RATIO, self._about("share of errors"))
+
+    @property
+    def errors_by_kind(self) -> Mapping[str, int]:
+        """Failed requests by kind, as `timeout`, `status_5xx`, `connect`, `check`. [1]"""
+        return MappingProxyType(dict(self._document["errors_by_kind"]))
+
+    @property
+    def throughput_per_s(self) -> Quantity | None:
+        """Requests that ended well. [1/s]"""
+        value, known = self._document["throughput_per_s"], self._document["estimates"]["throughput_per_s"]
+        if value is None:
+            return None
+        return Quantity(float(value), PER_SECOND, interval_of(known), self._about("throughput"))
+
+    @property
+    def response_time_s(self) -> Times:
+        """Response times: from the intended start of each request to the end of its answer. [s]"""
+        return self._times("response")
+
+    @property
+    def response_time_ms(self) -> Times:
+        """Response times in milliseconds. [ms]"""
+        return self.response_time_s.in_ms()
+
+    @property
+    def exchange_time_s(self) -> Times:
+        """Times from the actual start of each request to the end of its answer. [s]"""
+        return self._times("exchange")
+
+    @property
+    def mean(self) -> Quantity | None:
+        """Mean response time. [s]"""
+        return self.response_time_s.mean
+
+    @property
+    def p50(self) -> Quantity | None:
+        """Median of the response time. [s]"""
+        return self.response_time_s.p50
+
+    @property
+    def p95(self) -> Quantity | None:
+        """95th percentile of the response time. [s]"""
+        return self.response_time_s.p95
+
+    @property
+    def p99(self) -> Quantity | None:
+        """99th percentile of the response time. [s]"""
+        return self.response_time_s.p99
+
+    @property
+    def transactions(self) -> Mapping[str, Transaction]:
+        """Transactions of a workload by name; their times have no intervals."""
+        return MappingProxyType(
+            {
+                name: Transaction(
+                    name,
+                    number(each["throughput_per_s"], PER_SECOND, self._about(f"throughput of {name}")),
+                    times_of_ms(each["response_time_ms"], {}, self._about(f"response time of {name}")),
+                    number(each["errors"] / each["count"] if each["count"] else None, RATIO),
+                )
+                for name, each in self._document["transactions"].items()
+            }
+        )
+
+    @property
+    def generator(self) -> Mapping[str, Any]:
+        """Use of the generator: `cpu_s`, `cpu_us_per_request`, `start_lag_ms_p99`, `peak_rss_bytes`, `saturated`."""
+        return MappingProxyType(dict(self._document["generator"]))
+
+    def frame(self) -> Frame:
+        """Return the window second by second.
+
+        Returns
+        -------
+        Frame
+            `t_s` (end of each second since the start of the window), `requests`, `errors`, `p95_ms`. [s], [1], [ms]
+        """
+        rows = self._document["intervals"]
+        return Frame.of({name: [row[name] for row in rows] for name in ("t_s", "requests", "errors", "p95_ms")})
+
+    def _times(self, kind: str) -> Times:
+        known = self._document["estimates"][f"{kind}_time_s"]
+        return times_of_ms(self._document[f"{kind}_time_ms"], known, self._about(f"{kind} time"))
+
+    def _about(self, what: str) -> str:
+        return f"{what} of {self.target}, a measurement that is {self.verdict}"
+
+    def __repr__(self) -> str:
+        load = f"{self.users} users" if self.rate is None else f"{self.rate:g} /s"
+        return (
+            f"<Drive of {self.target} with {load}: {self.verdict}, {self.throughput_per_s}, p95 {self.p95}, "
+            f"{self.errors} of {self.requests} requests failed>"
+        )
+
+    def _repr_html_(self) -> str:
+        from towtank.report.figures import drive_seconds  # noqa: PLC0415 - heavy, and only for notebooks
+
+        names = ("mean", "p50", "p90", "p95", "p99", "max")
+        times = [(name, str(getattr(self.response_time_s, name))) for name in names]
+        return notebook.page(
+            notebook.heading(f"{self.target}: {self.throughput_per_s}, {self.errors} of {self.requests} failed"),
+            notebook.verdict(self.verdict.level, (doubt.message for doubt in self.doubts)),
+            notebook.picture(drive_seconds.figure(self._document)),
+            notebook.table(("response time", ""), times),
+        )
+
+
+def drive(
+    target: str,
+    *,
+    users: int | None = None,
+    rate: float | None = None,
+    duration: float | str | None = None,
+    ramp: float | str | None = None,
+    think: float | str = 0.0,
+    timeout: float | str = 30.0,
+    trace: Path | str | None = None,
+    arrivals: str = "constant",
+    users_at_most: int | None = None,
+    backlog_at_most: int | None = None,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    body: str | None = None,
+    insecure: bool = False,
+    cacert: Path | str | None = None,
+    cert: Path | str | None = None,
+    key: Path | str | None = None,
+    connections: int | str | None = None,
+    http2: bool = False,
+    streams: int | None = None,
+    connect_to: Sequence[str] = (),
+    source: Sequence[str] = (),
+    threads: int | None = None,
+    pin: Sequence[int] | None = None,
+    seed: int = 1,
+    addresses: Mapping[str, str] | Sequence[str] = (),
+    changes: Mapping[str, object] | None = None,
+    out: Path | str | None = None,
+    allowed: Sequence[str] = (),
+    progress: Callback | bool | None = None,
+) -> Drive:
+    """Load one URL, or the targets of one workload file, which run already.
+
+    The calling process stays as it is, and an interrupt ends the load, as of `towtank.run`.
+
+    Parameters
+    ----------
+    target : str
+        `http://` or `https://host:port/path`, or a workload file.
+    users : int, optional
+        Users of a closed load; 1 if neither users nor rate is given. [1]
+    rate : float, optional
+        Arrival rate of an open load. [1/s]
+    duration, ramp : float or str, optional
+        Length of the measured window, 10 s by default, and of the ramp before it, as `5.0` or `"5 s"`. [s]
+    think, timeout : float or str
+        Pause between an answer and the next request; time for a whole response. [s]
+    trace : Path or str, optional
+        CSV file with the columns time [s] and rate [1/s], which the arrivals follow.
+    arrivals : str, default "constant"
+        `constant` or `poisson`, with `rate`.
+    users_at_most, backlog_at_most : int, optional
+        With `rate` or `trace`: transactions under way at once, and arrivals that may wait for one. [1]
+    method : str, default "GET"
+        HTTP method.
+    headers : mapping of str to str, optional
+        Headers by name.
+    body : str, optional
+        Text to send, or `@FILE`.
+    insecure : bool, default False
+        Do not verify the certificate of the server.
+    cacert, cert, key : Path or str, optional
+        PEM files: authorities, and certificate and key of the client.
+    connections : int or str, optional
+        `per-user` (the default), the size of a pool for each target, or `new` for each request.
+    http2 : bool, default False
+        Speak HTTP/2.
+    streams : int, optional
+        With `http2`: requests at once over each connection of a pool. [1]
+    connect_to, source : sequence of str
+        Connect to these addresses instead of the URL's host; connect from these addresses.
+    threads : int, optional
+        Load threads; half of the CPUs by default. [1]
+    pin : sequence of int, optional
+        CPUs for the load threads, which belong to the engine and not to this process.
+    seed : int, default 1
+        Seed of the random generators.
+    addresses : mapping of str to str, or sequence of str
+        With a workload file: `host:port` of each of its targets, by name.
+    changes : mapping of str to object, optional
+        With a workload file: parameters, as `{"parameters.size": 3}`.
+    out : Path or str, optional
+        Folder to keep the record in.
+    allowed : sequence of str
+        Hosts outside of loopback and private ranges that may be loaded.
+    progress : callable or bool, optional
+        Called with a `Progress` for each step; True shows the steps on the terminal or in the notebook.
+
+    Returns
+    -------
+    Drive
+        Also of an invalid measurement: look at `valid`.
+
+    Raises
+    ------
+    StudyError
+        With every fault of the arguments.
+    TargetError
+        If nothing takes connections there.
+    EngineError
+        If the engine ended abnormally, or the disk is full.
+    KeyboardInterrupt
+        If it was interrupted.
+    """
+    from towtank.api.conducting import conducted  # noqa: PLC0415 - imports the analysis
+    from towtank.conduct.drive_options import DriveOptions  # noqa: PLC0415
+    from towtank.conduct.driving import drive_target  # noqa: PLC0415
+
+    options = DriveOptions(
+        str(target),
+        users=users,
+        rate=rate,
+        trace=_path(trace),
+        users_at_most=users_at_most,
+        backlog_at_most=backlog_at_most,
+        think=text(think, "s"),
+        duration=None if duration is None else text(duration, "s"),
+        ramp=None if ramp is None else text(ramp, "s"),
+        threads=threads,
+        timeout=text(timeout, "s"),
+        method=method,
+        header=[f"{name}: {value}" for name, value in (headers or {}).items()],
+        body=body,
+        insecure=insecure,
+        cacert=_path(cacert),
+        cert=_path(cert),
+        key=_path(key),
+        connections=None if connections is None else str(connections),
+        http2=http2,
+        streams=streams,
+        connect_to=connect_to,
+        source=source,
+        arrivals=arrivals,
+        seed=seed,
+        pin=None if pin is None else ",".join(map(str, pin)),
+        changes=[f"{path}={value}" for path, value in changes_of(changes).items()],
+    )
+    places = [f"{name}={place}" for name, place in addresses.items()] if isinstance(addresses, Mapping) else addresses
+    renamed = {"--header": "headers", "--address": "addresses", "--set": "changes", "--i-may-load": "allowed"}
+    with faults_of("towtank.drive", {**renamed, "TARGET": "target"}):
+        options.checked()
+        outcome = conducted(
+            lambda display, stop: drive_target(
+                options,
+                display,
+                stop,
+                addresses=places,
+                out=None if out is None else Path(out),
+                allowed=allowed,
+            ),
+            progress,
+        )
+    return Drive(outcome.document, tuple(outcome.notes))
+
+
+def _path(path: Path | str | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,305 @@
+"""Models of throughput over load, fitted to results or to the table of any other tool."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, overload
+
+from towtank.api import notebook
+from towtank.api.calls import COMMAND_LINE, faults_of, refuse, text
+from towtank.api.frames import Frame
+from towtank.api.quantity import COUNT, PER_SECOND, RATIO, SECONDS, Quantity, interval_of
+
+if TYPE_CHECKING:
+    from towtank.api.sizings import Sizing
+    from towtank.model.fitting import Answer
+    from towtank.model.fitting.selection import Candidate
+    from towtank.report.document import Figure
+
+CURVES = ("auto", "usl", "amdahl", "linear", "closed", "load-dependent")
+_PARAMETERS = (
+    "lambda", "sigma", "kappa", "peak_load", "peak_throughput", "limit_throughput", "bottleneck_demand_s", "other_s",
+    "background", "idle_ratio", "idle_demand_s", "demand_s", "largest_demand_s", "knee_load",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The prediction of a fitted model at one load.
+
+    Attributes
+    ----------
+    load : float
+        Users [1], or arrival rate [1/s].
+    range : str
+        `measured`, `between` or `beyond` what was measured.
+    throughput_per_s : Quantity or None
+        With the 95 % band of the curve. [1/s]
+    response_time_s : Quantity or None
+        Mean, likewise; None if it does not follow from the model. [s]
+    refused : str
+        Reason why no prediction exists; empty if one does.
+    """
+
+    load: float
+    range: str
+    throughput_per_s: Quantity | None
+    response_time_s: Quantity | None
+    refused: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Fit:
+    """A model of throughput over load.
+
+    Attributes
+    ----------
+    source : Path
+        The results folder or CSV file.
+    """
+
+    source: Path
+    _answer: Answer = field(repr=False)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """A copy of the document of `towtank model fit --json` (`docs/reference/model-fit.md`)."""
+        return copy.deepcopy(self._answer.document)
+
+    @property
+    def curve(self) -> str | None:
+        """`usl`, `amdahl`, `linear`, `closed` or `load-dependent`; None if none describes the points."""
+        found = self._answer.document["curve"]
+        return None if found is None else str(found)
+
+    @property
+    def label(self) -> str:
+        """Label of the configuration; empty for a CSV file."""
+        return str(self._answer.document.get("label") or "")
+
+    @property
+    def verdict(self) -> str:
+        """`supported`, `doubtful` or `rejected`."""
+        return str(self._answer.document["verdict"]["level"])
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Reasons of the verdict."""
+        return tuple(str(each["text"]) for each in self._answer.document["verdict"]["reasons"])
+
+    @property
+    def parameters(self) -> Mapping[str, Quantity]:
+        """Parameters of the curve and what follows from them, with 95 % intervals. Times in [s], rates in [1/s]"""
+        document = self._answer.document
+        known = document.get("confidence_interval") or {}
+        return MappingProxyType(
+            {
+                name: Quantity(float(document[name]), _unit(name), interval_of(known.get(name)))
+                for name in _PARAMETERS
+                if document.get(name) is not None
+            }
+        )
+
+    @property
+    def held_out_error(self) -> Quantity | None:
+        """Largest relative error of the highest loads, predicted by a fit without them, with its interval. [ratio]"""
+        rows = (self._answer.document.get("held_out") or {}).get("points") or ()
+        if not rows:
+            return None
+        from towtank.model.fitting.held_out import error_interval, worst_row  # noqa: PLC0415 - numpy
+
+        return Quantity(float(worst_row(rows)["error"]), RATIO, interval_of(error_interval(rows)))
+
+    @overload
+    def predict(self, users: float) -> Prediction: ...
+    @overload
+    def predict(self, users: Sequence[float]) -> tuple[Prediction, ...]: ...
+    def predict(self, users: float | Sequence[float]) -> Prediction | tuple[Prediction, ...]:
+        """Predict throughput and response time at one load, or at several.
+
+        Parameters
+        ----------
+        users : float or sequence of float
+            Users [1], or arrival rates [1/s] of open load, above 0.
+
+        Raises
+        ------
+        MeasurementError
+            If no curve describes the points.
+        """
+        from towtank.model.fitting.prediction import predict  # noqa: PLC0415 - imports scipy
+
+        several = isinstance(users, Sequence)
+        loads = [float(load) for load in users] if isinstance(users, Sequence) else [float(users)]
+        if not all(0 < load < 1e9 for load in loads):
+            raise refuse("predict", "users", f"must be loads above 0, got {users!r} instead")
+        found = tuple(map(_prediction, predict(self._candidate, loads, self._answer.think_s)))
+        return found if several else found[0]
+
+    def size(self, **options: Any) -> Sizing:
+        """Find the cheapest hardware that carries a load; see `towtank.size_model` for the options.
+
+        Raises
+        ------
+        ModelError
+            If the curve is not one of a closed network.
+        """
+        import tempfile  # noqa: PLC0415 - only needed here
+
+        from towtank.api.sizings import size_model  # noqa: PLC0415 - imports the models
+
+        with tempfile.TemporaryDirectory() as folder:
+            found = size_model(self.write(Path(folder) / "model.yaml"), **options)
+        return replace(found, source=self.source, _document={**found.document, "source": str(self.source)})
+
+    def write(self, path: Path | str) -> Path:
+        """Write the closed curve as a model file, for `towtank.solve`, `towtank.simulate` and `towtank.size_model`.
+
+        Raises
+        ------
+        ModelError
+            If the curve is not one of a closed network, or it is rejected.
+        """
+        from towtank.model.fitting import written_model  # noqa: PLC0415 - imports scipy
+
+        written_model(self._answer, str(self.source), Path(path))
+        return Path(path)
+
+    def frame(self) -> Frame:
+        """Return the points, one row each: `load`, `throughput`, `response_s`, `fitted_throughput`. [1/s], [s]
+
+        `fitted_low` and `fitted_high` are the ends of the 95 % band of the curve. [1/s]
+        """
+        rows = []
+        for point in self._answer.document["points"]:
+            row = dict(point)
+            row["fitted_low"], row["fitted_high"] = row.pop("fitted_throughput_band_95") or (None, None)
+            rows.append(row)
+        return Frame.of_rows(rows)
+
+    @property
+    def _candidate(self) -> Candidate:
+        from towtank.errors import MeasurementError  # noqa: PLC0415
+        from towtank.model.fitting.documents import shown_candidate  # noqa: PLC0415 - imports scipy
+
+        found = shown_candidate(self._answer)
+        if found is None:
+            raise MeasurementError(f"no curve describes the points of {self.source}: {self._answer.choice.why}")
+        return found
+
+    def __repr__(self) -> str:
+        label = f" of {self.label}" if self.label else ""
+        return f"<Fit {self.curve}{label}: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(value)) for name, value in self.parameters.items()]
+        return notebook.page(
+            notebook.heading(f"{self.label or self.source.name}: {self.curve or 'no curve'}"),
+            notebook.verdict(self.verdict, self.doubts),
+            notebook.picture(self._figure()),
+            notebook.table(("parameter", "value"), rows),
+        )
+
+    def _figure(self) -> Figure | None:
+        from towtank.model.fitting.capacity import grid  # noqa: PLC0415 - heavy, and only for notebooks
+        from towtank.report.figures import capacity_curve  # noqa: PLC0415
+        from towtank.report.source import Results  # noqa: PLC0415
+
+        if self.curve is None:
+            return None
+        drawn = grid(self._candidate, self._answer.think_s)
+        document = {**self.document, "label": self.label or self.source.name, "grid": drawn, "refused": None}
+        return capacity_curve.figure(Results(self.source.name, {}, {}, model={"configurations": [document]}))
+
+
+def fit(
+    source: Path | str,
+    curve: str = "auto",
+    *,
+    configuration: str | None = None,
+    servers: int | None = None,
+    hold_out: int | None = None,
+    think: float | str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    response: str | None = None,
+    error: str | None = None,
+    busy: str | None = None,
+) -> Fit:
+    """Fit a model of throughput over load.
+
+    Parameters
+    ----------
+    source : Path or str
+        A results folder, or a CSV file of any tool.
+    curve : str, default "auto"
+        `usl`, `amdahl`, `linear`, `closed`, `load-dependent`, or `auto` for the one that describes the points best.
+    configuration : str, optional
+        Of results: part of the label of the configuration; not needed if there is only one.
+    servers : int, optional
+        Servers of the bottleneck; from the results, else 1, by default. [1]
+    hold_out : int, optional
+        Highest load levels to leave out of the fit; by default the highest one is tested, and fitted too. [1]
+    think : float or str, optional
+        Think time, as `2.0` [s] or `"2 s"`; of a CSV file also the name of its column.
+    x, y, response, error, busy : str, optional
+        Of a CSV file: columns of load, throughput [1/s], mean response time [s], standard error of the throughput [1/s]
+        and busy servers of the bottleneck [1].
+
+    Raises
+    ------
+    StudyError
+        If the source or an argument is wrong.
+    MeasurementError
+        If no point may be modelled.
+    ModelError
+        If the points do not allow the curve.
+    """
+    from towtank import units  # noqa: PLC0415
+    from towtank.errors import Fault, StudyError  # noqa: PLC0415
+    from towtank.model.fitting import Columns, FitRequest, is_results  # noqa: PLC0415 - imports scipy
+    from towtank.model.fitting.asking import fit_source, misplaced, the_only, why_no_source  # noqa: PLC0415
+
+    path, call = Path(source), "towtank.fit"
+    if message := why_no_source(path):
+        raise refuse(call, "source", message)
+    if curve not in CURVES:
+        raise refuse(call, "curve", f"must be one of {', '.join(CURVES)}, got {curve!r} instead")
+    for name, value in (("servers", servers), ("hold_out", hold_out)):
+        if value is not None and value < 1:
+            raise refuse(call, name, f"must be at least 1, got {value} instead")
+    thinks = None if think is None else text(think, "s")
+    try:
+        think_s = units.duration(thinks) if thinks is not None and is_results(path) else None
+    except ValueError as wrong:
+        raise refuse(call, "think", str(wrong)) from None
+    columns, request = Columns(x, y, response, error, thinks, busy), FitRequest(curve, servers, None, hold_out, think_s)
+    with faults_of(call):
+        if faults := misplaced(path, columns, configuration):
+            raise StudyError([Fault(COMMAND_LINE, 0, 0, option, message) for option, message in faults])
+        return Fit(path, the_only(fit_source(path, columns, request, configuration)))
+
+
+def _unit(name: str) -> str:
+    if name.endswith("_s"):
+        return SECONDS
+    return PER_SECOND if name == "lambda" or name.endswith("throughput") else COUNT
+
+
+def _prediction(row: Mapping[str, Any]) -> Prediction:
+    at = f" predicted at load {row['load']:g}"
+    return Prediction(
+        float(row["load"]),
+        str(row["range"]),
+        _band(row.get("throughput"), PER_SECOND, f"throughput{at}"),
+        _band(row.get("response_s"), SECONDS, f"mean response time{at}"),
+        str(row.get("refused") or ""),
+    )
+
+
+def _band(found: Mapping[str, Any] | None, unit: str, about: str) -> Quantity | None:
+    return None if found is None else Quantity(float(found["curve"]), unit, interval_of(found["band_95"]), about)

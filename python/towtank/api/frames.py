@@ -1,0 +1,118 @@
+"""Tables of results that data frame libraries take without a copy of their own reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_SHOWN_ROWS = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Frame:
+    """A table: columns of equal length, each of numbers or of text, with None for what was not measured.
+
+    It has the Arrow PyCapsule interface, so that `polars.DataFrame(frame)`, `pyarrow.table(frame)` and
+    `duckdb.from_arrow(frame)` take it. `pandas.DataFrame(frame.to_dict())` needs no Arrow.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names, each with its unit at the end: `throughput_per_s`, `p95_s`. [s], [1/s], ratios in [0, 1]
+
+    Examples
+    --------
+    >>> frame = Frame.of({"users": [1, 2], "p95_s": [0.1, None]})
+    >>> frame.columns, len(frame), frame["users"], list(frame)[1]
+    (('users', 'p95_s'), 2, (1, 2), {'users': 2, 'p95_s': None})
+    """
+
+    columns: tuple[str, ...]
+    _values: tuple[tuple[Any, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[Any]]) -> Frame:
+        """Make a frame of columns by name."""
+        return cls(tuple(columns), tuple(tuple(map(_plain, column)) for column in columns.values()))
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Frame:
+        """Make a frame of rows; a row may lack columns that others have."""
+        names = dict.fromkeys(name for row in rows for name in row)
+        return cls.of({name: [row.get(name) for row in rows] for name in names})
+
+    def __len__(self) -> int:
+        return len(self._values[0]) if self._values else 0
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Give the rows, each as a dictionary by column."""
+        for row in zip(*self._values, strict=True):
+            yield dict(zip(self.columns, row, strict=True))
+
+    def __getitem__(self, column: str) -> tuple[Any, ...]:
+        return self._values[self.columns.index(column)] if column in self.columns else _no_column(self, column)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns by name."""
+        return {name: list(values) for name, values in zip(self.columns, self._values, strict=True)}
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Give the table as an Arrow stream: numbers as 64-bit floats or integers, the rest as text."""
+        import duckdb  # noqa: PLC0415 - heavy, and only needed to hand the table on
+
+        # The connection must outlive the stream, which holds the relation and so the connection.
+        connection = duckdb.connect(config={"threads": 1})
+        connection.register("frame", {name: _array(self[name]) for name in self.columns})
+        casts = ", ".join(f"{_quoted(name)}::{_kind(self[name])} AS {_quoted(name)}" for name in self.columns)
+        relation: Any = connection.sql(f"SELECT {casts} FROM frame")
+        return relation.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<Frame of {len(self)} rows: {', '.join(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        from towtank.api.notebook import table  # noqa: PLC0415 - only for notebooks
+
+        rows = [[row[name] for name in self.columns] for row, _ in zip(self, range(_SHOWN_ROWS), strict=False)]
+        more = len(self) - len(rows)
+        return table(self.columns, rows, note=f"and {more} more rows" if more > 0 else "")
+
+
+def _no_column(frame: Frame, column: str) -> tuple[Any, ...]:
+    raise KeyError(f"no column {column!r}; there are {', '.join(frame.columns)}")
+
+
+def _plain(value: Any) -> Any:
+    """Return plain numbers, which every library knows."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    return float(value) if isinstance(value, float) else str(value)
+
+
+def _kind(column: Sequence[Any]) -> str:
+    """Return the type of a column: that of its values, text if there are several types or no values."""
+    kinds = {type(value) for value in column if value is not None}
+    if kinds == {bool}:
+        return "BOOLEAN"
+    if kinds and kinds <= {int, float}:
+        return "BIGINT" if kinds == {int} else "DOUBLE"
+    return "VARCHAR"
+
+
+def _array(column: Sequence[Any]) -> Any:
+    """Return a column as an array that DuckDB reads, with missing values masked."""
+    import numpy as np  # noqa: PLC0415 - heavy, and only needed to hand the table on
+
+    kind, missing = _kind(column), [value is None for value in column]
+    if kind == "VARCHAR":
+        return np.array([None if value is None else str(value) for value in column], dtype=object)
+    number = {"DOUBLE": float, "BIGINT": np.int64, "BOOLEAN": bool}[kind]
+    return np.ma.masked_array(np.array([0 if value is None else value for value in column], dtype=number), mask=missing)
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'

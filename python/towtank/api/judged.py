@@ -1,0 +1,176 @@
+"""Questions of a study and their answers: objectives, claims, configurations compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from towtank.api.quantity import COUNT, PER_SECOND, SECONDS, Quantity, estimate, number
+
+if TYPE_CHECKING:
+    from towtank.report.source import Results as Source
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """An objective of a study, judged in one configuration.
+
+    Attributes
+    ----------
+    text : str
+        The objective, as `p95 of search < 1 s`.
+    configuration : str
+        Label of the configuration; empty if there is only one.
+    met : bool or None
+        None if it could not be judged.
+    seen : Quantity or None
+        The worst value over the loads, with its interval. [s], [1/s] or [ratio]
+    limit : Quantity or None
+        In the unit of `seen`.
+    at : str
+        Load and configuration of `seen`.
+    verdict : str
+        Verdict of the whole measurement.
+    """
+
+    text: str
+    configuration: str
+    met: bool | None
+    seen: Quantity | None
+    limit: Quantity | None
+    at: str
+    verdict: str
+
+    def __str__(self) -> str:
+        outcome = {True: "met", False: "missed", None: "not judged"}[self.met]
+        value = "" if self.seen is None else f", {self.seen} at {self.at}"
+        where = f" ({self.configuration})" if self.configuration else ""
+        return f"{self.text}{where}: {outcome}{value}; the measurement is {self.verdict}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two configurations compared at the same load.
+
+    Attributes
+    ----------
+    metric : str
+        As `throughput_per_s`, `response_time_s.mean`, `cpu_demand_s of TIER`.
+    factor, base, other : str
+        The factor, its first level, and the level compared with it.
+    load : float
+        Users [1], or arrival rate [1/s].
+    ratio : Quantity or None
+        Value at `other` over value at `base`, with its interval. [1]
+    differs : bool or None
+        Whether the interval over repeated runs excludes 1; None if one of both has a single run.
+    assumed_differs : bool or None
+        The same for single runs, with the assumed difference from run to run; None for repeated runs.
+    """
+
+    metric: str
+    factor: str
+    base: str
+    other: str
+    load: float
+    ratio: Quantity | None
+    differs: bool | None
+    assumed_differs: bool | None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a study with its verdict.
+
+    Attributes
+    ----------
+    says : str
+        The claim in words.
+    verdict : str
+        `confirmed`, `refuted`, `undecided` or `not_testable`.
+    measured : Quantity or None
+        The value that decides it, in the unit of the claim.
+    holds : str
+        What it must be.
+    why : str
+        Why it is refuted or undecided, or cannot be tested.
+    do : str
+        What would decide it; empty if it is decided.
+    doubts : tuple of str
+        What the verdict leans on beside runs that count fully.
+    """
+
+    says: str
+    verdict: str
+    measured: Quantity | None
+    holds: str
+    why: str
+    do: str = ""
+    doubts: tuple[str, ...] = ()
+
+
+def objective_of(source: Source, found: Json) -> Objective:
+    """Read a judged objective of a study summary."""
+    from towtank.report.objectives import unit_of  # noqa: PLC0415 - imports the analysis
+
+    declared = source.study.get("objectives") or ()
+    asked: Json = next((each for each in declared if each.get("text") == found.get("text")), {})
+    unit = unit_of(asked.get("metric") or found.get("metric")) or COUNT
+    label, at = str(found.get("label") or ""), found.get("at") or {}
+    level = str((source.summary.get("verdict") or {}).get("level") or "none")
+    return Objective(
+        str(found.get("text", "")),
+        label if found.get("configuration") else "",
+        found.get("met"),
+        _seen(source, {**asked, **found}, unit),
+        number(found.get("limit"), unit),
+        ", ".join(f"{name} {value}" for name, value in at.items()),
+        level,
+    )
+
+
+def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
+    """Return the value that an objective was judged by, with the interval of the point where it was seen."""
+    from towtank.analysis.objective_scopes import is_scoped  # noqa: PLC0415 - imports the analysis
+    from towtank.analysis.objectives import estimate_at  # noqa: PLC0415
+
+    seen, at = objective.get("seen"), objective.get("at") or {}
+    load = next((at[name] for name in ("users", "rate") if name in at), None)
+    for configuration in source.configurations:
+        for point in configuration["points"] if configuration.get("label") == objective.get("label") else ():
+            if point.get("load") == load and not is_scoped(dict(objective)):
+                found = estimate_at(point, dict(objective))
+                if found.value == seen:
+                    return estimate(found.document(), unit, str(objective.get("text", "")))
+    return number(seen, unit, str(objective.get("text", "")))
+
+
+def claim_of(found: Json) -> Claim:
+    """Read a claim with its verdict."""
+    units = {"s": SECONDS, "/s": PER_SECOND, "B": "byte"}
+    unit = units.get(str(found.get("unit") or ""), str(found.get("unit") or COUNT))
+    measured = estimate(found.get("measured"), unit, str(found.get("says", "")))
+    holds, why, remedy = (str(found.get(key) or "") for key in ("holds", "why", "do"))
+    doubts = tuple(map(str, found.get("doubts") or ()))
+    return Claim(str(found.get("says", "")), str(found.get("verdict", "")), measured, holds, why, remedy, doubts)
+
+
+def comparison_of(found: Json) -> Comparison:
+    """Read a comparison of a study summary."""
+    assumed = found.get("assumed") or {}
+    return Comparison(
+        str(found["metric"]),
+        str(found["factor"]),
+        str(found["from"]),
+        str(found["to"]),
+        float(found["load"]),
+        estimate(found.get("ratio"), COUNT, f"{found['metric']}: {found['to']} over {found['from']}"),
+        found.get("differs"),
+        assumed.get("differs"),
+    )

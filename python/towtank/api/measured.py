@@ -1,0 +1,185 @@
+"""Records of what was measured: response times, doubts, verdicts, transactions, tiers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.api.quantity import MILLISECONDS, RATIO, SECONDS, Interval, Quantity, estimate, number
+
+_MILLI = 1e3
+_NAMES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p99_9"}
+
+
+@dataclass(frozen=True)
+class Times:
+    """Distribution of a response time. All are in seconds, in `response_time_ms` in milliseconds. [s]
+
+    Attributes
+    ----------
+    mean, p50, p90, p95, p99, p99_9 : Quantity or None
+        Mean and percentiles, with their 95 % intervals; None if nothing was measured.
+    min, max : Quantity or None
+        Extremes, which have no interval.
+    """
+
+    mean: Quantity | None = None
+    p50: Quantity | None = None
+    p90: Quantity | None = None
+    p95: Quantity | None = None
+    p99: Quantity | None = None
+    p99_9: Quantity | None = None
+    min: Quantity | None = None
+    max: Quantity | None = None
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any] | None, about: str = "", suffix: str = "") -> Times:
+        """Read the times of a summary; `suffix` is that of its keys, as `_s`."""
+        found = document or {}
+        times = {
+            name: estimate(found.get(f"{key}{suffix}"), SECONDS, f"{key} of the response time{about}")
+            for key, name in _NAMES.items()
+        }
+        extremes = {
+            key: number(found.get(f"{key}{suffix}"), SECONDS, f"{key} of the response time{about}")
+            for key in ("min", "max")
+        }
+        return cls(**times, **extremes)
+
+    def in_ms(self) -> Times:
+        """Return the same times in milliseconds. [ms]"""
+        return Times(**{name: _in_ms(getattr(self, name)) for name in (*_NAMES.values(), "min", "max")})
+
+
+def times_of_ms(document: Mapping[str, Any], estimates: Mapping[str, Any], about: str) -> Times:
+    """Read times in milliseconds, with the intervals of their estimates in seconds."""
+    found: dict[str, Quantity | None] = {}
+    for key, name in {**_NAMES, "min": "min", "max": "max"}.items():
+        value, known = document.get(key), estimates.get(key)
+        ends = estimate(known, SECONDS) if isinstance(known, Mapping) else None
+        interval = None if ends is None else ends.interval
+        found[name] = None if value is None else Quantity(value / _MILLI, SECONDS, interval, f"{key} of the {about}")
+    return Times(**found)
+
+
+def _in_ms(value: Quantity | None) -> Quantity | None:
+    if value is None:
+        return None
+    ends = value.interval
+    interval = None if ends is None else Interval(_MILLI * ends.low, _MILLI * ends.high)
+    return Quantity(_MILLI * value, MILLISECONDS, interval, value.about, value.confidence)
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A doubt about a measurement.
+
+    Attributes
+    ----------
+    kind : str
+        One of the doubts of `docs/reference/summary.md`.
+    level : str
+        `note`, `suspect` or `invalid`.
+    message : str
+        What was seen, and its limit.
+    why, hint : str
+        Why it matters, and what to do about it.
+    """
+
+    kind: str
+    level: str
+    message: str
+    why: str = ""
+    hint: str = ""
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Doubt:
+        """Read the doubt of a summary."""
+        return cls(*(str(document.get(key) or "") for key in ("kind", "level", "message", "why", "hint")))
+
+    def __str__(self) -> str:
+        return f"{self.level}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Verdict on a measurement.
+
+    Attributes
+    ----------
+    level : str
+        `valid`, `suspect` or `invalid`; `none` if nothing could be judged.
+    doubts : tuple of Doubt
+        Its reasons, the heaviest first.
+    """
+
+    level: str
+    doubts: tuple[Doubt, ...] = ()
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any] | None) -> Verdict:
+        """Read the verdict of a summary."""
+        found = document or {}
+        return cls(str(found.get("level") or "none"), tuple(map(Doubt.of, found.get("reasons") or ())))
+
+    @property
+    def valid(self) -> bool:
+        """True if the measurement may be used: it is valid, or suspect with named doubts."""
+        return self.level in ("valid", "suspect")
+
+    def __str__(self) -> str:
+        return self.level
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """One kind of transaction in one measurement.
+
+    Attributes
+    ----------
+    throughput_per_s : Quantity or None
+        Completed per second. [1/s]
+    response_time_s : Times
+        [s]
+    errors_share : Quantity or None
+        Failed over ended, in [0, 1]. [ratio]
+    """
+
+    name: str
+    throughput_per_s: Quantity | None
+    response_time_s: Times
+    errors_share: Quantity | None
+
+
+@dataclass(frozen=True)
+class Tier:
+    """One tier of the system under test in one measurement.
+
+    Attributes
+    ----------
+    cpus_used : Quantity or None
+        Mean number of busy CPUs. [1]
+    utilization : Quantity or None
+        Busy share of the CPUs that it may use, in [0, 1]. [ratio]
+    cpu_demand_s : Quantity or None
+        CPU time of one transaction. [s]
+    """
+
+    name: str
+    cpus_used: Quantity | None
+    utilization: Quantity | None
+    cpu_demand_s: Quantity | None
+
+
+def tiers(document: Mapping[str, Any] | None) -> dict[str, Tier]:
+    """Read the tiers of a point or of a run."""
+    return {
+        name: Tier(
+            name,
+            estimate(tier.get("cpus_used"), "CPUs"),
+            number(tier.get("utilization"), RATIO),
+            estimate(tier.get("cpu_demand_s"), SECONDS),
+        )
+        for name, tier in (document or {}).items()
+    }

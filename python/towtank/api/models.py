@@ -1,0 +1,338 @@
+"""Queueing networks, solved and simulated."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from towtank.api import notebook
+from towtank.api.calls import changes_of, faults_of, text
+from towtank.api.frames import Frame
+from towtank.api.quantity import COUNT, PER_SECOND, RATIO, SECONDS, Quantity, interval_of
+
+if TYPE_CHECKING:
+    from towtank.yamlfile import Document
+
+Json = Mapping[str, Any]
+Quantities = Mapping[str, Quantity]
+Model = Path | str | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """Results of a network for a class of users or of arrivals.
+
+    Attributes
+    ----------
+    throughput_per_s : Quantity or None
+        Completed per second. [1/s]
+    response_time_s : Quantity or None
+        Mean response time, without think time; None if nothing is completed. [s]
+    users_in_system : Quantity or None
+        Jobs in the system, without users who think. [1]
+    dropped_per_s : Quantity or None
+        Arrivals that find a full station. [1/s]
+    percentiles_s : mapping of str to Quantity
+        Percentiles of the response time by name, as `p95`; empty unless simulated. [s]
+    """
+
+    throughput_per_s: Quantity | None
+    response_time_s: Quantity | None
+    users_in_system: Quantity | None
+    dropped_per_s: Quantity | None
+    percentiles_s: Quantities
+
+
+@dataclass(frozen=True)
+class StationFigures:
+    """Results of a station of a network.
+
+    Attributes
+    ----------
+    utilization : Quantity or None
+        Busy share of all its servers, in [0, 1]. [ratio]
+    queue_length : Quantity or None
+        Jobs here, those in service included. [1]
+    throughput_per_s : Quantity or None
+        Visits completed per second. [1/s]
+    residence_time_s : mapping of str to Quantity
+        Time that a transaction spends here in all its visits, by class. [s]
+    utilization_by_class : mapping of str to Quantity
+        In [0, 1]. [ratio]
+    """
+
+    utilization: Quantity | None
+    queue_length: Quantity | None
+    throughput_per_s: Quantity | None
+    residence_time_s: Quantities
+    utilization_by_class: Quantities
+
+
+@dataclass(frozen=True)
+class PoolFigures:
+    """Results of a pool of a network.
+
+    Attributes
+    ----------
+    utilization : Quantity or None
+        Share of its units that are held, in [0, 1]. [ratio]
+    held, waiting : Quantity or None
+        Units held, and jobs that wait for one. [1]
+    waiting_time_s : mapping of str to Quantity
+        By class. [s]
+    """
+
+    utilization: Quantity | None
+    held: Quantity | None
+    waiting: Quantity | None
+    waiting_time_s: Quantities
+
+
+@dataclass(frozen=True, repr=False)
+class Solution:
+    """The figures of a network, solved or simulated.
+
+    A simulated figure has the interval of the simulation. A figure of a model that was fitted to measurements has, when
+    it is solved, the interval of the fit. Any other figure has none.
+    """
+
+    _document: Json = field(repr=False)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """A copy of the document of `towtank model solve --json` or `simulate --json` (`docs/reference/model.md`)."""
+        return copy.deepcopy(dict(self._document))
+
+    @property
+    def classes(self) -> Mapping[str, ClassFigures]:
+        """Figures by class."""
+        return MappingProxyType({name: _class(each) for name, each in self._document["classes"].items()})
+
+    @property
+    def stations(self) -> Mapping[str, StationFigures]:
+        """Figures by station."""
+        return MappingProxyType({name: _station(each) for name, each in self._document["stations"].items()})
+
+    @property
+    def pools(self) -> Mapping[str, PoolFigures]:
+        """Figures by pool."""
+        return MappingProxyType({name: _pool(each) for name, each in (self._document.get("pools") or {}).items()})
+
+    @property
+    def method(self) -> str:
+        """Method of the solution, as `exact MVA` or `discrete-event simulation`."""
+        return str(self._document["method"])
+
+    @property
+    def exact(self) -> bool:
+        """True if the solution is exact."""
+        return bool(self._document["exact"])
+
+    @property
+    def approximate_within(self) -> Quantity | None:
+        """Error of the mean response time that the method states for such a network; None if exact. [ratio]"""
+        found = self._document.get("approximate_within")
+        return None if found is None else Quantity(float(found), RATIO)
+
+    @property
+    def steady(self) -> bool:
+        """True if the network has a steady state; only a simulation can answer without one."""
+        return bool(self._document.get("steady", True))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The resource that limits the answer."""
+        return tuple(map(str, self._document.get("warnings") or ()))
+
+    def frame(self) -> Frame:
+        """Return one row for each class: `class`, `throughput_per_s`, `response_time_s`, `users_in_system`."""
+        names = ("throughput_per_s", "response_time_s", "users_in_system")
+        rows = [{"class": name, **{key: getattr(each, key) for key in names}} for name, each in self.classes.items()]
+        return Frame.of_rows(rows)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{name}: {each.throughput_per_s}, response time {each.response_time_s}"
+            for name, each in self.classes.items()
+        ]
+        return f"<Solution by {self.method}, {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        classes = [
+            (name, *map(_shown, (each.throughput_per_s, each.response_time_s, each.users_in_system)))
+            for name, each in self.classes.items()
+        ]
+        stations = [
+            (name, *map(_shown, (each.utilization, each.queue_length, each.throughput_per_s)))
+            for name, each in self.stations.items()
+        ]
+        return notebook.page(
+            notebook.heading(f"{self.method}{', exact' if self.exact else ''}"),
+            notebook.table(("class", "throughput", "mean response time", "in system"), classes),
+            notebook.table(("station", "utilization", "queue length", "throughput"), stations),
+            "".join(notebook.heading(warning) for warning in self.warnings),
+        )
+
+
+def solve(model: Model, *, changes: Mapping[str, object] | None = None, method: str = "auto") -> Solution:
+    """Solve a queueing network.
+
+    Parameters
+    ----------
+    model : Path, str or mapping
+        A model file, or its content (`docs/reference/model.md`).
+    changes : mapping of str to object, optional
+        Other values by dotted path, as `{"stations.cpu.servers": 8}`.
+    method : str, default "auto"
+        `auto`, `exact`, `bard-schweitzer` or `linearizer`.
+
+    Raises
+    ------
+    StudyError
+        With every fault of the model; also if a station has no steady state, or the method does not apply.
+
+    Examples
+    --------
+    >>> import towtank
+    >>> web = {"classes": {"web": {"rate": "8 /s"}}, "stations": {"cpu": {"demand": {"web": "100 ms"}}}}
+    >>> towtank.solve(web).classes["web"].response_time_s, towtank.solve(web).stations["cpu"].utilization
+    (500 ms, 80 %)
+    """
+    from towtank.errors import StudyError  # noqa: PLC0415
+    from towtank.model import METHODS  # noqa: PLC0415 - imports pydantic
+    from towtank.model.variants import Point, solve_points  # noqa: PLC0415
+
+    with faults_of("towtank.solve"):
+        if method not in METHODS:
+            message = f"must be one of {', '.join(METHODS)}, got {method!r} instead"
+            raise StudyError.at("towtank.solve()", message, where="method")
+        return Solution(solve_points(_document(model), [Point({}, changes_of(changes))], method)[0].answer_or_refuse())
+
+
+def simulate(
+    model: Model,
+    *,
+    seed: int = 1,
+    changes: Mapping[str, object] | None = None,
+    precision: float | str = 0.01,
+    confidence: float | str = 0.95,
+    replications: int = 10,
+    events: int = 1_000_000_000,
+    time: float | str | None = None,
+    threads: int | None = None,
+) -> Solution:
+    """Simulate a queueing network.
+
+    Parameters
+    ----------
+    model : Path, str or mapping
+        A model file, or its content.
+    seed : int, default 1
+        Seed of the random generator: the same seed gives the same answer.
+    changes : mapping of str to object, optional
+        Other values by dotted path.
+    precision : float or str, default 0.01
+        Half-width of throughput and response time of every class, relative to the mean, at which to stop. [ratio]
+    confidence : float or str, default 0.95
+        Level of the intervals. [ratio]
+    replications : int, default 10
+        Independent runs, at least 2. [1]
+    events : int, default 1,000,000,000
+        Most events of all replications. [1]
+    time : float or str, optional
+        Longest time to simulate, as `30` or `"30 s"`; an answer that it ends cannot be repeated. [s]
+    threads : int, optional
+        All processors by default; the answer does not depend on it. [1]
+
+    Raises
+    ------
+    StudyError
+        With every fault of the model and of the arguments.
+    """
+    from towtank.model.variants import checked_settings, simulate_variants  # noqa: PLC0415 - imports pydantic
+
+    ratios = {"--precision": _percent(precision), "--confidence": _percent(confidence)}
+    with faults_of("towtank.simulate"):
+        settings = checked_settings(
+            ratios,
+            replications=replications,
+            events=events,
+            time=None if time is None else text(time, "s"),
+            seed=seed,
+            threads=threads,
+        )
+        outcome = simulate_variants([(_document(model), changes_of(changes))], settings)
+    return Solution(outcome["answers"][0])
+
+
+def _document(model: Model) -> Document:
+    """Read a model file, or a mapping as if it were written in one."""
+    from towtank import yamlfile  # noqa: PLC0415 - imports ruamel
+
+    if isinstance(model, Mapping):
+        return yamlfile.read(json.dumps(model, default=_plain), "<model>")
+    return yamlfile.load(model)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON does not know, such as a number of NumPy or a read-only mapping, as plain data."""
+    return dict(value) if isinstance(value, Mapping) else value.item() if hasattr(value, "item") else str(value)
+
+
+def _percent(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{100 * value:.12g} %"
+
+
+def _shown(value: Quantity | None) -> str:
+    return notebook.ABSENT if value is None else str(value)
+
+
+def _figure(document: Json, name: str, unit: str) -> Quantity | None:
+    value, known = document.get(name), document.get("confidence_interval") or {}
+    return None if value is None else Quantity(float(value), unit, interval_of(known.get(name)), name)
+
+
+def _figures(document: Json, name: str, unit: str, prefix: str | None = None) -> Quantities:
+    """Return figures by class or by percentile; their intervals stand under `NAME.KEY`, or under the key alone."""
+    known, before = document.get("confidence_interval") or {}, f"{name}." if prefix is None else prefix
+    return MappingProxyType(
+        {
+            key: Quantity(float(value), unit, interval_of(known.get(f"{before}{key}")), f"{name} of {key}")
+            for key, value in (document.get(name) or {}).items()
+            if value is not None
+        }
+    )
+
+
+def _class(found: Json) -> ClassFigures:
+    return ClassFigures(
+        _figure(found, "throughput_per_s", PER_SECOND),
+        _figure(found, "response_time_s", SECONDS),
+        _figure(found, "users_in_system", COUNT),
+        _figure(found, "dropped_per_s", PER_SECOND),
+        _figures(found, "response_time_percentiles_s", SECONDS, ""),
+    )
+
+
+def _station(found: Json) -> StationFigures:
+    return StationFigures(
+        _figure(found, "utilization", RATIO),
+        _figure(found, "queue_length", COUNT),
+        _figure(found, "throughput_per_s", PER_SECOND),
+        _figures(found, "residence_time_s", SECONDS),
+        _figures(found, "utilization_by_class", RATIO),
+    )
+
+
+def _pool(found: Json) -> PoolFigures:
+    return PoolFigures(
+        _figure(found, "utilization", RATIO),
+        _figure(found, "held", COUNT),
+        _figure(found, "waiting", COUNT),
+        _figures(found, "waiting_time_s", SECONDS),
+    )

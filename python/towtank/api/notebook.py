@@ -1,0 +1,70 @@
+"""HTML for notebooks: a heading, a verdict, tables and pictures, each on its own and without scripts."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from towtank.report.document import Figure
+
+_COLOURS = {"valid": "#009E73", "suspect": "#E69F00", "invalid": "#D55E00"}
+ABSENT = "–"
+
+
+def page(*parts: str) -> str:
+    """Join parts to one block."""
+    return f'<div class="towtank">{"".join(parts)}</div>'
+
+
+def heading(text: str) -> str:
+    """Render the sentence that answers the question."""
+    return f"<p><strong>{escape(text)}</strong></p>" if text else ""
+
+
+def verdict(level: str, texts: Iterable[str]) -> str:
+    """Render a verdict with its reasons; the level is written out, so that nothing depends on its colour."""
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    colour = _COLOURS.get(level, "#6b6b6b")
+    reasons = f'<ul style="margin:0.3em 0">{items}</ul>' if items else ""
+    return (
+        f'<div style="border-left:4px solid {colour};padding:0 0.8em;margin:0.5em 0">'
+        f"verdict: <strong>{escape(level)}</strong>{reasons}</div>"
+    )
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> str:
+    """Render a table; numbers stand to the right, and a dash stands for what was not measured."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    below = f"<p>{escape(note)}</p>" if note else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return f'<td style="text-align:right">{ABSENT}</td>'
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        shown = f"{value:.6g}" if type(value) is float else str(value)
+        return f'<td style="text-align:right">{escape(shown)}</td>'
+    return f'<td style="text-align:left">{escape(str(value))}</td>'
+
+
+def picture(figure: Figure | None) -> str:
+    """Render a figure of the report as an image with its description; empty without a picture.
+
+    Images do not share the names in their drawings, unlike drawings that stand in the same page.
+    """
+    if figure is None:
+        return ""
+    from towtank.report.html import static_svg  # noqa: PLC0415 - heavy, and only for notebooks
+
+    svg = figure.svg or static_svg(figure.spec or {})
+    data = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<figure style="margin:0.5em 0"><img alt="{escape(figure.description)}" '
+        f'src="data:image/svg+xml;base64,{data}"><figcaption>{escape(figure.title)}. {escape(figure.note)}'
+        "</figcaption></figure>"
+    )

@@ -1,0 +1,207 @@
+"""A number with its unit and its confidence interval, which computes like any other float."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from towtank import units
+from towtank.estimates import (
+    duration_estimate,
+    duration_unit,
+    few_digits,
+    number_estimate,
+    rate_estimate,
+    share_estimate,
+)
+
+SECONDS = "s"
+MILLISECONDS = "ms"
+PER_SECOND = "1/s"
+RATIO = "ratio"
+COUNT = "1"
+BYTES = "byte"
+CONFIDENCE = 0.95
+
+_READERS: dict[str, Callable[[object], float]] = {
+    SECONDS: units.duration,
+    MILLISECONDS: lambda text: 1e3 * units.duration(text),
+    PER_SECOND: units.rate,
+    RATIO: units.share,
+    BYTES: units.size,
+}
+_FACTORS = {(SECONDS, MILLISECONDS): 1e3, (MILLISECONDS, SECONDS): 1e-3}
+_ESTIMATES: dict[str, Callable[[float, float, float], str]] = {
+    SECONDS: duration_estimate,
+    PER_SECOND: rate_estimate,
+    RATIO: share_estimate,
+}
+
+
+class Interval(NamedTuple):
+    """Confidence interval of a quantity, in the unit of the quantity.
+
+    Attributes
+    ----------
+    low, high : float
+        Its ends; infinite where it has no bound on this side.
+    """
+
+    low: float
+    high: float
+
+
+class Quantity(float):
+    """A number with its unit and, if one is known, its confidence interval.
+
+    It is a float, so that it computes, compares and formats as one. It also compares with text that has a unit.
+
+    Parameters
+    ----------
+    value : float
+        The number, in `unit`.
+    unit : str
+        `s`, `ms`, `1/s`, `ratio`, `byte`, `1`, or the name of what is counted.
+    interval : Interval, optional
+        Its confidence interval; None if none is known.
+    confidence : float, default 0.95
+        Probability with which such an interval holds the true value, in (0, 1).
+
+    Attributes
+    ----------
+    unit : str
+    interval : Interval or None
+    confidence : float
+    about : str
+        Description of what was measured and of the verdict on the measurement, for messages; may be empty.
+
+    Examples
+    --------
+    >>> p95 = Quantity(0.4336, "s", Interval(0.4252, 0.4421))
+    >>> p95
+    434 [425, 442] ms
+    >>> p95 < "500 ms", p95 < 0.43, p95.interval.high
+    (True, False, 0.4421)
+    """
+
+    __slots__ = ("about", "confidence", "interval", "unit")
+    unit: str
+    interval: Interval | None
+    confidence: float
+    about: str
+
+    def __new__(
+        cls,
+        value: float,
+        unit: str = COUNT,
+        interval: Interval | None = None,
+        about: str = "",
+        confidence: float = CONFIDENCE,
+    ) -> Quantity:
+        """Make the number; its attributes cannot be set afterwards."""
+        made = super().__new__(cls, value)
+        for name, content in (("unit", unit), ("interval", interval), ("about", about), ("confidence", confidence)):
+            object.__setattr__(made, name, content)
+        return made
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a quantity cannot be changed, and {name!r} cannot be set")
+
+    def __reduce__(self) -> tuple[type[Quantity], tuple[Any, ...]]:
+        return Quantity, (float(self), self.unit, self.interval, self.about, self.confidence)
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval; None without one."""
+        return None if self.interval is None else self.interval.low
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval; None without one."""
+        return None if self.interval is None else self.interval.high
+
+    def __str__(self) -> str:
+        value = float(self)
+        if self.interval is not None and math.isfinite(value):
+            low, high = self.interval.low, self.interval.high
+            if self.unit in _ESTIMATES:
+                return _ESTIMATES[self.unit](value, low, high)
+            return number_estimate(value, low, high, _shown_unit(self.unit))
+        return _plain(value, self.unit)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def in_unit(self, limit: object) -> object:
+        """Return a limit as a number in the unit of this quantity: `"400 ms"` is 0.4 beside seconds.
+
+        Raises
+        ------
+        ValueError
+            If the text, or the other quantity, is not of this kind.
+        """
+        if isinstance(limit, Quantity) and COUNT not in (limit.unit, self.unit) and limit.unit != self.unit:
+            factor = _FACTORS.get((limit.unit, self.unit))
+            if factor is None:
+                raise ValueError(f"must be a quantity in {self.unit}, got {limit} in {limit.unit} instead")
+            return factor * limit
+        if not isinstance(limit, str):
+            return limit
+        reader = _READERS.get(self.unit)
+        if reader is None:
+            raise ValueError(f"must be a number beside a quantity in {self.unit}, got {limit!r} instead")
+        return reader(limit)
+
+    def __lt__(self, other: Any) -> bool:
+        return super().__lt__(self.in_unit(other))  # type: ignore[operator]
+
+    def __le__(self, other: Any) -> bool:
+        return super().__le__(self.in_unit(other))  # type: ignore[operator]
+
+    def __gt__(self, other: Any) -> bool:
+        return super().__gt__(self.in_unit(other))  # type: ignore[operator]
+
+    def __ge__(self, other: Any) -> bool:
+        return super().__ge__(self.in_unit(other))  # type: ignore[operator]
+
+
+def _plain(value: float, unit: str) -> str:
+    """Render a number without an interval."""
+    if not math.isfinite(value):
+        return "unbounded"
+    if unit == SECONDS:
+        length, name = duration_unit(value)
+        return f"{few_digits(value / length)} {name}"
+    if unit == RATIO:
+        return f"{few_digits(100 * value)} %"
+    shown = _shown_unit(unit)
+    return f"{few_digits(value)}{shown and ' '}{shown}"
+
+
+def _shown_unit(unit: str) -> str:
+    return {COUNT: "", PER_SECOND: "/s", BYTES: "bytes"}.get(unit, unit)
+
+
+def number(value: Any, unit: str = COUNT, about: str = "") -> Quantity | None:
+    """Return a number of a document without an interval; None if it was not measured."""
+    return Quantity(value, unit, None, about) if isinstance(value, int | float) else None
+
+
+def estimate(document: Mapping[str, Any] | None, unit: str, about: str = "") -> Quantity | None:
+    """Return an estimate of a document: `value` with `low`, `high` and `confidence`; None if there is no value."""
+    if not document or document.get("value") is None:
+        return None
+    ends = interval_of((document.get("low"), document.get("high")))
+    confidence = float(document.get("confidence") or CONFIDENCE)
+    return Quantity(float(document["value"]), unit, ends, about, confidence)
+
+
+def interval_of(ends: Any) -> Interval | None:
+    """Return an interval from a pair or from `{low, high}`; an unknown end has no bound, two unknown ends are None."""
+    if isinstance(ends, Mapping):
+        ends = (ends.get("low"), ends.get("high"))
+    if not ends or (ends[0] is None and ends[1] is None):
+        return None
+    low, high = (-math.inf if ends[0] is None else float(ends[0])), (math.inf if ends[1] is None else float(ends[1]))
+    return Interval(low, high)

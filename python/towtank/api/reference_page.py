@@ -1,0 +1,99 @@
+"""The part of the page of the Python API that lists every public name, made from the docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import towtank
+
+MARK = "<!-- every public name, made from the docstrings by scripts/schemas -->\n"
+_SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(?P<name>\S.*?) : (?P<type>.+)$")
+_UNSHOWN = ("Examples", "Notes", "References")
+
+
+def with_names(page: str) -> str:
+    """Return a page with the list of names after its mark made anew."""
+    head = page.partition(MARK)[0]
+    return f"{head}{MARK}\n" + "\n".join(_sections())
+
+
+def _sections() -> Iterator[str]:
+    found = {name: getattr(towtank, name) for name in towtank.__all__ if name != "errors"}
+    yield "## Functions\n"
+    for name, function in found.items():
+        if not isinstance(function, type):
+            yield from _entry(f"towtank.{name}", function, "###")
+    yield "## Results\n"
+    for name, kind in found.items():
+        if isinstance(kind, type):
+            yield from _entry(name, kind, "###")
+            yield from _members(kind)
+
+
+def _members(kind: type) -> Iterator[str]:
+    """Describe the properties in a list, then the methods."""
+    members = [(name, value) for name, value in vars(kind).items() if not name.startswith("_")]
+    rows = [f"- `{name}`: {_joined(inspect.getdoc(value))}" for name, value in members if isinstance(value, property)]
+    if rows:
+        yield "\n".join([*rows, ""])
+    for name, value in members:
+        function = value.__func__ if isinstance(value, classmethod) else value
+        if inspect.isfunction(function) and not isinstance(value, classmethod):
+            yield from _entry(f"{kind.__name__}.{name}", function, "####")
+
+
+def _entry(name: str, of: Any, level: str) -> Iterator[str]:
+    text, sections = _parts(inspect.getdoc(of) or "")
+    yield f"{level} `{name}`\n"
+    if inspect.isfunction(of):
+        yield f"`{name.rpartition('.')[2]}{_signature(of)}`\n"
+    yield f"{text}\n"
+    for title, content in sections:
+        if title == "Parameters" and isinstance(of, type):
+            continue  # results are made by functions
+        yield f"{title}:\n"
+        yield "\n".join([*_list(content), ""])
+
+
+def _signature(function: Any) -> str:
+    """Return the parameters with their defaults, without types: these are in the list."""
+    signature = inspect.signature(function)
+    parameters = [
+        each.replace(annotation=inspect.Parameter.empty)
+        for each in signature.parameters.values()
+        if each.name != "self"
+    ]
+    return str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
+
+
+def _parts(docstring: str) -> tuple[str, list[tuple[str, str]]]:
+    """Take a docstring apart: the text before the first section, and the sections that are shown."""
+    text, *rest = _SECTION.split(docstring)
+    pairs = zip(rest[::2], rest[1::2], strict=True)
+    paragraphs = "\n\n".join(_joined(part) for part in text.strip().split("\n\n"))
+    return paragraphs, [(title, content) for title, content in pairs if title not in _UNSHOWN]
+
+
+def _list(content: str) -> Iterator[str]:
+    """Give the entries of a section as a list: a line that is not indented begins one."""
+    entries: list[list[str]] = []
+    for line in content.strip("\n").splitlines():
+        if line and not line.startswith(" "):
+            entries.append([line])
+        elif entries and line.strip():
+            entries[-1].append(line.strip())
+    for first, *rest in entries:
+        named, text = _ENTRY.match(first), " ".join(rest)
+        if named is None:
+            yield f"- `{first}`{text and ': '}{text}"
+        else:
+            names = ", ".join(f"`{name.strip()}`" for name in named["name"].split(","))
+            yield f"- {names} ({named['type']}){text and ': '}{text}"
+
+
+def _joined(text: str | None) -> str:
+    return " ".join((text or "").split())

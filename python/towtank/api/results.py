@@ -1,0 +1,255 @@
+"""The results of a study: what was measured, what it means, and what follows from it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from towtank.api import notebook
+from towtank.api.frames import Frame
+from towtank.api.judged import Claim, Comparison, Objective, claim_of, comparison_of, objective_of
+from towtank.api.measured import Verdict
+from towtank.api.points import Point, Run, point_of, row_of, run_of
+from towtank.api.quantity import Quantity
+
+if TYPE_CHECKING:
+    from towtank.api.fits import Fit, Prediction
+    from towtank.api.sizings import Sizing
+    from towtank.report.source import Results as Source
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """Results of a study, read from their folder.
+
+    Attributes
+    ----------
+    folder : Path
+        The results folder; everything here can be made again from it.
+    messages : tuple of str
+        Parts of the results that could not be made, and what `towtank.run` had to say beyond the results.
+    """
+
+    folder: Path
+    _source: Source = field(repr=False)
+    messages: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """A copy of the summary of the study (`docs/reference/summary.md`)."""
+        return copy.deepcopy(dict(self._source.summary))
+
+    @property
+    def title(self) -> str:
+        """Title of the study, or its name."""
+        return self._source.title
+
+    @property
+    def question(self) -> str:
+        """The question that the study asks."""
+        return str(self._source.summary.get("question") or "")
+
+    @property
+    def headline(self) -> str:
+        """The answer in a sentence."""
+        from towtank.report.content.headline import headline  # noqa: PLC0415 - imports the analysis
+
+        return headline(self._source)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict on the whole measurement, with its doubts."""
+        return Verdict.of(self._source.summary.get("verdict"))
+
+    @property
+    def valid(self) -> bool:
+        """True if the measurement may be used."""
+        return self.verdict.valid
+
+    @property
+    def configurations(self) -> tuple[str, ...]:
+        """Labels of the configurations: the combinations of all factors but the load."""
+        return tuple(str(each.get("label") or "") for each in self._source.configurations)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Load levels of all configurations, each over its runs."""
+        return tuple(point_of(each, point) for each in self._source.configurations for point in each["points"])
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Runs of the design in their order, those without results included."""
+        return tuple(map(run_of, self._source.runs))
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Objectives of the study, judged in each configuration."""
+        return tuple(objective_of(self._source, each) for each in self._source.summary.get("objectives") or ())
+
+    @property
+    def missed(self) -> tuple[Objective, ...]:
+        """Objectives that are missed, and those that could not be judged."""
+        return tuple(objective for objective in self.objectives if not objective.met)
+
+    @property
+    def observations(self) -> tuple[str, ...]:
+        """Observations, one sentence each, the most important first."""
+        return tuple(str(each.get("text", "")) for each in self._source.summary.get("observations") or ())
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Claims of the study with their verdicts; empty if it makes none."""
+        return tuple(map(claim_of, self._source.claims.get("claims") or ()))
+
+    def compare(self, factor: str | None = None, *, metric: str | None = None) -> tuple[Comparison, ...]:
+        """Compare each level of each factor with the first one, at the same load and with all other factors equal.
+
+        Parameters
+        ----------
+        factor : str, optional
+            Only this factor.
+        metric : str, optional
+            Only this metric, as `throughput_per_s`.
+        """
+        found = map(comparison_of, self._source.summary.get("comparisons") or ())
+        return tuple(each for each in found if factor in (None, each.factor) and metric in (None, each.metric))
+
+    def fit(self, curve: str = "auto", **options: Any) -> Fit:
+        """Fit a model of throughput over load to these results; see `towtank.fit` for the options.
+
+        Raises
+        ------
+        StudyError
+            If the study has several configurations and `configuration` names none of them.
+        MeasurementError
+            If no run may be modelled.
+        """
+        from towtank.api.fits import fit  # noqa: PLC0415 - imports the models
+
+        return fit(self.folder, curve, **options)
+
+    @overload
+    def predict(self, users: float, **options: Any) -> Prediction: ...
+    @overload
+    def predict(self, users: Sequence[float], **options: Any) -> tuple[Prediction, ...]: ...
+    def predict(self, users: float | Sequence[float], **options: Any) -> Prediction | tuple[Prediction, ...]:
+        """Predict throughput and response time at loads that were not measured, by the model of `fit`.
+
+        Parameters
+        ----------
+        users : float or sequence of float
+            Users [1], or arrival rates [1/s] of a study of open load.
+        **options
+            As for `towtank.fit`.
+
+        Returns
+        -------
+        Prediction, or tuple of Prediction
+            One for a number, several for a sequence.
+        """
+        return self.fit(**options).predict(users)
+
+    def size(self, **options: Any) -> Sizing:
+        """Find the cheapest hardware that carries a load; see `towtank.size_model` for the options."""
+        from towtank.api.sizings import size_model  # noqa: PLC0415 - imports the models
+
+        return size_model(self.folder, **options)
+
+    def report(self, path: Path | str | None = None) -> Path:
+        """Write the report as one HTML file that opens without a network.
+
+        Parameters
+        ----------
+        path : Path or str, optional
+            `report.html` in the results folder by default.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ReportError
+            If the file cannot be written.
+        """
+        from towtank.report import write_report  # noqa: PLC0415 - heavy
+
+        return write_report(self.folder, None if path is None else Path(path))
+
+    def table(self) -> Frame:
+        """Return the same as `frame`."""
+        return self.frame()
+
+    def frame(self) -> Frame:
+        """Return one row for each point.
+
+        Returns
+        -------
+        Frame
+            A column for each factor, `load`, and `throughput_per_s`, `mean_s`, `p50_s`, `p90_s`, `p95_s`, `p99_s`, each
+            followed by `_low` and `_high`, the ends of its interval; `errors_share`, `utilization TIER`, `verdicts`,
+            `runs`. [1/s], [s], [ratio]
+        """
+        return Frame.of_rows([row_of(point) for point in self.points])
+
+    def __repr__(self) -> str:
+        runs = len(self._source.runs)
+        return f"<Results of {self.title!r}: {self.verdict}, {runs} run{'s' if runs != 1 else ''}, in {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        from towtank.report.figures import throughput  # noqa: PLC0415 - heavy, and only for notebooks
+
+        columns = ("configuration", "load", "throughput", "mean", "p95", "verdict")
+        rows = [
+            (
+                point.configuration,
+                f"{point.load:g}",
+                _text(point.throughput_per_s),
+                _text(point.response_time_s.mean),
+                _text(point.response_time_s.p95),
+                ", ".join(dict.fromkeys(point.verdicts)),
+            )
+            for point in self.points
+        ]
+        return notebook.page(
+            notebook.heading(self.headline),
+            notebook.verdict(self.verdict.level, (doubt.message for doubt in self.verdict.doubts)),
+            notebook.picture(throughput.figure(self._source)),
+            notebook.table(columns, rows),
+        )
+
+
+def open_results(folder: Path | str) -> Results:
+    """Read a results folder.
+
+    Parameters
+    ----------
+    folder : Path or str
+        What `towtank.run` or `towtank run` wrote, whole or cut short. Summaries are made again if an older version made
+        them; a folder that may only be read stays as it is.
+
+    Returns
+    -------
+    Results
+        A part that cannot be made of what was recorded is left out, and named in `messages`.
+
+    Raises
+    ------
+    StudyError
+        If it is no results folder.
+    """
+    from towtank.containment import contained  # noqa: PLC0415
+    from towtank.report.source import measured  # noqa: PLC0415 - imports the analysis
+
+    path = Path(folder)
+    with contained() as parts:
+        found = measured(path)
+    return Results(path, found, tuple(failed.sentence for failed in parts.failed))
+
+
+def _text(value: Quantity | None) -> str:
+    return notebook.ABSENT if value is None else str(value)

@@ -1,0 +1,228 @@
+"""Parts of the answer to a sizing: hardware, what it does in each scenario, changes to it, and until when it lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from types import MappingProxyType
+from typing import Any
+
+from towtank.api.quantity import BYTES, PER_SECOND, RATIO, SECONDS, Quantity, interval_of
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SizedTier:
+    """Hardware of one tier.
+
+    Attributes
+    ----------
+    nodes, cpus : int
+        Number of nodes, and CPUs of each (disks, if the kind is `disk`). [1]
+    machine : str or None
+        Machine of a node, if one was chosen from.
+    utilization : mapping of str to Quantity
+        By station, with all nodes up, in [0, 1]. [ratio]
+    memory_bytes : Quantity or None
+        Memory of a node. [byte]
+    """
+
+    name: str
+    nodes: int
+    cpus: int
+    machine: str | None
+    utilization: Mapping[str, Quantity]
+    memory_bytes: Quantity | None
+
+
+@dataclass(frozen=True)
+class SizedObjective:
+    """An objective with the value that some hardware gives.
+
+    Attributes
+    ----------
+    text : str
+        The objective, as `p95 of transactions < 400 ms`.
+    value : Quantity or None
+        [s] or [1/s]; None without a steady state.
+    limit : Quantity
+        In the unit of `value`.
+    """
+
+    text: str
+    value: Quantity | None
+    limit: Quantity
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Behaviour of the hardware with all nodes up, or with some lost.
+
+    Attributes
+    ----------
+    lost : str
+        Tier of which nodes are lost; empty if all nodes are up.
+    nodes_lost : int
+        Number of nodes lost. [1]
+    objectives : tuple of SizedObjective
+    utilization : mapping of str to Quantity
+        By station, in [0, 1]. [ratio]
+    """
+
+    lost: str
+    nodes_lost: int
+    objectives: tuple[SizedObjective, ...]
+    utilization: Mapping[str, Quantity]
+
+
+@dataclass(frozen=True)
+class Cheaper:
+    """Hardware that is one step cheaper than the answer, and why it is not the answer.
+
+    Attributes
+    ----------
+    configuration : str
+        In words.
+    why_not : tuple of str
+        Objectives and limits that it misses.
+    """
+
+    configuration: str
+    why_not: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The effect of a change.
+
+    Attributes
+    ----------
+    change : str
+        The change, as `cpu x1.5`; `as it is` for the hardware of the model.
+    configuration : str
+        The hardware in words.
+    met : bool or None
+        Whether all objectives hold; None if the change was refused.
+    objectives : tuple of SizedObjective
+    load_at_limit : Quantity or None
+        Load that it carries at most; None if nothing limits it. [users, or 1/s]
+    refused : str
+        Reason why no answer exists; empty if one does.
+    """
+
+    change: str
+    configuration: str
+    met: bool | None
+    objectives: tuple[SizedObjective, ...]
+    load_at_limit: Quantity | None
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Due:
+    """Until when some hardware is enough, as the load grows.
+
+    Attributes
+    ----------
+    what : str
+        The hardware.
+    limit : Quantity or None
+        Load that it carries at most; None if nothing limits it. [users, or 1/s]
+    missed_from : date or None
+        First day on which the chance of a miss is above `chance`; None if no such day exists.
+    chance : float
+        In (0, 1). [ratio]
+    """
+
+    what: str
+    limit: Quantity | None
+    missed_from: date | None
+    chance: float
+
+
+def tier_of(name: str, found: Json) -> SizedTier:
+    """Read a tier of the answer."""
+    return SizedTier(
+        name,
+        int(found["nodes"]),
+        int(found["cpus"]),
+        found.get("machine"),
+        _shares(found["utilization"], found.get("utilization_interval")),
+        quantity_of(found, "memory_bytes", "memory_interval", BYTES),
+    )
+
+
+def scenario_of(found: Json) -> Scenario:
+    """Read a scenario of the answer."""
+    lost = found.get("lost") or {}
+    return Scenario(
+        str(lost.get("tier") or ""),
+        int(lost.get("nodes") or 0),
+        tuple(map(_objective, found["objectives"])),
+        _shares(found["utilization"], found.get("utilization_interval")),
+    )
+
+
+def cheaper_of(found: Json) -> Cheaper:
+    """Read a neighbour of the answer."""
+    return Cheaper(str(found["configuration"]), tuple(map(str, found["why_not"])))
+
+
+def what_if_of(found: Json) -> WhatIf:
+    """Read the answer to a change."""
+    return WhatIf(
+        str(found["what_if"]),
+        str(found.get("configuration") or ""),
+        found.get("met"),
+        tuple(map(_objective, found.get("objectives") or ())),
+        quantity_of(found, "load_at_limit", "load_at_limit_interval", _load_unit(found.get("unit"))),
+        str(found.get("refused") or ""),
+    )
+
+
+def due_of(found: Json) -> Due:
+    """Read until when some hardware is enough."""
+    day = found.get("missed_from")
+    return Due(
+        str(found["what"]),
+        quantity_of(found, "limit", "limit_interval", _load_unit(found.get("unit"))),
+        None if day is None else date.fromisoformat(day),
+        float(found["chance"]),
+    )
+
+
+def load_unit(answer: Json) -> str:
+    """Return the unit of the load of an answer."""
+    return _load_unit(answer.get("load_unit"))
+
+
+def _load_unit(unit: object) -> str:
+    text = str(unit or "users")
+    return PER_SECOND if text in ("/s", PER_SECOND) else text
+
+
+def _objective(found: Json) -> SizedObjective:
+    text, value = str(found["objective"]), found.get("value")
+    unit = PER_SECOND if text.startswith("throughput") else SECONDS
+    shown = None if value is None else Quantity(float(value), unit, interval_of(found.get("interval")), text)
+    return SizedObjective(text, shown, Quantity(float(found["limit"]), unit))
+
+
+def _shares(values: Json, intervals: Json | None) -> Mapping[str, Quantity]:
+    known = intervals or {}
+    return MappingProxyType(
+        {
+            name: Quantity(float(value), RATIO, interval_of(known.get(name)), f"utilization of {name}")
+            for name, value in values.items()
+            if value is not None
+        }
+    )
+
+
+def quantity_of(document: Json, value: str, interval: str, unit: str) -> Quantity | None:
+    """Read a value that stands beside its interval."""
+    found = document.get(value)
+    ends = interval_of(document.get(interval))
+    return None if found is None else Quantity(float(found), unit, ends, value.replace("_", " "))

@@ -1,0 +1,297 @@
+"""Hardware that carries a load within its objectives."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from towtank.api import notebook
+from towtank.api.calls import faults_of, refuse, texts
+from towtank.api.quantity import RATIO, Quantity
+from towtank.api.sized import (
+    Cheaper,
+    Due,
+    Scenario,
+    SizedTier,
+    WhatIf,
+    cheaper_of,
+    due_of,
+    load_unit,
+    quantity_of,
+    scenario_of,
+    tier_of,
+    what_if_of,
+)
+
+KEPT = "sizing.json"
+Json = Mapping[str, Any]
+Amount = float | str
+ByName = Amount | Mapping[str, Amount] | Sequence[str]
+
+
+@dataclass(frozen=True, repr=False)
+class Sizing:
+    """The answer to a sizing.
+
+    Attributes
+    ----------
+    source : Path
+        The model or the results.
+    """
+
+    source: Path
+    _document: Json = field(repr=False)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """A copy of the document of `towtank size --json` (`docs/reference/size.md`)."""
+        return copy.deepcopy(dict(self._document))
+
+    @property
+    def found(self) -> bool:
+        """True if some hardware meets the objectives."""
+        return self._document["answer"] is not None
+
+    @property
+    def configuration(self) -> str:
+        """The hardware in words, as `app 4 x 4 CPUs`; empty if nothing meets the objectives."""
+        return str(self._answer.get("configuration") or "")
+
+    @property
+    def tiers(self) -> Mapping[str, SizedTier]:
+        """Hardware by tier; empty if nothing meets the objectives."""
+        return MappingProxyType({name: tier_of(name, each) for name, each in (self._answer.get("tiers") or {}).items()})
+
+    @property
+    def probability(self) -> Quantity | None:
+        """Probability that all objectives hold, in [0, 1]; None if the model does not say how sure it is. [ratio]"""
+        return quantity_of(self._answer, "probability", "probability_interval", RATIO)
+
+    @property
+    def load_at_limit(self) -> Quantity | None:
+        """Load that the hardware carries at most; None if nothing limits it. [users, or 1/s]"""
+        return quantity_of(self._answer, "load_at_limit", "load_at_limit_interval", load_unit(self._answer))
+
+    @property
+    def headroom(self) -> Quantity | None:
+        """Load at the limit over the load to carry, less one. [ratio]"""
+        return quantity_of(self._answer, "headroom", "headroom_interval", RATIO)
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Behaviour of the hardware: all nodes up first, then each tier with nodes lost."""
+        return tuple(map(scenario_of, self._answer.get("scenarios") or ()))
+
+    @property
+    def cheaper(self) -> tuple[Cheaper, ...]:
+        """Hardware with one tier one step cheaper, and why it is not the answer."""
+        return tuple(map(cheaper_of, self._document["neighbours"]))
+
+    @property
+    def what_if(self) -> tuple[WhatIf, ...]:
+        """The effect of each change; the hardware of the model as it is comes first."""
+        return tuple(map(what_if_of, self._document["what_if"]))
+
+    @property
+    def dates(self) -> tuple[Due, ...]:
+        """Until when hardware is enough; empty without growth."""
+        return tuple(map(due_of, self._document["dates"]))
+
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """Parts that the answer rests on, and whether each was measured, given or assumed."""
+        return tuple(
+            f"{each['part']}, {each['origin']}: {each['text']}" for each in self._document["trust"]["rests_on"]
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions of the answer, and whether each was tested."""
+        found = self._document["trust"]["assumptions"]
+        return tuple(f"{each['assumes']}; tested: {each['tested']}" for each in found)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Doubts about the answer."""
+        return tuple(map(str, self._document["trust"]["doubts"]))
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The arithmetic, step by step, one line each."""
+        from towtank.size.interval import estimate_text  # noqa: PLC0415 - imports numpy
+
+        return tuple(
+            f"{each['step']}: {each['formula']} = {each.get('shown') or estimate_text(each['value'], each['unit'])}"
+            for each in self._document["steps"]
+        )
+
+    @property
+    def _answer(self) -> Json:
+        return self._document["answer"] or {}
+
+    def __repr__(self) -> str:
+        return f"<Sizing of {self.source}: {self.configuration or 'nothing meets the objectives'}>"
+
+    def _repr_html_(self) -> str:
+        columns = ("tier", "nodes", "CPUs", "machine", "utilization")
+        rows = [
+            (tier.name, tier.nodes, tier.cpus, tier.machine, ", ".join(map(str, tier.utilization.values())))
+            for tier in self.tiers.values()
+        ]
+        facts = [
+            (name, str(value))
+            for name, value in (
+                ("probability that all objectives hold", self.probability),
+                ("load at the limit", self.load_at_limit),
+                ("headroom", self.headroom),
+            )
+            if value is not None
+        ]
+        return notebook.page(
+            notebook.heading(self.configuration or "Nothing meets the objectives."),
+            notebook.table(columns, rows),
+            notebook.table(("", ""), facts),
+            notebook.verdict("doubts" if self.doubts else "no doubts", self.doubts),
+        )
+
+
+def size_model(
+    source: Path | str,
+    file: Path | str | None = None,
+    *,
+    users: ByName | None = None,
+    rate: ByName | None = None,
+    think: ByName | None = None,
+    mix: Mapping[str, Amount] | None = None,
+    objective: str | Sequence[str] | None = None,
+    utilization: ByName | None = None,
+    peak: float | None = None,
+    growth: str | None = None,
+    horizon: str | None = None,
+    start: str | None = None,
+    history: Path | str | None = None,
+    headroom: Amount | None = None,
+    nodes_lost: int | None = None,
+    probability: Amount | None = None,
+    cpus: Mapping[str, str | int | Sequence[int]] | None = None,
+    nodes: Mapping[str, str | int | Sequence[int]] | None = None,
+    machines: Sequence[str] | None = None,
+    machine_files: Sequence[Path | str] = (),
+    measured_on: str | None = None,
+    uncertainty: Amount | None = None,
+    what_if: Sequence[str] | None = None,
+    configuration: str | None = None,
+    servers: int | None = None,
+    model: str = "auto",
+    exhaustive: bool = False,
+    simulation: bool = True,
+    beyond: bool = False,
+    keep: bool = False,
+) -> Sizing:
+    """Find the cheapest hardware that carries a load within its objectives.
+
+    Parameters
+    ----------
+    source : Path or str
+        A model file, or a results folder.
+    file : Path or str, optional
+        A sizing file (`docs/reference/size.md`); the other arguments go before it.
+    users, rate, think : number, str, or mapping of str to these, optional
+        Load to carry: users [1], arrivals [1/s], think time [s]; a mapping is by class.
+    mix : mapping of str to number or str, optional
+        Share of each class in the load, as `0.7` or `"70 %"`. [ratio]
+    objective : str or sequence of str, optional
+        What must hold, as `"p95 < 500 ms"`.
+    utilization : number, str, or mapping of str to these, optional
+        Highest utilization, of all stations or by station, as `0.7` or `"70 %"`. [ratio]
+    peak : float, optional
+        Load in the busiest time over the load given. [1]
+    growth, horizon, start : str, optional
+        As `"20 % / year"`, `"3 years"`, `"2026-01-31"`.
+    history : Path or str, optional
+        CSV file with the columns `date` and `users`, instead of growth.
+    headroom, probability, uncertainty : float or str, optional
+        How much more must be carried, the probability that all must hold, and the relative standard deviation of the
+        demands of a model file, as `0.2` or `"20 %"`. [ratio]
+    nodes_lost : int, optional
+        Nodes that any tier of several may lose. [1]
+    cpus, nodes : mapping of str to int, str or sequence of int, optional
+        By tier: CPUs of a node, and nodes, to choose from, as `4`, `[2, 4, 8]` or `"2..8"`. [1]
+    machines : sequence of str, optional
+        Machines that a node may be.
+    machine_files : sequence of Path or str
+        Files with machines of your own.
+    measured_on : str, optional
+        Machine that the demands come from.
+    what_if : sequence of str, optional
+        Changes to the answer, as `"cpu x1.5"`.
+    configuration : str, optional
+        Of results: part of the label of the configuration; not needed if there is only one.
+    servers : int, optional
+        Of results: servers of the bottleneck. [1]
+    model : str, default "auto"
+        Of results: `network` of resources, `curve`, or `auto` for the one that says more.
+    exhaustive : bool, default False
+        Try every candidate.
+    simulation : bool, default True
+        Simulate percentiles near their limits.
+    beyond : bool, default False
+        Answer far beyond what was measured.
+    keep : bool, default False
+        Of results: keep the answer in the folder, where the report finds it.
+
+    Returns
+    -------
+    Sizing
+        Its `found` is False if nothing meets the objectives.
+
+    Raises
+    ------
+    StudyError
+        With every fault of the arguments and files.
+    MeasurementError
+        If the answer would be a guess, or no run may be modelled.
+    """
+    from towtank.results.folder import write_json  # noqa: PLC0415
+    from towtank.size.asking import size_source, why_no_source  # noqa: PLC0415 - imports scipy
+    from towtank.size.basis import MODELS, ModelChoice  # noqa: PLC0415
+    from towtank.size.sizing import SizingSettings  # noqa: PLC0415
+
+    path, call = Path(source), "towtank.size_model"
+    if message := why_no_source(path):
+        raise refuse(call, "source", message)
+    if model not in MODELS:
+        raise refuse(call, "model", f"must be one of {', '.join(MODELS)}, got {model!r} instead")
+    if keep and not path.is_dir():
+        raise refuse(call, "keep", f"must be given with a results folder, got {str(path)!r}")
+    options = {
+        "load.users": texts(users), "load.rate": texts(rate, "/s"), "load.think": texts(think, "s"),
+        "load.mix": texts(_shares(mix)), "load.peak": peak, "load.growth": growth, "load.horizon": horizon,
+        "load.start": start, "load.history.csv": None if history is None else str(Path(history).absolute()),
+        "objectives": texts(objective), "utilization_at_most": texts(_shares(utilization)),
+        "headroom": _share(headroom), "nodes_lost": nodes_lost, "probability": _share(probability),
+        "uncertainty": _share(uncertainty), "cpus": texts(cpus), "nodes": texts(nodes), "machines": texts(machines),
+        "machine_files": [str(Path(each).absolute()) for each in machine_files], "measured_on": measured_on,
+        "what_if": texts(what_if),
+    }  # fmt: skip
+    with faults_of(call, {"--for": "file", "--lose": "nodes_lost", "--machine": "machines"}):
+        choice, settings = ModelChoice(configuration, servers, model), SizingSettings(exhaustive, simulation, beyond)
+        document = size_source(path, None if file is None else Path(file), options, choice, settings)
+    if keep:
+        write_json(path / KEPT, document)
+    return Sizing(path, document)
+
+
+def _shares(value: ByName | None) -> object:
+    if isinstance(value, Mapping):
+        return {name: _share(each) for name, each in value.items()}
+    return _share(value) if isinstance(value, int | float) else value
+
+
+def _share(value: Amount | None) -> str | None:
+    """Return a ratio as a file has it: 0.2 as `20 %`."""
+    return f"{100 * value:.12g} %" if isinstance(value, int | float) else value

@@ -1,0 +1,90 @@
+"""Options of a drive as users write them, and their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from towtank.conduct.connecting import ConnectionOptions
+from towtank.conduct.drive import BACKLOG_AT_MOST, USERS_AT_MOST, Exchange, Load
+from towtank.option_check import OptionCheck
+
+ARRIVALS = ("constant", "poisson")
+DURATION, RAMP = "10 s", "0 s"
+
+
+@dataclass(frozen=True)
+class DriveOptions:
+    """The options of `towtank drive` about the load and its target, by their names; None for an option left out."""
+
+    target: str
+    users: int | None = None
+    rate: float | None = None
+    trace: str | None = None
+    users_at_most: int | None = None
+    backlog_at_most: int | None = None
+    think: str = "0 s"
+    duration: str | None = None
+    ramp: str | None = None
+    threads: int | None = None
+    timeout: str = "30 s"
+    method: str = "GET"
+    header: Sequence[str] = ()
+    body: str | None = None
+    insecure: bool = False
+    cacert: str | None = None
+    cert: str | None = None
+    key: str | None = None
+    connections: str | None = None
+    http2: bool = False
+    streams: int | None = None
+    connect_to: Sequence[str] = ()
+    source: Sequence[str] = ()
+    arrivals: str = "constant"
+    seed: int = 1
+    pin: str | None = None
+    changes: Sequence[str] = ()
+
+    def checked(self) -> tuple[Exchange, Load, ConnectionOptions]:
+        """Return the request, the load and the connections.
+
+        Raises
+        ------
+        StudyError
+            With every fault.
+        """
+        check = OptionCheck()
+        load = self._load(check)
+        exchange = Exchange(
+            self.target,
+            check.method(self.method),
+            check.headers(list(self.header)),
+            check.body(self.body),
+            check.positive("--timeout", self.timeout),
+            tuple(self.changes),
+        )
+        streams = check.at_least_one("--streams", self.streams)
+        check.refuse_faults()
+        tls = (self.insecure, self.cacert, self.cert, self.key)
+        connections = ConnectionOptions(
+            self.connections, tuple(self.source), tuple(self.connect_to), *tls, http2=self.http2, streams=streams
+        )
+        return exchange, load, connections
+
+    def _load(self, check: OptionCheck) -> Load:
+        others = {"--rate": self.rate, "--users": self.users, "--duration": self.duration, "--ramp": self.ramp}
+        is_open = self.rate is not None or self.trace is not None
+        return Load(
+            users=check.at_least_one("--users", self.users) or 1,
+            rate=check.rate(self.rate, self.users),
+            curve=check.trace(self.trace, others),
+            users_at_most=check.bound("--users-at-most", self.users_at_most, USERS_AT_MOST, 1, is_open=is_open),
+            backlog_at_most=check.bound("--backlog-at-most", self.backlog_at_most, BACKLOG_AT_MOST, 0, is_open=is_open),
+            think_s=check.duration("--think", self.think),
+            duration_s=check.positive("--duration", self.duration or DURATION),
+            ramp_s=check.duration("--ramp", self.ramp or RAMP),
+            arrivals=check.one_of("--arrivals", self.arrivals, ARRIVALS),
+            threads=check.at_least_one("--threads", self.threads),
+            seed=check.seed(self.seed),
+            cpus=check.cpus(self.pin),
+        )

@@ -1,0 +1,126 @@
+"""One drive from its options to its document: makes the run folder, loads the target, analyses the record."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from towtank.conduct.display import Display
+from towtank.conduct.drive import Load, conduct_drive, manifest
+from towtank.conduct.drive_options import DriveOptions
+from towtank.conduct.drive_targets import prepare_plan
+from towtank.conduct.outlets import Outlets
+from towtank.conduct.provenance import require_own
+from towtank.conduct.stopping import StopRequest
+from towtank.errors import StudyError
+from towtank.option_check import COMMAND_LINE
+from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST, RunFolder
+from towtank.secrets import redacted_text
+from towtank.system.scratch import make_scratch
+
+
+@dataclass
+class DriveOutcome:
+    """Result of a drive.
+
+    Attributes
+    ----------
+    document : dict
+        The document of `towtank drive --json`.
+    notes : list of str
+        Further messages for the user.
+    """
+
+    document: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+def drive_target(
+    options: DriveOptions,
+    display: Display,
+    stop: StopRequest,
+    *,
+    addresses: Sequence[str] = (),
+    out: Path | None = None,
+    allowed: Sequence[str] = (),
+    outlets: Outlets | None = None,
+) -> DriveOutcome:
+    """Load a target that already runs, and analyse the record.
+
+    Parameters
+    ----------
+    options : DriveOptions
+        The load and its target.
+    display : Display
+        Receiver of progress.
+    stop : StopRequest
+        Request of the user to stop.
+    addresses : sequence of str
+        With a workload file: addresses of its targets.
+    out : Path, optional
+        Folder to keep the record in; removed at the end by default.
+    allowed : sequence of str
+        Hosts that may be loaded although they are neither local nor private.
+    outlets : Outlets, optional
+        Receivers of results during the run.
+
+    Raises
+    ------
+    StudyError
+        With every fault of the options.
+    TargetError
+        If nothing takes connections there.
+    EngineError
+        If the engine ended abnormally, or the disk has no room.
+    """
+    from towtank.analysis import drive_document  # noqa: PLC0415 - the analysis takes a second to load
+
+    exchange, load, connections = options.checked()
+    shown = redacted_text(exchange.url)
+    with _run_folder(out, load, stop) as run:
+        plan = prepare_plan(run, exchange, load, list(addresses), list(allowed), connections=connections)
+        with display:
+            outcome = conduct_drive(run, shown, plan, stop, display, outlets=outlets)
+        return DriveOutcome({**drive_document(run, shown), **_sent(run)}, outcome.notes)
+
+
+def _sent(run: RunFolder) -> dict[str, Any]:
+    """Return the counts of what receivers accepted during the run; empty if nothing was sent."""
+    return next(({"sent": event["receivers"]} for event in run.events() if event.get("k") == "sent"), {})
+
+
+@contextmanager
+def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[RunFolder]:
+    """Make the run folder: kept if the user names one and the load began, else removed at the end."""
+    _refuse_results(out)
+    if out is not None:
+        require_own(out)
+    made = out is None or not out.exists()
+    path = out or make_scratch("drive")
+    remove = partial(shutil.rmtree, path, ignore_errors=True)
+    stop.kept, stop.leaving = (str(out), None) if out is not None else (None, remove)
+    try:
+        run = RunFolder.create(path, manifest(load))
+        yield run
+    except (StudyError, OSError):
+        # Nothing was recorded. An empty run folder would make the next attempt fail.
+        if made and not any((path / "engine").glob("*")):
+            remove()
+        raise
+    finally:
+        if out is None:
+            remove()
+
+
+def _refuse_results(out: Path | None) -> None:
+    """Refuse an output folder that already holds a run or a study."""
+    if out is not None and out.exists() and not out.is_dir():
+        raise StudyError.at(COMMAND_LINE, f"must be a folder, got the file {str(out)!r} instead", where="--out")
+    if out is not None and any((out / name).exists() for name in (RUN_MANIFEST, STUDY_MANIFEST)):
+        message = f"must be a folder without a run or a study in it, got {str(out)!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="--out")

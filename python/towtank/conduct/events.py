@@ -1,0 +1,206 @@
+"""Events of a study, carried out during the load: each in a thread of its own, each recorded when it happens.
+
+No event may delay the watch over engine and services. An event that lasts is undone at the end of the load at the
+latest, also if the run ends early.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from towtank.errors import TowtankError
+from towtank.results.folder import RunFolder
+from towtank.results.following import Follower
+from towtank.study.events import Event
+from towtank.system.hosts.group import Hosts
+
+_NANOSECONDS = 1_000_000_000
+# After the load an event may take as long as a service to start; an event that takes longer ends with the system.
+_END_WITHIN_S = 90.0
+
+
+class EventTarget(Protocol):
+    """System that is up, on which events act."""
+
+    @property
+    def hosts(self) -> Hosts:
+        """Hosts of the system."""
+
+    def processes_of(self, name: str) -> list[str]:
+        """Return the names of the processes that a name stands for."""
+
+    def signal(self, name: str, what: str) -> None:
+        """Kill a process, suspend it, or let it continue."""
+
+    def stop(self, name: str) -> None:
+        """Stop a process in order."""
+
+    def start(self, name: str) -> dict[str, int]:
+        """Start a process again; return process ids by name."""
+
+
+@dataclass
+class Events:
+    """Carries out the events of one run.
+
+    Parameters
+    ----------
+    run : RunFolder
+        Its log receives `event_begins`, `event_ends` and `event_failed`.
+    events : mapping of str to Event
+        Events by name.
+    stages : list of dict
+        Stages of the plan.
+    system : EventTarget
+        The system.
+    watch : callable
+        Called with name and process id of every process that an event starts.
+    note : callable
+        Shows a message to the user.
+    """
+
+    run: RunFolder
+    events: Mapping[str, Event]
+    stages: list[dict[str, Any]]
+    system: EventTarget
+    watch: Callable[[str, int], None]
+    note: Callable[[str], None]
+    failures: list[str] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _threads: dict[str, threading.Thread] = field(default_factory=dict)
+    _begun: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def stage(self, name: str, start_s: float) -> None:
+        """Start the clocks of the events of a stage; the first stage also starts those that count from its beginning.
+
+        Parameters
+        ----------
+        name : str
+            Name of the stage.
+        start_s : float
+            Its start in run time. [s]
+        """
+        phase = next((stage["phase"] for stage in self.stages if stage["name"] == name), name)
+        for title, event in self.events.items():
+            wanted = event.at.stage
+            named = any(stage["name"] == wanted for stage in self.stages)
+            of_this = wanted is None or wanted == name or (wanted == phase and not named)
+            if of_this and title not in self._begun:
+                self._begun.add(title)
+                self._set_clock(title, event, (0.0 if wanted is None else start_s) + event.at.after_s)
+
+    def _set_clock(self, title: str, event: Event, at_s: float) -> None:
+        # A daemon thread: an event that never ends, as on a disk that hangs, does not delay the end of the command.
+        work = threading.Thread(
+            target=self._happen, args=(title, event, at_s), name=f"towtank-event-{title}", daemon=True
+        )
+        self._threads[title] = work
+        work.start()
+
+    def finish(self) -> None:
+        """End the events that last, and wait for those under way."""
+        self._over.set()
+        deadline = time.monotonic() + _END_WITHIN_S
+        for title, thread in self._threads.items():
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                self._failed(title, self.events[title], f"it did not end within {_END_WITHIN_S:g} s of the load's end")
+        for title, event in self.events.items():
+            if title not in self._begun:
+                self._failed(title, event, "its time did not come")
+
+    def _happen(self, title: str, event: Event, at_s: float) -> None:
+        try:
+            due_ns = self._origin_ns() + round(at_s * _NANOSECONDS)
+            if self._over.wait(max(0.0, (due_ns - time.monotonic_ns()) / _NANOSECONDS)):
+                self._failed(title, event, "the load ended before")
+                return
+            self.note(f"  event {title}: {event.do} {event.on}")
+            self._do(title, event)
+        except Exception as error:  # the thread ends here: every fault of an event is reported
+            self._failed(title, event, str(error) or type(error).__name__)
+
+    def _origin_ns(self) -> int:
+        """Return the start of the load on this machine's clock; load threads record it in their first second. [ns]"""
+        follower = Follower(self.run.engine)
+        for _ in range(40):
+            follower.read()
+            if follower.header is not None:
+                return int(follower.header["monotonic_ns"])
+            if self._over.wait(0.05):
+                break
+        started = [event["t_ns"] for event in self.run.events() if event["k"] == "engine_started"]
+        return int(started[-1]) if started else time.monotonic_ns()
+
+    def _do(self, title: str, event: Event) -> None:
+        service, host = event.service or "", event.host or ""
+        if event.service is not None and event.do != "pause":
+            self._tell("event_begins", title, event, processes=self.system.processes_of(service))
+        if event.do in ("kill", "restart"):
+            self.system.signal(service, "kill")
+            if event.do == "restart":
+                self._over.wait(event.for_ or 0.0)
+                self._start(service)
+        elif event.do == "stop":
+            self.system.stop(service)
+        elif event.do == "start":
+            self._start(service)
+        elif event.do == "pause":
+            self._last(title, event, lambda: self.system.signal(service, "hold"), self._going_on(service))
+        elif event.do == "cut":
+            broken = self.system.hosts.breakable(host)
+            self._last(title, event, broken.cut, broken.mend)
+        else:
+            self._fill(title, event)
+        if event.do not in ("pause", "cut", "fill"):
+            self._tell("event_ends", title, event)
+
+    def _going_on(self, service: str) -> Callable[[], None]:
+        def go_on() -> None:
+            # The watch over the services reports a server that died meanwhile.
+            with suppress(TowtankError):
+                self.system.signal(service, "go on")
+
+        return go_on
+
+    def _start(self, service: str) -> None:
+        for name, pid in self.system.start(service).items():
+            self.watch(name, pid)
+
+    def _last(self, title: str, event: Event, begin: Callable[[], Any], end: Callable[[], None]) -> None:
+        """Begin an event that lasts, and end it after its time."""
+        self._tell("event_begins", title, event)
+        try:
+            begin()
+            self._over.wait(event.for_)
+        finally:
+            end()
+        self._tell("event_ends", title, event)
+
+    def _fill(self, title: str, event: Event) -> None:
+        broken, disk = self.system.hosts.breakable(event.host or ""), event.disk or ""
+        self._tell("event_begins", title, event)
+        try:
+            left = broken.fill(disk, event.leave_bytes, event.leave_files)
+            self._tell("event_filled", title, event, **left)
+            self._over.wait(event.for_)
+        finally:
+            broken.release(disk)
+        self._tell("event_ends", title, event)
+
+    def _failed(self, title: str, event: Event, reason: str) -> None:
+        message = f"event {title} ({event.do} {event.on}) did not happen as asked: {reason}"
+        with self._lock:
+            self.failures.append(message)
+        self._tell("event_failed", title, event, reason=reason, message=message)
+        self.note(f"  {message}")
+
+    def _tell(self, kind: str, title: str, event: Event, **more: Any) -> None:
+        with self._lock:
+            self.run.event(kind, event=title, do=event.do, on=event.on, **more)

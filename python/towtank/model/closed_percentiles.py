@@ -1,0 +1,293 @@
+"""Variance of the time at a station that closed classes visit, by chains of the jobs that an arrival meets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from towtank.model.stations import StationAnswer
+from towtank.model.transactions import chain_by_transaction, squared_variation, transactions_of
+
+Json = dict[str, Any]
+Floats = npt.NDArray[np.float64]
+_FROM_OUTSIDE = 5000
+"""Jobs of open classes at a station among users beyond which none are looked at. [1]"""
+
+
+def closed_variance(
+    model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
+) -> float | None:
+    """Return the variance of the time of a class or transaction at a station that closed classes visit. [s^2]
+
+    Parameters
+    ----------
+    model, answer : dict
+        The model that was solved, in the engine's form, nodes as stations, and its solution.
+    station : dict
+        The station in the model; of several nodes any.
+    found : StationAnswer
+        The station in the solution, nodes together.
+    name : str
+        The class, or a transaction of one.
+    nodes : int
+        Nodes of the station. [1]
+
+    Returns
+    -------
+    float or None
+        None if no closed class visits the station, or if it serves neither in turn nor by sharing.
+    """
+    alone = _repairman(model, answer, station, found, name, nodes=nodes)
+    return _among_several(model, answer, station, found, name, nodes=nodes) if alone is None else alone
+
+
+def repairman_moments(users: int, service_s: float, servers: int, away_s: float, scv: float = 1.0) -> tuple[
+    float, float
+]:  # fmt: skip
+    """Return the mean [s] and variance [s^2] of the time at a first-come-first-served queue of a closed system.
+
+    Parameters
+    ----------
+    users : int
+        N >= 1. [1]
+    service_s : float
+        S > 0. [s]
+    servers : int
+        m >= 1. [1]
+    away_s : float
+        Mean time between leaving the queue and returning to it, >= 0. [s]
+    scv : float, default 1.0
+        Squared coefficient of variation of the service times; exact with 1. [1]
+
+    Notes
+    -----
+    An arriving job meets k jobs with the probability of k jobs in a system of N - 1 users, p(k) ~ (N-1)! / (N-1-k)!
+    (S / away)^k / prod_i min(i, m) [1]_. It then waits for max(0, k - m + 1) ends of service, each S / m apart.
+
+    References
+    ----------
+    .. [1] S. S. Lavenberg and M. Reiser, "Stationary state probabilities at arrival instants for closed queueing
+           networks with multiple types of customers", Journal of Applied Probability 17(4), 1048-1061, 1980.
+    """
+    met, weights = _met(users, service_s, servers, away_s)
+    ends = np.maximum(0, met - servers + 1)
+    times = service_s + ends * service_s / servers
+    within = scv * (service_s**2 + ends * (service_s / servers) ** 2)
+    mean = float(weights @ times)
+    return mean, float(weights @ (within + times**2)) - mean**2
+
+
+def _met(users: int, service_s: float, servers: int, away_s: float) -> tuple[Floats, Floats]:
+    """Return the numbers of jobs that an arrival of a closed system may meet at its queue, and their probabilities."""
+    met = np.arange(users, dtype=float)
+    if away_s <= 0:
+        return met, (met == users - 1).astype(float)
+    logs = scipy.special.gammaln(users) - scipy.special.gammaln(users - met) + met * math.log(service_s / away_s)
+    logs[1:] -= np.cumsum(np.log(np.minimum(met[1:], servers)))
+    weights = np.exp(logs - logs.max())
+    return met, weights / weights.sum()
+
+
+def sharing_moments(users: int, service_s: float, servers: int, away_s: float, scv: float = 1.0) -> tuple[
+    float, float
+]:  # fmt: skip
+    """Return the mean [s] and variance [s^2] of the time at a processor-sharing queue of a closed system.
+
+    Parameters
+    ----------
+    users, service_s, servers, away_s, scv
+        As in `repairman_moments`.
+
+    Notes
+    -----
+    A job that shares m servers with k others is served at the speed c = min(1, m / (k + 1)). With mu = 1 / S and A the
+    time away its time T(k) follows from the chain of the others, who leave at the rate k c mu and come at the rate
+    (N - 1 - k) / A until it ends, at the rate c mu: with R their generator less the rate of the end, -R E[T] = 1 and
+    -R E[T^2] = 2 E[T]. It begins with the k that an arrival meets. Exact for exponential times; for others the part of
+    the own size is scaled with their variation, and that of the jobs met as at an open queue. Beyond the knee the
+    number met hardly varies, and the time is that of the own size on a slower server.
+    """
+    met, weights = _met(users, service_s, servers, away_s)
+    speed = np.minimum(1.0, servers / (met + 1)) / service_s
+    leave = met * speed
+    come = (users - 1 - met) / away_s if away_s > 0 else np.zeros(users)
+    if away_s <= 0:
+        leave = np.zeros(users)  # who leaves is back at once
+    return _of_chain(weights, speed, leave, come, scv)
+
+
+def _of_chain(weights: Floats, speed: Floats, leave: Floats, come: Floats, scv: float) -> tuple[float, float]:
+    """Return mean [s] and variance [s^2] of the time of a job that ends at rate `speed` while others come and leave.
+
+    All rates are by the number of others, from 0 on [1/s]; it meets them with the probabilities `weights`.
+    """
+    count = len(weights)
+    bands = np.zeros((3, count))
+    bands[0, 1:], bands[1], bands[2, :-1] = -come[:-1], speed + leave + come, -leave[1:]
+    bands[1, -1] -= come[-1]  # the longest queue that is looked at takes no more
+    first = scipy.linalg.solve_banded((1, 1), bands, np.ones(count))
+    second = scipy.linalg.solve_banded((1, 1), bands, 2 * first)
+    mean = float(weights @ first)
+    others = max(0.0, float(weights @ second) - 2 * mean**2)
+    return mean, scv * mean**2 + (1 + scv) / 2 * others
+
+
+@dataclass(frozen=True)
+class _Crowd:
+    """All jobs of a station together, as one kind.
+
+    Attributes
+    ----------
+    users : int
+        Users of the closed classes that visit the station. [1]
+    rate, outside : float
+        Visits of all, and of open classes. [1/s]
+    closed : float
+        Share of the jobs at the station that belong to closed classes. [ratio]
+    present : float
+        Jobs at the station. [1]
+    work : float
+        Servers that they keep busy. [erlang]
+    squares : float
+        Second moment of their service times, by their rates. [s]
+    """
+
+    users: int
+    rate: float
+    outside: float
+    closed: float
+    present: float
+    work: float
+    squares: float
+
+    @classmethod
+    def of(cls, model: Json, answer: Json, station: Json, found: StationAnswer, nodes: int) -> _Crowd:
+        services = {service["class"]: service for service in station["services"]}
+        users, rates, present, work, squares = 0, [0.0, 0.0], [0.0, 0.0], 0.0, 0.0
+        for load in model["classes"]:
+            answered = answer["classes"][load["name"]]
+            kinds = {
+                transaction["name"]: answered["transactions"][transaction["name"]]
+                for transaction in transactions_of(load)
+            }
+            closed = bool(load.get("users"))
+            comes = False
+            for kind, figures in (kinds or {load["name"]: answered}).items():
+                if kind not in services or not found.residence_s.get(kind):
+                    continue
+                rate, visits = float(figures["throughput_per_s"]), _visits_of(services[kind])
+                rates[closed] += rate * visits
+                present[closed] += rate * found.residence_s[kind] / nodes
+                time = float(services[kind]["service_time_s"])
+                work += rate * visits * time
+                squares += rate * visits * time**2 * (1 + squared_variation(services[kind]["variation"]))
+                comes = True
+            users += round(load["users"]) if closed and comes else 0
+        both = sum(present)
+        return cls(users, sum(rates), rates[0], present[1] / both if both else 0.0, both, work, squares)
+
+    def others(self, *, without: int) -> tuple[Floats, float] | None:
+        """Return the rates at which others come, by their number, and their mean service time; or None.
+
+        Whoever is not at the station is away for the mean time that Little's law gives; of those present as many are of
+        closed classes as on average.
+        """
+        inside = self.rate - self.outside
+        if not self.users or inside <= 0 or self.work <= 0:
+            return None
+        service = self.work / self.rate
+        present = self.present * self.closed
+        away = max((self.users - present) / inside, 1e-6 * service)
+        others = self.users - without
+        met = np.arange(others + 1 + (_FROM_OUTSIDE if self.outside else 0), dtype=float)
+        return np.maximum(others - met * self.closed, 0.0) / away + self.outside, service
+
+
+def _visits_of(service: Json) -> float:
+    return 1.0 if service["visits"] is None else float(service["visits"])
+
+
+def _among_several(
+    model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
+) -> float | None:
+    """Return the variance of the time of a class or transaction among other closed classes; or None. [s^2]
+
+    It is None unless closed classes visit the station, and the station shares or serves in turn.
+
+    All others count as one kind of job with the mean time of all. The moments are scaled to the mean of the solution,
+    in turn those of the wait, which is one of `max(0, k - m + 1)` ends of service for k jobs met.
+    """
+    service = next(candidate for candidate in station["services"] if candidate["class"] == name)
+    visits, time = _visits_of(service), float(service["service_time_s"])
+    in_turn = station["discipline"] == "fcfs"
+    plain = (in_turn or station["discipline"] == "ps") and not station["rates"] and station["capacity"] is None
+    if not plain or visits <= 0 or (time <= 0 and not in_turn):
+        return None
+    chain = chain_by_transaction(model).get(name, name)
+    own = next(job_class for job_class in model["classes"] if job_class["name"] == chain)
+    crowd = _Crowd.of(model, answer, station, found, nodes)
+    others = crowd.others(without=1 if own.get("users") else 0)
+    if others is None:
+        return None
+    (come, their_time), servers = others, int(station["servers"])
+    met = np.arange(len(come), dtype=float)
+    speed = np.minimum(1.0, servers / (met + 1))
+    # The jobs that an arrival meets are a queue of their own, without the arriving job.
+    alone = np.minimum(met[1:], servers) / their_time
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(come[:-1], 1e-300)) - np.log(alone))])
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    scv = squared_variation(service["variation"])
+    residence = found.residence_s[name] / (visits * nodes)
+    if in_turn:
+        apart, their_scv = their_time / servers, crowd.squares / crowd.rate / their_time**2 - 1
+        ends = np.maximum(0.0, met - servers + 1)
+        spread = _spread_of_wait(ends, weights, their_scv, apart, residence - time)
+        return visits * nodes * (scv * time**2 + spread)
+    mean, variance = _of_chain(weights, speed / time, met * speed / their_time, come, scv)
+    return visits * nodes * variance * (residence / mean) ** 2
+
+
+def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mean: float) -> float:
+    """Return the variance of a wait for `ends` of service with these weights, that is scaled to another mean. [s^2]
+
+    A shorter wait is shorter for all. A longer one is met more often first, until all wait, and then longer for all:
+    so a wait of which the chain has next to nothing does not become a rare and endless one.
+    """
+    waits = ends > 0
+    often = float(weights[waits].sum())
+    if mean <= 0 or not often:
+        return 0.0
+    met = weights[waits] / often
+    wait, square = float(met @ ends[waits]) * apart, float(met @ (scv * ends + ends**2)[waits]) * apart**2
+    share = max(often, min(1.0, mean / wait))
+    return max(share * square * (mean / (share * wait)) ** 2 - mean**2, 0.0)
+
+
+def _repairman(
+    model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
+) -> float | None:
+    """Return the variance of the time of a single closed class that waits in turn or shares; None otherwise. [s^2]
+
+    The rest of the network counts as a time away, and the moments are scaled to the mean of the solution.
+    """
+    load = model["classes"][0]
+    if len(model["classes"]) > 1 or load["name"] != name or not load.get("users"):
+        return None
+    service = station["services"][0]
+    visits = 1.0 if service["visits"] is None else float(service["visits"])
+    rate = float(answer["classes"][name]["throughput_per_s"])
+    moments = {"fcfs": repairman_moments, "ps": sharing_moments}.get(station["discipline"])
+    plain = not station["rates"] and station["capacity"] is None
+    if moments is None or not plain or visits <= 0 or rate <= 0 or not service["service_time_s"]:
+        return None
+    residence = found.residence_s[name] / (visits * nodes)
+    away = float(load["users"]) / rate / visits - residence
+    scv = squared_variation(service["variation"])
+    mean, variance = moments(round(load["users"]), float(service["service_time_s"]), int(station["servers"]), away, scv)
+    return visits * nodes * variance * (residence / mean) ** 2

@@ -1,0 +1,104 @@
+"""Fits of a source: a CSV file, or the chosen configurations of a results folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from towtank.errors import StudyError
+from towtank.model.fitting.documents import Answer, FitRequest, fit_results, fit_table
+from towtank.model.fitting.measured import is_results
+from towtank.model.fitting.networks import NetworkAnswer
+from towtank.model.fitting.table import Columns
+
+COMMAND_LINE = "<command line>"
+AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
+
+
+def why_no_source(source: Path) -> str | None:
+    """Return the reason why a path is neither a CSV file nor a results folder; None if it may be either."""
+    if not source.exists():
+        return f"must be a CSV file or a results folder, got {str(source)!r}, which is not there"
+    if source.is_dir() and not is_results(source):
+        return f"must be a CSV file or a results folder, got the folder {str(source)!r}"
+    return None
+
+
+def misplaced(source: Path, columns: Columns, configuration: str | None) -> list[tuple[str, str]]:
+    """Return the options that do not go with a source, each with the reason.
+
+    Parameters
+    ----------
+    source : Path
+        CSV file or results folder.
+    columns : Columns
+        Columns that were named; results have none, but may lack a think time.
+    configuration : str or None
+        Part of the label of a configuration; a CSV file has none.
+    """
+    if not is_results(source):
+        message = f"must be given with a results folder only, got {configuration!r}"
+        return [] if configuration is None else [("--configuration", message)]
+    named = {
+        "--x": columns.load,
+        "--y": columns.throughput,
+        "--response": columns.response,
+        "--error": columns.error,
+        "--busy": columns.busy,
+    }
+    return [
+        (option, f"must not be given with a results folder, got {value!r}")
+        for option, value in named.items()
+        if value is not None
+    ]
+
+
+def fit_source(source: Path, columns: Columns, request: FitRequest, configuration: str | None) -> list[Answer]:
+    """Fit the points of a CSV file, or each chosen configuration of a results folder.
+
+    Parameters
+    ----------
+    source : Path
+        CSV file or results folder.
+    columns : Columns
+        Columns of a CSV file; not used for results.
+    request : FitRequest
+        The curve and its settings.
+    configuration : str or None
+        Part of the labels of the configurations of results; all by default.
+
+    Raises
+    ------
+    StudyError
+        If a CSV file is wrong, or no configuration has such a label.
+    MeasurementError
+        If no run may be modelled.
+    """
+    if not is_results(source):
+        return [fit_table(source, columns, request)]
+    answers = fit_results(source, request, configuration)
+    if not answers:
+        raise no_such_configuration(configuration)
+    return answers
+
+
+def no_such_configuration(configuration: str | None) -> StudyError:
+    """Return the error for a label that no configuration has."""
+    message = f"must be part of the label of a configuration, got {configuration!r} instead"
+    return StudyError.at(COMMAND_LINE, message, where="--configuration")
+
+
+def the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
+    """Return the answer for the only configuration.
+
+    Raises
+    ------
+    StudyError
+        If there are several, or none.
+    """
+    if len(answers) != 1:
+        labels = "; ".join(str(each.document["label"]) for each in answers) or "none"
+        message = f"must choose one configuration of the study by part of its label, got {labels}"
+        raise StudyError.at(COMMAND_LINE, message, where="--configuration")
+    return answers[0]

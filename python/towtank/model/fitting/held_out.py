@@ -1,0 +1,90 @@
+"""Error of predictions at the levels that a fit did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.drift import drifted
+from towtank.model.fitting.fit import Fit
+from towtank.model.fitting.observations import Floats, Observations
+from towtank.model.fitting.replicates import further_measurement, replicates
+
+Interval = tuple[float | None, float | None]
+
+
+def measured_again(tested: Fit, above: Observations) -> Floats:
+    """Return throughputs that one more measurement would give at points that a fit did not see.
+
+    Parameters
+    ----------
+    tested : Fit
+        Fit to the lower levels.
+    above : Observations
+        Points of the highest levels.
+
+    Returns
+    -------
+    ndarray of shape (n_replicates, n_points)
+        Of the curves of the replicates, with a demand that may drift, and the error of a measurement. [1/s]
+    """
+    asked = above.conditions(tested.curve.think_s) if isinstance(tested.curve, ClosedCurve) else None
+    curves = drifted(tested, replicates(tested), above.load, asked).rates
+    return np.maximum(further_measurement(tested, above.load, curves), 0.0)
+
+
+def worst_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the row of a level held out whose throughput was missed by most."""
+    return max(rows, key=lambda row: abs(float(row["error"])))
+
+
+def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
+    """Return the interval of the largest error of the throughput at levels held out. [ratio]
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        `error`, `measured_throughput` and `throughput_band_95`, the band of one more measurement, as in `held_out`.
+
+    Returns
+    -------
+    tuple of (float or None, float or None) or None
+        The ends, None if unbounded; None without a row.
+
+    Examples
+    --------
+    >>> error_interval([{"error": 0.25, "measured_throughput": 8.0, "throughput_band_95": [9.0, 11.0]}])
+    (0.125, 0.375)
+    """
+    if not rows:
+        return None
+    worst = worst_row(rows)
+    return error_of_band(worst.get("throughput_band_95") or (None, None), float(worst["measured_throughput"]))
+
+
+def error_of_band(band: Sequence[float | None], measured: float) -> Interval:
+    """Return the interval of the relative error of a prediction with a band; None at an unbounded end. [ratio]
+
+    Examples
+    --------
+    >>> error_of_band((9.0, None), 8.0)
+    (0.125, None)
+    """
+    low, high = band
+    return None if low is None else low / measured - 1, None if high is None else high / measured - 1
+
+
+def error_lines(error: float, interval: Interval | None) -> list[str]:
+    """Return the lines of the key `fitted` of a model file: error and, if both ends are known, interval. [ratio]
+
+    Examples
+    --------
+    >>> error_lines(0.25, (0.125, 0.375)), error_lines(0.25, (0.125, None))
+    (['  held_out_error: 0.25', '  held_out_interval: [0.125, 0.375]'], ['  held_out_error: 0.25'])
+    """
+    lines = [f"  held_out_error: {error:.4g}"]
+    low, high = interval or (None, None)
+    return lines if low is None or high is None else [*lines, f"  held_out_interval: [{low:.4g}, {high:.4g}]"]

@@ -1,0 +1,100 @@
+"""Limit of the measured load: only if a station of the model is the limit, the effect of more servers is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.model.fitting.goodness import HELD_OUT_LIMIT
+from towtank.model.fitting.measured import Configuration
+
+Json = dict[str, Any]
+STATION, ASSERTED, NONE, OTHER = "station", "asserted", "none", "other"
+RESPONSE_UNEXPLAINED = 0.50
+"""Part of the mean response time at the highest load from which, if the network lacks it, something limits that is no
+station of it. [ratio]"""
+
+
+@dataclass(frozen=True)
+class MeasuredLimit:
+    """Limit of the measured load.
+
+    Attributes
+    ----------
+    kind : str
+        `station` of the model, `asserted` by the user to be a station, `none` (no limit was reached), or `other`: more
+        servers may not raise it.
+    why : str
+        Evidence for it.
+    """
+
+    kind: str
+    why: str
+
+    def lines(self) -> list[str]:
+        """Return the lines under the key `fitted` of a model file."""
+        return [f"  limit: {self.kind}", f"  limit_why: {json.dumps(self.why, ensure_ascii=False)}"]
+
+
+def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
+    """Return the limit of a closed curve, whose only station is a CPU; None for points without observations.
+
+    Parameters
+    ----------
+    configuration : Configuration or None
+    shape : dict or None
+        Shape as `shape.classify` returns it.
+    asserted : bool
+        Whether the user gave the servers that limit.
+    """
+    if configuration is None or shape is None:
+        return None
+    if configuration.bottleneck() is None:
+        why = "no CPU of the system was observed: neither its limit nor the effect of more CPUs is known"
+        return MeasuredLimit(ASSERTED if asserted else OTHER, why)
+    if shape["kind"] in ("contention", "disk", "memory", "generator", "quota"):
+        return MeasuredLimit(ASSERTED if asserted else OTHER, _no_help(shape))
+    return MeasuredLimit(STATION if shape["kind"] == "cpu" else NONE, shape["sentence"])
+
+
+def of_network(shape: Json, network: Json) -> MeasuredLimit:
+    """Return the limit of a network, whose stations are the CPUs and disks that were observed.
+
+    Parameters
+    ----------
+    shape : dict
+        Shape as `shape.classify` returns it.
+    network : dict
+        Document of the network: `stations`, `levels` and `held_out`.
+
+    Notes
+    -----
+    A shape without a saturated resource is called contention. A network that predicts the highest load explains it by
+    the queues of its stations; a network that predicts more throughput there than was measured, or less than half of
+    the response time, lacks the limit.
+    """
+    kind = shape["kind"]
+    lacks = kind in ("memory", "generator", "quota")
+    lacks |= kind == "disk" and shape["resource"] not in network["stations"]
+    lacks |= kind == "contention" and not _predicts_top(network)
+    if lacks:
+        return MeasuredLimit(OTHER, _no_help(shape))
+    return MeasuredLimit(NONE if kind in ("none", "unknown") else STATION, shape["sentence"])
+
+
+def _predicts_top(network: Json) -> bool:
+    """Return True if the network predicts throughput and response time at the highest load, held out if possible."""
+    if network["held_out"] is not None:
+        top: Mapping[str, Any] = network["held_out"]["points"][-1]
+        rate, response = float(top["error"]), float(top["response_error"])
+    else:
+        top = network["levels"][-1]
+        rate = top["fitted_throughput"] / top["throughput"] - 1
+        response = top["fitted_response_s"] / top["response_s"] - 1
+    return rate <= HELD_OUT_LIMIT and response >= -RESPONSE_UNEXPLAINED
+
+
+def _no_help(shape: Json) -> str:
+    return f"no measurement shows that more CPUs help: {shape['sentence']}"

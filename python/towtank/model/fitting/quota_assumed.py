@@ -1,0 +1,64 @@
+"""Assumptions of a model about CPUs under a quota, which is time in each period rather than a number of processors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from towtank.model.fitting.measured import Configuration, Resource
+from towtank.model.quota import PERIOD_S
+
+Json = dict[str, Any]
+
+
+def quota_assumptions(configuration: Configuration) -> list[Json]:
+    """Return assumptions about the resources whose hosts have a quota, with its effect at the highest load.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Returns
+    -------
+    list of dict
+        `{assumes, tested}`.
+
+    Notes
+    -----
+    A quota of c CPUs on a machine of more is c P of CPU time in each period P. A model has ceil(c) servers of
+    c / ceil(c) CPUs each. It is right about what they carry. A lone transaction takes its CPU time D there, and
+    D ceil(c) / c in the model; if more than c run at once the time is used up before the period ends, and all stand
+    still for the rest of it, which shows in high percentiles and in no model here.
+    """
+    found = []
+    for resource in configuration.resources:
+        hosts = [
+            host
+            for run in configuration.runs
+            for host in (run.get("hosts") or {}).values()
+            if host.get("cpus_virtual") is not None and set(host.get("tiers") or ()) & set(resource.tiers)
+        ]
+        limits = [float(host["cpus_virtual"]) for host in hosts] or _of_control_groups(configuration, resource)
+        if not limits:
+            continue
+        cpus = limits[0]
+        whole = math.isclose(cpus, resource.servers)
+        slower = "" if whole else f" of {cpus / resource.servers:.3g} CPUs each"
+        count = f"{resource.servers} server{'s' if resource.servers > 1 else ''}"
+        alone = "" if whole else f"alone a transaction is served {resource.servers / cpus:.3g} times as fast; "
+        used_up = [host["throttled_share"] for host in hosts if host.get("throttled_share") is not None]
+        seen = f"; up to {100 * max(used_up):.0f} % of the periods were used up" if used_up else ""
+        found.append(
+            {
+                "assumes": f"the quota of {cpus:g} CPUs of {resource.name} is {count}{slower}",
+                "tested": f"no: {alone}if more run at once they stand still for the rest of each period of "
+                f"{1e3 * PERIOD_S:.0f} ms, which computed high percentiles do not contain{seen}",
+            }
+        )
+    return found
+
+
+def _of_control_groups(configuration: Configuration, resource: Resource) -> list[float]:
+    """Return the CPU limits of the control groups that bound a resource. [1]"""
+    tiers = (run["tiers"][name] for run in configuration.runs for name in resource.tiers if name in run["tiers"])
+    return [float(tier["cpus_allotted"]) for tier in tiers if tier.get("cpu_control_group")]

@@ -1,0 +1,164 @@
+"""Variants of models, solved or simulated together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank import units, yamlfile
+from towtank.errors import Fault, StudyError
+from towtank.model.fitted_error import with_intervals
+from towtank.model.loading import ModelProblem, load_document
+from towtank.model.simulating import SimulationSettings, simulate_models
+from towtank.model.solving import solve_models
+from towtank.option_check import COMMAND_LINE, OptionCheck
+from towtank.yamlfile import Document
+
+FITTED = (
+    "the demands of this model were fitted to measurements: the intervals are those of the simulation only, and the "
+    "error of the fit comes on top; `towtank model solve` gives intervals of the fit"
+)
+
+
+@dataclass
+class Point:
+    """One variant with its answer, or with its faults.
+
+    Attributes
+    ----------
+    changes : dict of str to str
+        Varied values, by path.
+    fixed : dict of str to str
+        Values set for all variants, by path.
+    """
+
+    changes: dict[str, str]
+    fixed: dict[str, str]
+    answer: dict[str, Any] | None = None
+    faults: list[Fault] = field(default_factory=list)
+
+    def answer_or_refuse(self) -> dict[str, Any]:
+        """Return the answer, or raise all faults."""
+        if self.answer is None:
+            raise StudyError(self.faults)
+        return self.answer
+
+
+def solve_points(document: Document, points: list[Point], method: str) -> list[Point]:
+    """Solve all variants in one go; a variant without a steady state keeps its faults, a wrong file raises them."""
+    problems: list[ModelProblem] = []
+    faults: set[Fault] = set()
+    for point in points:
+        try:
+            problems.append(load_document(document, {**point.fixed, **point.changes}))
+        except StudyError as error:
+            faults |= set(error.faults)
+    if faults:
+        raise StudyError(sorted(faults))
+    outcomes = solve_models([problem.document for problem in problems], method)
+    for point, problem, outcome in zip(points, problems, outcomes, strict=True):
+        point.answer = outcome.get("answer")
+        point.faults = [_at_command_line(fault, method) for fault in problem.faults(outcome.get("faults", []))]
+    fitted = problems[0].fitted if problems else None
+    if fitted is not None:
+        models = [problem.document for problem in problems]
+        with_intervals([point.answer for point in points], models, fitted.draws, method)
+    return points
+
+
+def _at_command_line(fault: Fault, method: str) -> Fault:
+    """Report a method that the model does not allow as a fault of the command line."""
+    if method != "auto" and f"got {method!r}" in fault.message and not fault.where:
+        return Fault(COMMAND_LINE, 0, 0, "--method", fault.message)
+    return fault
+
+
+def checked_settings(
+    ratios: dict[str, str], *, replications: int, events: int, time: str | None, seed: int, threads: int | None
+) -> SimulationSettings:
+    """Check the settings of a simulation, with texts for ratios and times.
+
+    Parameters
+    ----------
+    ratios : dict of str to str
+        `--precision` and `--confidence`, in this order, as `1 %`.
+    replications, events, seed : int
+    threads : int, optional
+        All processors by default.
+    time : str, optional
+        As `30 s`.
+
+    Raises
+    ------
+    StudyError
+        With every fault.
+    """
+    check = OptionCheck()
+    shares = []
+    for option, text in ratios.items():
+        try:
+            value = units.share(text)
+        except ValueError as error:
+            check.fault(option, str(error))
+            continue
+        if not 0 < value < 1:
+            check.fault(option, f"must be above 0 % and below 100 %, got {text!r} instead")
+        shares.append(value)
+    for option, count, least, most in (
+        ("--replications", replications, 2, 10_000),
+        ("--events", events, 1000, 10**13),
+        ("--seed", seed, 0, 2**64 - 1),
+        ("--threads", 1 if threads is None else threads, 1, 4096),
+    ):
+        if not least <= count <= most:
+            check.fault(option, f"must be from {least} to {most}, got {count} instead")
+    time_s = None if time is None else check.positive("--time", time)
+    check.refuse_faults()
+    return SimulationSettings(shares[0], shares[1], replications, events, time_s, seed, threads)
+
+
+def simulate_variants(
+    wanted: Sequence[tuple[Document | str, Mapping[str, str]]], settings: SimulationSettings
+) -> dict[str, Any]:
+    """Simulate models, each with its changes; the faults of all are reported together.
+
+    Parameters
+    ----------
+    wanted : sequence of (Document or str, mapping of str to str)
+        Model, or its file, and values by path to lay over it.
+    settings : SimulationSettings
+
+    Returns
+    -------
+    dict
+        `answers` and `comparisons`, as of `simulate_models`.
+
+    Raises
+    ------
+    StudyError
+        With every fault of every model.
+    """
+    problems: list[ModelProblem] = []
+    faults: list[Fault] = []
+    for model, changes in wanted:
+        try:
+            document = yamlfile.load(model) if isinstance(model, str) else model
+            problems.append(load_document(document, changes))
+        except StudyError as error:
+            faults += error.faults
+    if faults:
+        raise StudyError(sorted(set(faults)))
+    outcome = simulate_models([problem.document for problem in problems], settings)
+    if "faults" in outcome:
+        refused = outcome["faults"]
+        found = [
+            problem.faults([fault for fault in refused if fault["model"] == place])
+            for place, problem in enumerate(problems)
+        ]
+        raise StudyError(sorted({fault for faults in found for fault in faults}))
+    for problem, answer in zip(problems, outcome["answers"], strict=True):
+        if problem.fitted is not None:
+            answer["fitted"] = {"draws": 0}
+            answer["warnings"].append(FITTED)
+    return outcome

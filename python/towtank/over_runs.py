@@ -1,0 +1,119 @@
+"""A number that differs between runs, as the range of all of them: `38 to 87 %`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from towtank.estimates import few_digits
+
+_FACTORS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
+_NUMBER = r"(?<![\w.,-])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?!-?\d|\w)(?: (?:µs|ms|s)\b)?"
+_RANGE = re.compile(rf"{_NUMBER}(?: to {_NUMBER})?")
+_PART = re.compile(_NUMBER)
+Range = tuple[float, float]
+
+
+def ends(values: Sequence[float | None]) -> Range | None:
+    """Return the least and the greatest of the known values; None without any.
+
+    Examples
+    --------
+    >>> ends([0.63, None, 0.38]), ends([None])
+    ((0.38, 0.63), None)
+    """
+    known = [value for value in values if value is not None]
+    return (min(known), max(known)) if known else None
+
+
+def words(found: Sequence[float] | None, value: float, form: Callable[[float], str]) -> str:
+    """Write the range of a number with its unit once; of runs that agree, and without a range, its value.
+
+    Parameters
+    ----------
+    found : sequence of float or None
+        Least and greatest of the runs.
+    value : float
+        Shown without a range.
+    form : callable
+        Writes a number, with a blank before its unit.
+
+    Examples
+    --------
+    >>> form = "{:.2f} CPUs".format
+    >>> words((0.38, 0.87), 0.63, form), words((0.38, 0.3801), 0.38005, form), words(None, 0.63, form)
+    ('0.38 to 0.87 CPUs', '0.38 CPUs', '0.63 CPUs')
+    """
+    return form(value) if found is None else _joined(form(found[0]), form(found[1]))
+
+
+def shares(found: Sequence[float] | None, value: float) -> str:
+    """Write the range of a share in per cent.
+
+    Examples
+    --------
+    >>> shares((0.38, 0.87), 0.63), shares(None, 0.63)
+    ('38 to 87 %', '63 %')
+    """
+    return words(found, value, lambda share: f"{few_digits(100 * share)} %")
+
+
+def _joined(low: str, high: str) -> str:
+    if low == high:
+        return low
+    number, _, unit = low.partition(" ")
+    return f"{number if unit == high.partition(' ')[2] else low} to {high}"
+
+
+def alike(message: str, other: str) -> bool:
+    """Return True if two messages differ in their numbers only; a digit of a name is no number.
+
+    Examples
+    --------
+    >>> alike("errors 5 %", "errors 7.5 %"), alike("disk-1 is full", "disk-2 is full")
+    (True, False)
+    """
+    return _RANGE.sub("#", message) == _RANGE.sub("#", other)
+
+
+def merged(messages: Sequence[str]) -> str:
+    """Return a message of several runs, with a range in place of each number that differs.
+
+    Parameters
+    ----------
+    messages : sequence of str
+        At least one; all are alike.
+
+    Notes
+    -----
+    A range within the messages becomes that of all of them.
+
+    Examples
+    --------
+    >>> merged(["other programs used 87 %, limit 10 %", "other programs used 38 %, limit 10 %"])
+    'other programs used 38 to 87 %, limit 10 %'
+    >>> merged(["it took 900 ms to 1.2 s", "it took 800 ms to 1 s"])
+    'it took 800 ms to 1.2 s'
+    """
+    columns = iter(zip(*(_RANGE.findall(message) for message in messages), strict=True))
+    return _RANGE.sub(lambda _: _hull(next(columns)), messages[0])
+
+
+def _hull(texts: Sequence[str]) -> str:
+    """The range of numbers of one place, each a number or a range."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    numbers = sorted((number for text in texts for number in _with_units(text)), key=_value)
+    return _joined(numbers[0], numbers[-1])
+
+
+def _with_units(text: str) -> list[str]:
+    """The numbers of `5 to 10 ms`, each with the unit."""
+    numbers = _PART.findall(text)
+    unit = numbers[-1].partition(" ")[2]
+    return [number if " " in number or not unit else f"{number} {unit}" for number in numbers]
+
+
+def _value(number: str) -> float:
+    digits, _, unit = number.partition(" ")
+    return float(digits.replace(",", "").replace("−", "-")) * _FACTORS[unit]

@@ -1,0 +1,111 @@
+"""Results in brief: what each configuration carries, what limits it, and whether its objectives are met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towtank.analysis.limits.of_runs import text_of
+from towtank.report import format as people
+from towtank.report import objectives as outcomes
+from towtank.report.document import Column, Table
+from towtank.report.source import Json, Results
+from towtank.report.suspects import MARK, NOTE
+
+# With more configurations only those that carry most and least are shown.
+_SHOWN = 8
+_LIMITS = {
+    "cpu": "CPU of {resource}",
+    "errors": "errors",
+    "overload": "overload, of an unknown resource",
+    "unknown": "unknown",
+    "none": "not reached",
+    "undecided": "not decided",
+}
+_UNITS = {"users": "users", "rate": "1/s"}
+_NOT = "not answered: no run counts"
+
+
+def table(results: Results) -> Table | None:
+    """Build a table with a row for each configuration; None without any."""
+    found = [
+        configuration
+        for configuration in results.summary.get("configurations") or ()
+        if isinstance(configuration, dict)
+    ]
+    if not found:
+        return None
+    shown = found if len(found) <= _SHOWN else _extremes(found)
+    columns = (
+        Column("Configuration"),
+        Column("Highest throughput", numeric=True),
+        Column("At", _UNITS.get(results.load_factor, results.load_factor), numeric=True),
+        Column("Limited by"),
+        Column("95th percentile there", numeric=True),
+        Column("Objectives"),
+    )
+    rows, left = tuple(_row(results, configuration) for configuration in shown), len(found) - len(shown)
+    notes = [f"{people.plural(left, 'configuration')} between these stand in the results."] if left else []
+    if any(MARK in cell for row in rows for cell in row):
+        notes.append(NOTE)
+    if any(cell != people.ABSENT and "[" not in cell for row in rows for cell in (row[1], row[4])):
+        notes.append("A value without brackets has no interval: too little was recorded for one.")
+    return Table("Results in brief", columns, rows, tuple(notes))
+
+
+def _extremes(found: Sequence[Json]) -> list[Json]:
+    ordered = sorted(found, key=lambda configuration: _carried(_peak(configuration)), reverse=True)
+    return [*ordered[: _SHOWN // 2], *ordered[-_SHOWN // 2 :]]
+
+
+def _peak(configuration: Json) -> Json | None:
+    """The point with the most throughput of those that rest on a run which counts."""
+    points = [point for point in configuration["points"] if any(verdict != "invalid" for verdict in point["verdicts"])]
+    known = (point for point in points if point["throughput_per_s"]["value"] is not None)
+    return max(known, key=_carried, default=None)
+
+
+def _carried(point: Json | None) -> float:
+    return 0.0 if point is None else float(point["throughput_per_s"]["value"])
+
+
+def _row(results: Results, configuration: Json) -> tuple[str, ...]:
+    met, point = _objectives(results, configuration), _peak(configuration)
+    label = str(configuration["label"])
+    if point is None:
+        return (label, people.ABSENT, people.ABSENT, _NOT, people.ABSENT, met)
+    mark = f" {MARK}" if "suspect" in point["verdicts"] else ""
+    return (
+        label,
+        people.rate_estimate(point["throughput_per_s"]) + mark,
+        people.plain(point["load"]),
+        _limited(configuration),
+        people.seconds_estimate(point["response_time_s"].get("p95")),
+        met,
+    )
+
+
+def _limited(configuration: Json) -> str:
+    """Name the limit of a configuration: that of its search, if it has one."""
+    limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
+    if not found or limit.get("reached"):
+        return _LIMITS.get(str(limit.get("kind")), "unknown").format(resource=limit.get("resource"))
+    if found["value"] is None:
+        return "no load that was tried passed"
+    if found["is_lower_bound"]:
+        return f"not reached: {text_of(found)}"
+    reason = str((found["failure"] or {}).get("kind") or "unknown").replace("_", " ")
+    return f"{reason} beyond {text_of(found)}"
+
+
+def _objectives(results: Results, configuration: Json) -> str:
+    """Objectives of a configuration by outcome and load, as `2 met, 1 missed at 500 users`."""
+    key: dict[str, Any] = configuration["key"]
+    counts: dict[str, int] = {}
+    for objective in results.summary.get("objectives") or ():
+        if isinstance(objective, dict) and objective.get("configuration", {}) in (key, None, {}):
+            word = outcomes.outcome(objective).split(":")[0].split(",")[0]
+            bare = word.removesuffix(f" {MARK}")
+            word = f"{bare}{outcomes.at_load(objective)}{word[len(bare) :]}"
+            counts[word] = counts.get(word, 0) + 1
+    return ", ".join(f"{number} {word}" for word, number in counts.items()) or people.ABSENT

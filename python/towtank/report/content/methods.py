@@ -1,0 +1,170 @@
+"""Quantities that several methods give: all values in one place, each with its method and why it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from towtank.analysis.ideal import share_of
+from towtank.analysis.statistics.estimates import from_document
+from towtank.report import format as people
+from towtank.report.content import network_model
+from towtank.report.document import Column, Table
+from towtank.report.figures import panel, series
+from towtank.report.source import Json, Results, dig, label_of, load_of
+from towtank.report.suspects import MARK, NOTE
+
+KNEES = "Knees: where the curve bends, by several definitions"
+VALUES = "Values that several methods give"
+DEMANDS = "demands at the lowest load"
+"""The knee that sentences, tables and figures of the measurement have."""
+_KINDS = {
+    "objective": ("objective", "it is about the objective, which may be missed before or after requests begin to wait"),
+    "model": (
+        "model, (D + Z) / D_max",
+        "its demands are fitted to all levels, where the mix and the demand may differ",
+    ),
+    "peak": ("peak of the scalability law", "beyond it throughput falls; requests wait long before"),
+    "efficiency": (
+        "efficiency, largest X / R",
+        "it weighs throughput against response time, which rises below the bend",
+    ),
+    "break": ("break between two lines", "two straight lines through the points cut the bend short"),
+}
+
+
+@dataclass(frozen=True)
+class _Value:
+    """One method's value of a quantity: its method, text, and why it differs from the first; empty of the first."""
+
+    method: str
+    shown: str
+    why: str = ""
+
+
+def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
+    """Make the table of knees, then that of all other quantities."""
+    by_label = {label_of(configuration): configuration for configuration in results.configurations}
+    pairs = [(by_label.get(str(each["label"]) or "all runs"), each) for each in configurations]
+    title = panel.load_title(results.load_factor).capitalize()
+    knees = [row for measured, model in pairs for row in _knees(measured, model)]
+    if knees:
+        columns = (
+            Column("Configuration"),
+            Column("Knee"),
+            Column(f"{title}, 95 % interval", numeric=True),
+            Column("How"),
+            Column("Why it differs"),
+        )
+        notes = ("The knee by the demands at the lowest load is the one of all sentences.",)
+        yield Table(KNEES, columns, tuple(knees), notes)
+    rows = [row for measured, model in pairs if measured is not None for row in _values(results, measured, model)]
+    if rows:
+        columns = (
+            Column("Configuration"),
+            Column("Quantity"),
+            Column("Value", numeric=True),
+            Column("Method"),
+            Column("Why it differs"),
+        )
+        notes = ("The first value of each quantity is the one of all sentences.",)
+        marked = (NOTE,) if any(cell.endswith(MARK) for row in rows for cell in row) else ()
+        yield Table(VALUES, columns, tuple(rows), (*notes, *marked))
+
+
+def _knees(measured: Json | None, model: Json) -> Iterator[tuple[str, ...]]:
+    label = str(model["label"])
+    first = dig(measured, "limit", "knee_users")
+    if dig(first, "value") is not None:
+        how = "(D + Z) / D_max with the demands measured at the lowest load"
+        yield label, DEMANDS, people.plain_estimate(first), how, people.ABSENT
+    for knee in model["knees"]:
+        if knee["kind"] in _KINDS:
+            name, why = _KINDS[knee["kind"]]
+            yield label, name, _load(knee), str(knee["how"]), why
+
+
+def _load(knee: Json) -> str:
+    """Render a knee with its interval; without an interval, as a whole number like a load."""
+    if knee["low"] is None or knee["high"] is None:
+        return people.count(knee["load"])
+    return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})
+
+
+def _values(results: Results, measured: Json, model: Json) -> Iterator[tuple[str, ...]]:
+    """Rows of the quantities of which there is more than one value."""
+    mark = f" {MARK}" if any(series.point_state(point) == "suspect" for point in measured.get("points") or ()) else ""
+    top = max((p for p in measured["points"] if series.point_state(p) != "invalid"), key=load_of, default=None)
+    if top is None:
+        return
+    unit = results.load_factor
+    at = f"at {people.plain(load_of(top))} {unit}"
+    found = {
+        "highest throughput": list(_limits(measured, model)),
+        f"throughput {at} over that without waiting": list(_shares(measured, model, top)),
+        **{
+            f"CPU demand of {tier} {at}": list(_demands(top, model, tier))
+            for tier in top.get("tiers") or {}
+            if dig(model, "demands", str(tier))
+        },
+    }
+    for quantity, values in found.items():
+        if len(values) > 1:
+            for value in values:
+                why = value.why or people.ABSENT
+                yield str(model["label"]), quantity, value.shown + mark, value.method, why
+
+
+def _limits(measured: Json, model: Json) -> Iterator[_Value]:
+    peak = dig(measured, "limit", "peak_throughput_per_s")
+    if dig(peak, "value") is not None:
+        yield _Value("measured", people.rate_estimate(peak))
+    limit = model.get("limit_throughput")
+    if limit:
+        low, high = dig(model, "confidence_interval").get("limit_throughput") or (None, None)
+        yield _Value(
+            f"limit of the curve ({model['curve']})",
+            people.rate_estimate({"value": limit, "low": low, "high": high}),
+            "it is approached with more load; measured are only the levels of the study, with their errors",
+        )
+    for network in network_model.networks([model]):
+        first = network["limits"][0]
+        yield _Value(
+            f"limit of the network, at {first['station']}",
+            people.rate_estimate(first["limit_throughput"]),
+            "its demands are fitted by transaction, for the mean mix of all levels",
+        )
+
+
+def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
+    """Throughput over that of the line of ideal scaling, by the two lines there are."""
+    ideal, rate = measured.get("ideal"), from_document(top["throughput_per_s"])
+    if ideal is None or rate.value is None:
+        return
+    share = share_of(ideal, rate, load_of(top))
+    yield _Value("line of ideal scaling, N / (R + Z)", people.plain_estimate(share.scaled(100).document(), "%"))
+    seen = dig(model, "shape", "evidence") or ()
+    below = next((row for row in seen if row["what"] == "throughput below the line of the lowest load"), None)
+    if below is None or below["at_highest"] is None:
+        return
+    low, high = below.get("at_highest_interval") or (None, None)
+    ends = {name: None if end is None else 100 * (1 - end) for name, end in {"low": high, "high": low}.items()}
+    yield _Value(
+        "line through the lowest level",
+        people.plain_estimate({"value": 100 * (1 - below["at_highest"]), **ends}, "%"),
+        "its slope is the throughput of one level, with the error of that level; ideal scaling takes the think times "
+        "of all levels",
+    )
+
+
+def _demands(top: Json, model: Json, tier: str) -> Iterator[_Value]:
+    there = dig(top, "tiers", tier, "cpu_demand_s")
+    if dig(there, "value") is not None:
+        yield _Value("CPU time over transactions at that load", people.seconds_estimate(there))
+    slope = dig(model, "demands", tier, "demand_s")
+    if dig(slope, "value") is not None:
+        yield _Value(
+            "slope of the utilization over the throughput of all levels",
+            people.seconds_estimate(slope),
+            "CPU time that does not grow with the throughput is no demand, but background",
+        )

@@ -1,0 +1,63 @@
+"""Differences between a fitted curve and the levels that it was fitted to, as table and statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.report import format as people
+from towtank.report.content.held_out import band
+from towtank.report.document import Callout, Column, Table, text
+from towtank.report.figures import panel
+from towtank.report.figures.residuals import Misfit, misfits
+from towtank.report.source import Json, Results
+
+
+def table(results: Results, configurations: list[Json]) -> Table | None:
+    """Build the table of measured and fitted values at every level."""
+    rows = tuple(_cells(found) for configuration in configurations for found in misfits(configuration))
+    if not rows:
+        return None
+    columns = (
+        Column("Configuration"),
+        Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
+        Column("Throughput measured", numeric=True),
+        Column("On the curve, 95 % band", numeric=True),
+        Column("Misses by", numeric=True),
+        Column("Within two standard errors"),
+        Column("Response time measured", numeric=True),
+        Column("On the curve, 95 % band", numeric=True),
+    )
+    notes = (
+        "The response time on the curve is N / X − Z with the think time of the run.",
+        "At each level the curve is that of the mix of its runs; its limit is for the mean mix of all levels.",
+    )
+    return Table("The curve at the levels that it was fitted to", columns, rows, notes, is_detail=True)
+
+
+def callouts(configurations: list[Json]) -> Iterator[Callout]:
+    """Return a statement for every configuration whose curve misses a level by more than two standard errors."""
+    for configuration in configurations:
+        beyond = [found for found in misfits(configuration) if found.is_beyond]
+        if beyond:
+            worst = max(beyond, key=lambda found: abs(found.share))
+            levels = people.listing(list(dict.fromkeys(people.plain(found.load) for found in beyond)))
+            is_last = worst.load == max(row["load"] for row in configuration["points"])
+            said = (
+                f"The curve is more than two standard errors away from the throughput measured at {levels}; it misses "
+                f"{people.plain(worst.load)} by {people.signed_share(worst.share)}. What it predicts there "
+                f"{'and beyond may be off by as much or more' if is_last else 'may be off by as much'}."
+            )
+            yield Callout("suspect", f"{configuration['label']}: the curve misses what was measured", (text(said),))
+
+
+def _cells(found: Misfit) -> tuple[str, ...]:
+    return (
+        found.label,
+        people.plain(found.load),
+        people.rate(found.measured),
+        people.rate_estimate(band(found.fitted, found.band)),
+        people.signed_share(found.share),
+        {True: "no", False: "yes", None: "no error known"}[found.is_beyond],
+        people.seconds(found.response_s) if found.response_s is not None else people.ABSENT,
+        people.seconds_estimate(band(found.fitted_response_s, found.response_band)),
+    )

@@ -1,0 +1,219 @@
+"""The figure of the first screen: throughput above response time, against load, with bounds, knees and objective.
+
+Configurations that are rows, because they were measured at one load or are many, have the throughput alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from towtank.estimates import FEW_DIGITS
+from towtank.report import format as people
+from towtank.report import theme
+from towtank.report.document import Column, Figure, Table
+from towtank.report.figures import panel, series, throughput
+from towtank.report.source import Json, Results, dig, label_of
+
+NAME = throughput.NAME
+_STATISTICS = {
+    "mean": "mean response time",
+    "p50": "median response time",
+    "p90": "90th percentile of response time",
+    "p95": "95th percentile of response time",
+    "p99": "99th percentile of response time",
+}
+_HEIGHT, _TIMES_HEIGHT = 230, 150
+_WIDTH = 620
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of the figure.
+
+    Attributes
+    ----------
+    rates : throughput.Numbers
+        Throughput, with its bounds.
+    times : list of Point
+        Response times. [s]
+    statistic : str
+        `mean`, or the percentile that an objective is about.
+    objective : dict or None
+        First objective about the response time of all transactions at every load; None without one.
+    knees : list of dict
+        `configuration`, `load`, `low` and `high` of each knee whose interval lies in the range measured. [users]
+    """
+
+    rates: throughput.Numbers
+    times: list[series.Point]
+    statistic: str
+    objective: Json | None
+    knees: list[dict[str, Any]]
+
+
+def compute(results: Results) -> Numbers:
+    """Gather throughput, response times, knees, and the first objective about the response time of all transactions."""
+    objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
+    statistic = "mean" if objective is None else _statistic(objective)
+    rates = throughput.compute(results)
+    times = series.collect(results, partial(_time, statistic))
+    return Numbers(rates, times, statistic, objective, _knees(results, rates))
+
+
+def _statistic(objective: Json) -> str:
+    return str(objective.get("metric", "")).removesuffix("_s").removeprefix("response_time.")
+
+
+def _is_drawn(objective: Json) -> bool:
+    """Return whether an objective is a line over all loads: about all transactions, at no load of its own."""
+    scoped = any(objective.get(key) is not None for key in ("transaction", "phase", "every_s", "users", "rate"))
+    value = objective.get("value")
+    return _statistic(objective) in _STATISTICS and not scoped and isinstance(value, (int, float)) and value > 0
+
+
+def _time(statistic: str, document: Json) -> Any:
+    return dig(document, "response_time_s", statistic)
+
+
+def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
+    """Return the knees by the demands at the lowest load of configurations that reach their limit."""
+    top = max((point.load for point in rates.points), default=0.0)
+    found = []
+    for configuration in results.configurations:
+        limit = configuration.get("limit") or {}
+        knee = limit.get("knee_users") or {}
+        known = [knee.get(key) for key in ("value", "low", "high")]
+        ends = [float(end) for end in known if isinstance(end, (int, float)) and 0 < end <= top]
+        if limit.get("reached") and len(ends) == len(known):
+            value, low, high = ends
+            found.append({"configuration": label_of(configuration), "load": value, "low": low, "high": high})
+    return found
+
+
+def draw(numbers: Numbers) -> dict[str, Any]:
+    """Draw throughput over response time, on one axis of the load."""
+    factor, unit = people.seconds_unit(max((point.value for point in _scaling(numbers.times)), default=0.0))
+    times = [point.scaled(factor) for point in numbers.times]
+    title = f"{_STATISTICS[numbers.statistic]} [{unit}]"
+    shared: dict[str, Any] = {"load_factor": numbers.rates.load_factor, "width": _WIDTH}
+    upper = throughput.picture(numbers.rates, height=_HEIGHT)
+    upper["layer"] += _drawn_knees(numbers)
+    below = _objective(numbers, title, times, factor)
+    lower = panel.panel(times, value_title=title, height=_TIMES_HEIGHT, times=True, below=below, **shared)
+    return theme.specification(description(numbers), vconcat=[upper, lower], spacing=14)
+
+
+def _scaling(points: list[series.Point]) -> list[series.Point]:
+    return [point for point in points if point.state != "invalid"] or points
+
+
+def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
+    """Knees on the axis of the load, each with its interval."""
+    if not numbers.knees:
+        return []
+    labels = series.labels(numbers.rates.points)
+    hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
+    # The axis writes loads exactly, as they were set; a knee is measured and has the digits of other such values.
+    rows = [
+        {
+            **knee,
+            **{key: float(f"{knee[key]:.{FEW_DIGITS}g}") for key in ("load", "low", "high")},
+            "foot": 0.0,
+            "colour": hues.get(knee["configuration"], theme.INK),
+        }
+        for knee in numbers.knees
+    ]
+    x = panel.load_axis(numbers.rates.load_factor, [point.load for point in numbers.rates.points])
+    place = {
+        "x": x,
+        "y": {**panel.value_axis("throughput [1/s]"), "field": "foot"},
+        "color": {"field": "colour", "type": "nominal", "scale": None},
+    }
+    text = {"type": "text", "text": "knee", "baseline": "bottom", "dy": -7, "fontSize": 10}
+    return [
+        {
+            "data": {"values": rows},
+            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.45},
+            "encoding": {**place, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
+        },
+        {
+            "data": {"values": rows},
+            "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": 70, "opacity": 1},
+            "encoding": place,
+        },
+        {"data": {"values": rows}, "mark": text, "encoding": place},
+    ]
+
+
+def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: float) -> list[dict[str, Any]]:
+    """A line at the objective, if it lies on the axis; else its name at the edge that it lies beyond."""
+    if numbers.objective is None:
+        return []
+    axis, value = panel.time_axis(title, times), float(numbers.objective["value"]) * factor
+    scale = axis["scale"]
+    low, high = scale["domain"] if "domain" in scale else (0.0, scale.get("domainMax", value))
+    words = str(numbers.objective.get("text") or "objective")
+    text = {"type": "text", "align": "right", "dx": -4, "fontSize": 10, "color": theme.INK}
+    rows = [{"value": min(max(value, low), high)}]
+    corner = {"x": {"value": _WIDTH}, "y": axis}
+    if not low <= value <= high:
+        words, beyond = f"{words} ({'above' if value > high else 'below'} this axis)", 1 if value > high else -1
+        named = {**text, "text": words, "dy": 8 * beyond}
+        return [{"data": {"values": rows}, "mark": named, "encoding": corner}]
+    rule = {"type": "rule", "strokeDash": [6, 3], "color": theme.INK}
+    return [
+        {"data": {"values": rows}, "mark": rule, "encoding": {"y": axis}},
+        {"data": {"values": rows}, "mark": {**text, "text": words, "dy": -7}, "encoding": corner},
+    ]
+
+
+def description(numbers: Numbers) -> str:
+    """Describe the picture in words."""
+    parts = []
+    for label in series.labels(numbers.times):
+        own = [point for point in numbers.times if point.configuration == label and point.state != "invalid"]
+        if own:
+            last = max(own, key=lambda point: point.load)
+            parts.append(f"{label}: {people.seconds_estimate(vars(last))} at {people.plain(last.load)}")
+    said = throughput.description(numbers.rates)
+    return f"{said} Below it {_STATISTICS[numbers.statistic]}: {'; '.join(parts)}." if parts else said
+
+
+def figure(results: Results) -> Figure | None:
+    """Return the figure; None without a figure of the throughput."""
+    made = throughput.figure(results)
+    if made is None:
+        return None
+    numbers = compute(results)
+    points = numbers.rates.points
+    if not numbers.times or panel.is_crowded(points) or panel.one_load(points) is not None:
+        return made
+    statistic = _STATISTICS[numbers.statistic]
+    note = made.note
+    if numbers.knees:
+        note += " Triangles are knees by the demands at the lowest load, bars their intervals."
+    return replace(
+        made,
+        title=f"Throughput and {statistic} against {panel.load_title(results.load_factor)}",
+        description=description(numbers),
+        note=note.strip(),
+        spec=draw(numbers),
+        table=_table(made.table, numbers, statistic),
+    )
+
+
+def _table(table: Table | None, numbers: Numbers, statistic: str) -> Table | None:
+    """The table of the throughput with a column of response times behind it."""
+    if table is None:
+        return None
+    times = {(point.configuration, point.load, point.runs): point.stated for point in numbers.times}
+    place = 1 + [column.title for column in table.columns].index("Throughput")
+    rows = tuple(
+        (*row[:place], people.seconds_estimate(times.get((point.configuration, point.load, point.runs))), *row[place:])
+        for point, row in zip(numbers.rates.points, table.rows, strict=True)
+    )
+    column = Column(statistic.capitalize(), numeric=True)
+    columns = (*table.columns[:place], column, *table.columns[place:])
+    return replace(table, caption="Throughput and response time", columns=columns, rows=rows)

@@ -1,0 +1,77 @@
+"""The window of a drive second by second: requests that ended, and the 95th percentile of their response times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from towtank.report import theme
+from towtank.report.document import Column, Figure, Table
+
+NAME = "drive-seconds"
+Json = Mapping[str, Any]
+
+
+def compute(document: Json) -> list[dict[str, float | None]]:
+    """Gather the seconds of the window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms], None if nothing was timed."""
+    rows, before = [], 0.0
+    for second in document.get("intervals") or ():
+        length = second["t_s"] - before
+        before = second["t_s"]
+        if length > 0:
+            rows.append({"t_s": second["t_s"], "per_s": second["requests"] / length, "p95_ms": second["p95_ms"]})
+    return rows
+
+
+def draw(rows: list[dict[str, float | None]]) -> dict[str, Any]:
+    """Draw both over time, one below the other."""
+    panels = [
+        {
+            "width": 590,
+            "height": 120,
+            "data": {"values": rows},
+            "mark": {"type": "line", "color": theme.COLOURS[number], "point": len(rows) == 1},
+            "encoding": {
+                "x": {
+                    "field": "t_s",
+                    "type": "quantitative",
+                    "title": "time in the window [s]",
+                    "axis": {"format": theme.EXACT},
+                },
+                "y": {"field": name, "type": "quantitative", "title": title, "scale": {"zero": True}},
+            },
+        }
+        for number, (name, title) in enumerate((("per_s", "requests [1/s]"), ("p95_ms", "p95 [ms]")))
+    ]
+    return theme.specification(description(rows), vconcat=panels, spacing=14)
+
+
+def description(rows: list[dict[str, float | None]]) -> str:
+    """Describe the picture in words."""
+    rates = [row["per_s"] for row in rows if row["per_s"] is not None]
+    times = [row["p95_ms"] for row in rows if row["p95_ms"] is not None]
+    shown = f"Requests per second from {min(rates):.4g} to {max(rates):.4g}"
+    return (
+        f"{shown}; 95th percentile of the response time from {min(times):.3g} to {max(times):.3g} ms."
+        if times
+        else (f"{shown}; nothing was timed.")
+    )
+
+
+def figure(document: Json) -> Figure | None:
+    """Return the figure; None if the window has no second."""
+    rows = compute(document)
+    if not rows:
+        return None
+    columns = (Column("Time", "s", True), Column("Requests", "1/s", True), Column("p95", "ms", True))
+    cells = tuple(
+        (f"{row['t_s']:g}", f"{row['per_s']:.4g}", "" if row["p95_ms"] is None else f"{row['p95_ms']:.4g}")
+        for row in rows
+    )
+    return Figure(
+        name=NAME,
+        title="Requests and response time second by second",
+        description=description(rows),
+        spec=draw(rows),
+        table=Table("The window second by second", columns, cells),
+    )

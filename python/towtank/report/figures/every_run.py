@@ -1,0 +1,272 @@
+"""Every run over its time, small: throughput and mean response time, first the runs that do not count.
+
+A drawing of its own rather than charts, since there may be a hundred runs: a line of at most 120 points each. Each run
+has its own scales, whose ends stand beside them. The writer of the drawing escapes every text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from xml.etree import ElementTree
+
+from towtank.report import bidi, theme
+from towtank.report import format as people
+from towtank.report.document import Column, Figure, Table
+from towtank.report.drawing import canvas
+from towtank.report.figures.panel import load_title
+from towtank.report.runs_over_time import has_timeline
+from towtank.report.source import Json, Results, RunResult, dig
+
+NAME = "every-run"
+RAMP_DOWN = "ramp_down"
+SHOWN_AT_MOST = 12
+"""Runs of a figure; those of further figures are folded. [1]"""
+POINTS_AT_MOST = 120
+"""Points of a line; those of a longer run are means of several seconds. [1]"""
+_ORDER = ("invalid", "none", "suspect", "valid")
+_WORDS = {"none": "not judged"}
+_COLUMNS = 3
+_WIDTH, _PLOT, _HEAD, _FOOT, _GAP_X, _GAP_Y = 264, 46, 34, 16, 20, 20
+_BETWEEN = 6
+_LETTER = 6.2  # mean width of a letter at 11 px
+_COLOURS = (theme.COLOURS[0], theme.COLOURS[1])
+
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True)
+class TimedRun:
+    """One run over its time.
+
+    Attributes
+    ----------
+    run : RunResult
+    label, load : str
+        Its configuration, and its load with the unit.
+    times : list of float
+        Middles of the points. [s]
+    rates, responses : list of float or None
+        Throughput and mean response time; None if nothing was recorded. [1/s], [s]
+    failed : list of bool
+        Whether a transaction failed then.
+    end_s : float
+        End of the time axis. [s]
+    """
+
+    run: RunResult
+    label: str
+    load: str
+    times: list[float]
+    rates: list[float | None]
+    responses: list[float | None]
+    failed: list[bool]
+    end_s: float
+
+
+def compute(results: Results) -> list[TimedRun]:
+    """Gather all runs that left a timeline, those that do not count first."""
+    runs = [run for run in results.measured if has_timeline(run)]
+    runs.sort(key=lambda run: (_ORDER.index(run.verdict), run.run_id))
+    return [_timed(results, run) for run in runs]
+
+
+def _timed(results: Results, run: RunResult) -> TimedRun:
+    timeline = run.summary["timeline"]
+    times = [float(time) for time in timeline["t_s"]]
+    end = _end(timeline, times)
+    count = sum(time <= end for time in times)
+    step = math.ceil(count / POINTS_AT_MOST) or 1
+    errors = list(timeline.get("errors_per_s") or [None] * len(times))
+    return TimedRun(
+        run,
+        results.label(run),
+        _load(results, run),
+        [sum(part) / len(part) for part in _parts(times[:count], step)],
+        _means(timeline.get("throughput_per_s"), step, count),
+        _means(timeline.get("response_mean_s"), step, count),
+        [any(part) for part in _parts(errors[:count], step)],
+        end,
+    )
+
+
+def _end(timeline: Json, times: Sequence[float]) -> float:
+    """Return the end of the load before its ramp-down, whose rates of leaving users would set the scale. [s]"""
+    stages = [stage for stage in timeline.get("stages") or () if stage.get("end_s") is not None]
+    held = [float(stage["end_s"]) for stage in stages if stage.get("phase") != RAMP_DOWN]
+    return max(held) if held else max([*times, *(float(stage["end_s"]) for stage in stages)])
+
+
+def _load(results: Results, run: RunResult) -> str:
+    if run.load is None:
+        return ""
+    return people.rate(run.load) if results.load_factor == "rate" else f"{people.plain(run.load)} {results.load_factor}"
+
+
+def _means(values: Sequence[float | None] | None, step: int, count: int) -> list[float | None]:
+    """Means of so many neighbours; None if one of them is missing."""
+    parts = _parts((values or [None] * count)[:count], step)
+    known = ([value for value in part if value is not None] for part in parts)
+    return [sum(part) / len(part) if part else None for part in known]
+
+
+def _parts(values: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
+    """Neighbours in groups of a size; the last may be smaller."""
+    return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+def draw(timed_runs: Sequence[TimedRun], title: str) -> str:
+    """Draw runs side by side, three in a row, as SVG."""
+    rows = math.ceil(len(timed_runs) / _COLUMNS)
+    cell = _HEAD + 2 * _PLOT + _BETWEEN + _FOOT
+    width = min(len(timed_runs), _COLUMNS) * (_WIDTH + _GAP_X) - _GAP_X + 12
+    height = rows * (cell + _GAP_Y) - _GAP_Y + 12
+    svg = canvas(width, height, title, 11)
+    for number, timed in enumerate(timed_runs):
+        row, column = divmod(number, _COLUMNS)
+        place = f"translate({6 + column * (_WIDTH + _GAP_X)} {6 + row * (cell + _GAP_Y)})"
+        _draw_run(ElementTree.SubElement(svg, "g", {"transform": place}), timed)
+    return ElementTree.tostring(svg, encoding="unicode")
+
+
+def _draw_run(group: ElementTree.Element, timed: TimedRun) -> None:
+    verdict = _WORDS.get(timed.run.verdict, timed.run.verdict)
+    about = ", ".join(part for part in (timed.label, timed.load) if part)
+    lower, bottom = _HEAD + _PLOT + _BETWEEN, _HEAD + 2 * _PLOT + _BETWEEN
+    _ground(group, timed, bottom)
+    _text(group, 0, 11, f"{timed.run.run_id}: {verdict}", {"font-weight": "bold"})
+    muted = ElementTree.SubElement(group, "g", {"fill": theme.MUTED})
+    _text(muted, 0, 26, about, {})
+    _text(muted, 0, bottom + 12, "0 s", {})
+    right = ElementTree.SubElement(group, "g", {"text-anchor": "end"})
+    _text(right, _WIDTH, bottom + 12, f"{people.plain(round(timed.end_s))} s", {"fill": theme.MUTED})
+    lines = ElementTree.SubElement(group, "g", {"fill": "none", "stroke-width": "1.4"})
+    for top, values, show in ((_HEAD, timed.rates, people.rate), (lower, timed.responses, people.seconds)):
+        largest = max((value for value in values if value is not None), default=0.0)
+        for points in _lines(timed, values, top, largest):
+            drawn = " ".join(f"{x:.0f},{y:.1f}" for x, y in points)
+            ElementTree.SubElement(lines, "polyline", {"points": drawn, "stroke": _COLOURS[top != _HEAD]})
+        _text(right, _WIDTH - 2, top + 10, show(largest), {})
+    _failures(group, timed)
+
+
+def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
+    """The stages behind both plots, and the window between two lines."""
+    height = f"{bottom - _HEAD:g}"
+    for stage in timed.run.summary["timeline"].get("stages") or ():
+        start, end = stage.get("start_s"), stage.get("end_s")
+        colour = theme.PHASES.get(str(stage.get("phase")))
+        if start is not None and end is not None and colour:
+            left, right = _x(timed, start), _x(timed, end)
+            box = {"x": f"{left:.0f}", "y": f"{_HEAD}", "width": f"{right - left:.0f}", "height": height}
+            ElementTree.SubElement(group, "rect", {**box, "fill": colour})
+    ends = (dig(timed.run.summary, "window", key) for key in ("start_s", "end_s"))
+    edges = [_x(timed, end) for end in ends if isinstance(end, (int, float))]
+    if edges:
+        path = "".join(f"M{edge:.0f} {_HEAD}v{height}" for edge in edges)
+        dashes = {"stroke": theme.INK, "stroke-dasharray": "3 3", "stroke-width": ".8"}
+        ElementTree.SubElement(group, "path", {"d": path, **dashes})
+    # The two plots are apart.
+    gap = {"y": f"{_HEAD + _PLOT}", "width": f"{_WIDTH}", "height": f"{_BETWEEN}", "fill": "white"}
+    ElementTree.SubElement(group, "rect", gap)
+
+
+def _failures(group: ElementTree.Element, timed: TimedRun) -> None:
+    """Marks below the throughput at the times at which transactions failed."""
+    width = max(1.5, _WIDTH / max(len(timed.times), 1))
+    places = [_x(timed, time) - width / 2 for time, failed in zip(timed.times, timed.failed, strict=True) if failed]
+    if places:
+        path = "".join(f"M{place:.0f} {_HEAD + _PLOT - 2}h{width:.1f}" for place in places)
+        ElementTree.SubElement(group, "path", {"d": path, "stroke": theme.INK, "stroke-width": "4"})
+
+
+def _x(timed: TimedRun, time: float) -> float:
+    return _WIDTH * min(max(time / timed.end_s, 0.0), 1.0) if timed.end_s > 0 else 0.0
+
+
+def _lines(
+    timed: TimedRun, values: Sequence[float | None], top: float, largest: float
+) -> list[list[tuple[float, float]]]:
+    """Stretches without a gap, in places of the plot."""
+    found: list[list[tuple[float, float]]] = [[]]
+    for time, value in zip(timed.times, values, strict=True):
+        if value is None:
+            found.append([])
+        else:
+            share = value / largest if largest > 0 else 0.0
+            found[-1].append((_x(timed, time), top + _PLOT - 1 - share * (_PLOT - 14)))
+    return [points for points in found if points]
+
+
+def _text(group: ElementTree.Element, x: float, y: float, words: str, style: dict[str, Any]) -> None:
+    room = int(_WIDTH / _LETTER)
+    shown = words if len(words) <= room else f"{words[: room - 1]}…"
+    # Control characters are not allowed in XML at all.
+    shown = "".join(letter if letter.isprintable() else "�" for letter in shown)
+    ElementTree.SubElement(group, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = bidi.plain(shown)
+
+
+def figures(results: Results) -> list[Figure]:
+    """Return the figure of the first runs, then those of the others, which are folded; none for a single run."""
+    timed_runs = compute(results)
+    parts = _parts(timed_runs, SHOWN_AT_MOST) if len(timed_runs) > 1 else []
+    return [_figure(results, part, number, len(parts)) for number, part in enumerate(parts, 1)]
+
+
+def _figure(results: Results, timed_runs: Sequence[TimedRun], number: int, of: int) -> Figure:
+    verdicts = dict.fromkeys(_WORDS.get(timed.run.verdict, timed.run.verdict) for timed in timed_runs)
+    first = "Every run over time" if number == 1 else "Further runs over time"
+    which = f" ({number} of {of})" if of > 1 else ""
+    description = (
+        f"Small charts of throughput and mean response time of {people.plural(len(timed_runs), 'run')} over time: "
+        f"{people.listing([f'{_count(timed_runs, verdict)} {verdict}' for verdict in verdicts])}."
+    )
+    return Figure(
+        name=NAME if number == 1 else f"{NAME}-{number}",
+        title=f"{first}: throughput above, mean response time below{which}",
+        description=description,
+        note="Runs that do not count come first. Each has its own scales from zero; the number is the largest value. "
+        "The ground shows the stages, dashed lines bound the window that was analysed, marks at the foot of the "
+        "throughput are times at which transactions failed. The ramp-down is left out.",
+        svg=draw(timed_runs, description),
+        table=_table(results, timed_runs),
+        is_detail=number > 1,
+    )
+
+
+def _count(timed_runs: Sequence[TimedRun], verdict: str) -> int:
+    return sum(_WORDS.get(timed.run.verdict, timed.run.verdict) == verdict for timed in timed_runs)
+
+
+def _table(results: Results, timed_runs: Sequence[TimedRun]) -> Table:
+    columns = (
+        Column("Run"),
+        Column("Configuration"),
+        Column(load_title(results.load_factor).capitalize(), numeric=True),
+        Column("Verdict"),
+        Column("Throughput over the run", numeric=True),
+        Column("Mean response time over the run", numeric=True),
+        Column("Times with failures", numeric=True),
+    )
+    rows = tuple(
+        (
+            timed.run.run_id,
+            timed.label,
+            people.plain(timed.run.load),
+            _WORDS.get(timed.run.verdict, timed.run.verdict),
+            _span(timed.rates, people.rate),
+            _span(timed.responses, people.seconds),
+            f"{sum(timed.failed)} of {len(timed.failed)}",
+        )
+        for timed in timed_runs
+    )
+    return Table("Runs over time", columns, rows)
+
+
+def _span(values: Sequence[float | None], show: Any) -> str:
+    """Render the least and the largest value of a line."""
+    known = [value for value in values if value is not None]
+    return f"{show(min(known))} to {show(max(known))}" if known else people.ABSENT

@@ -1,0 +1,190 @@
+"""Response time of one run over its time as a heat map, under its stages: colour is the number of responses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report import theme
+from towtank.report.document import Column, Figure, Table
+from towtank.report.figures import ground, timeline
+from towtank.report.runs_over_time import Cell, choose
+from towtank.report.source import Results
+
+NAME = "heat-map"
+_HEIGHT = 260
+_LINES = {"p50_s": "median", "p95_s": "95th percentile"}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of the figure.
+
+    Attributes
+    ----------
+    course : timeline.Numbers
+        Run, seconds, stages, window and events.
+    cells : tuple of Cell
+        Responses by time and size.
+    """
+
+    course: timeline.Numbers
+    cells: tuple[Cell, ...]
+
+    @property
+    def unit(self) -> tuple[float, str]:
+        """Factor from seconds and name of the unit in which the times are drawn."""
+        return people.seconds_unit(max(cell.high_s for cell in self.cells) / 2)
+
+
+def compute(results: Results) -> Numbers | None:
+    """Gather the cells of the run that is shown over time; None without recordings of it."""
+    run = choose(results)
+    found = None if run is None else results.recorded.get(run.run_id)
+    if run is None or found is None or not found.cells:
+        return None
+    return Numbers(timeline.of_run(results, run), found.cells)
+
+
+def draw(numbers: Numbers) -> dict[str, Any]:
+    """Draw cells over the stages, with lines of the median and of the 95th percentile."""
+    factor, unit = numbers.unit
+    x = {
+        "field": "t",
+        "type": "quantitative",
+        "title": "time since the start of the run [s]",
+        "scale": {"domain": [0, numbers.course.ground.end_s], "nice": False},
+        "axis": {"grid": False, "format": theme.EXACT},
+    }
+    low = min(cell.low_s for cell in numbers.cells) * factor
+    high = max(cell.high_s for cell in numbers.cells) * factor
+    y = {
+        "field": "low",
+        "type": "quantitative",
+        "title": f"response time [{unit}], logarithmic",
+        "scale": {"type": "log", "domain": [low, high], "nice": False},
+        "axis": {"values": _ticks(low, high), "format": theme.MEASURED, "grid": False},
+    }
+    stages, *marks = ground.layers(numbers.course.ground, x, names=True)
+    layers = [stages, _cells(numbers, factor, x, y), _lines(numbers, factor, x, y), *marks]
+    return theme.specification(
+        description(numbers),
+        width=ground.WIDTH,
+        height=_HEIGHT,
+        layer=layers,
+        resolve={"scale": {"color": "independent", "strokeDash": "independent"}},
+    )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [tick for decade in decades for digit in (1, 2, 5) if low <= (tick := digit * 10.0**decade) <= high]
+
+
+def _cells(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
+    values = [
+        {
+            "t": round(cell.start_s, 3),
+            "end": round(cell.end_s, 3),
+            "low": _short(cell.low_s * factor),
+            "high": _short(cell.high_s * factor),
+            "rate": _short(cell.per_s),
+        }
+        for cell in numbers.cells
+    ]
+    scale = {"type": "log", "range": list(theme.HEAT), "interpolate": "lab"}
+    legend = {"title": "responses per second", "orient": "right", "gradientLength": _HEIGHT - 40, "tickCount": 5}
+    return {
+        "data": {"values": values},
+        "mark": {"type": "rect", "aria": False},
+        "encoding": {
+            "x": x,
+            "x2": {"field": "end"},
+            "y": y,
+            "y2": {"field": "high"},
+            "color": {"field": "rate", "type": "quantitative", "scale": scale, "legend": {**legend, "format": "~r"}},
+        },
+    }
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
+    """Lines of quantiles by second; a second without a response leaves a gap."""
+    course = numbers.course.run.summary.get("timeline") or {}
+    values = [
+        {"t": time, "value": None if not value else _short(value * factor), "line": name}
+        for key, name in _LINES.items()
+        for time, value in zip(numbers.course.times, course.get(key) or (), strict=False)
+    ]
+    names = list(_LINES.values())
+    legend = {"title": None, "symbolType": "stroke", "symbolSize": 250, "symbolStrokeWidth": 2}
+    colours = {"domain": names, "range": [theme.INK, theme.EVENT]}
+    dashes = {"domain": names, "range": [list(theme.DASHES[0]), list(theme.DASHES[1])]}
+    return {
+        "data": {"values": values},
+        "mark": {"type": "line", "strokeWidth": 1.4, "clip": True},
+        "encoding": {
+            "x": x,
+            "y": {**y, "field": "value"},
+            "color": {"field": "line", "type": "nominal", "scale": colours, "legend": legend},
+            "strokeDash": {"field": "line", "type": "nominal", "scale": dashes, "legend": legend},
+        },
+    }
+
+
+def description(numbers: Numbers) -> str:
+    """Describe the picture in words."""
+    longest = max(numbers.cells, key=lambda cell: cell.high_s)
+    shortest = min(numbers.cells, key=lambda cell: cell.low_s)
+    densest = max(numbers.cells, key=lambda cell: cell.per_s)
+    return (
+        f"Heat map of the response times of run {numbers.course.run.run_id}, from {people.seconds(shortest.low_s)} to "
+        f"{people.seconds(longest.high_s)}. Most responses of one second took {people.seconds(densest.low_s)} to "
+        f"{people.seconds(densest.high_s)}: {people.rate(densest.per_s)} at {people.number(densest.start_s)} s. The "
+        f"longest ended at {people.number(longest.start_s)} s."
+    )
+
+
+def figure(results: Results) -> Figure | None:
+    """Return the figure; None without recordings of the run that is shown."""
+    numbers = compute(results)
+    if numbers is None:
+        return None
+    course, run = numbers.course, numbers.course.run
+    return Figure(
+        name=NAME,
+        title=f"Response times of run {run.run_id} over time: {course.label}, {people.plain(run.load)} "
+        f"{results.load_factor}",
+        description=description(numbers),
+        note=f"Each cell counts the responses that ended in its seconds. The scale of colours is logarithmic. "
+        f"{ground.note(course.ground)}{timeline.verdict_note(run)}",
+        spec=draw(numbers),
+        table=_table(numbers),
+    )
+
+
+def _table(numbers: Numbers) -> Table:
+    """Responses by time and range of response time; rows of one column of the picture follow each other."""
+    columns = (
+        Column("From", "s", numeric=True),
+        Column("To", "s", numeric=True),
+        Column("Response time from", numeric=True),
+        Column("Response time to", numeric=True),
+        Column("Responses per second", "1/s", numeric=True),
+    )
+    rows = tuple(
+        (
+            people.number(cell.start_s),
+            people.number(cell.end_s),
+            people.seconds(cell.low_s),
+            people.seconds(cell.high_s),
+            people.number(cell.per_s),
+        )
+        for cell in numbers.cells
+    )
+    return Table(f"Responses of run {numbers.course.run.run_id} by time and size", columns, rows)

@@ -1,0 +1,69 @@
+"""Matrix of values: a coloured cell for each pair, with the value as text in it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from towtank.report import theme
+
+
+def picture(
+    cells: list[dict[str, Any]],
+    place: dict[str, Any],
+    *,
+    title: str,
+    width: int,
+    font_size: int,
+    logarithmic: bool,
+    tooltip: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return a panel of cells.
+
+    Parameters
+    ----------
+    cells : list of dict
+        Data: `value`, None for a cell without colour; `label`; and the fields of `place`.
+    place : dict
+        Encodings `x` and `y`.
+    title : str
+        Quantity with its unit.
+    width : int
+        Width of all columns. [px]
+    font_size : int
+        Height of the labels. [px]
+    logarithmic : bool
+        Whether equal ratios have equal steps of colour.
+    tooltip : list of dict, optional
+        Fields that the interactive figure shows of a cell.
+    """
+    values = [cell["value"] for cell in cells if cell["value"]]
+    middle = _middle(values, logarithmic=logarithmic)
+    rows = [{**cell, "is_dark": (cell["value"] or 0.0) > middle} for cell in cells]
+    scale = {"type": "log" if logarithmic else "linear", "range": list(theme.HEAT), "interpolate": "lab"}
+    colour = {"field": "value", "type": "quantitative", "scale": scale, "legend": None}
+    ink = {"condition": {"test": "datum.is_dark", "value": "white"}, "value": theme.INK}
+    return {
+        "title": title,
+        "width": width,
+        "height": {"step": font_size + 9},
+        "data": {"values": rows},
+        "layer": [
+            {
+                "transform": [{"filter": "datum.value > 0"}],
+                "mark": {"type": "rect", "aria": False},
+                "encoding": {**place, "color": colour, **({"tooltip": tooltip} if tooltip else {})},
+            },
+            {
+                "mark": {"type": "text", "fontSize": font_size, "aria": False},
+                "encoding": {**place, "text": {"field": "label", "type": "nominal"}, "color": ink},
+            },
+        ],
+    }
+
+
+def _middle(values: list[float], *, logarithmic: bool) -> float:
+    """Return the value in the middle of the scale of colours, above which a label is white."""
+    if not values:
+        return 0.0
+    return math.sqrt(min(values) * max(values)) if logarithmic else (min(values) + max(values)) / 2

@@ -1,0 +1,232 @@
+"""Residuals of the fitted models: throughput of the model against the throughput measured, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report import theme
+from towtank.report.document import Column, Figure, Table
+from towtank.report.figures import panel
+from towtank.report.figures.capacity_curve import modelled
+from towtank.report.source import Json, Results
+
+NAME = "residuals"
+# A model that is farther away than this misses what was measured. [standard errors]
+FAR = 2.0
+_MODELS = ("curve", "network")
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Throughput and response time of one run, and of the curve at its load.
+
+    Attributes
+    ----------
+    label, run : str
+        Configuration and run.
+    load, measured, fitted : float
+        Load, and throughput. [1/s]
+    error : float or None
+        Standard error of the throughput measured. [1/s]
+    response_s, fitted_response_s : float or None
+        Mean response time, and N / X - Z on the curve. [s]
+    band, response_band : tuple of float or None
+        Ends of the 95 % band of the curve: throughput [1/s] and response time [s]. None in models of earlier versions.
+    """
+
+    label: str
+    run: str
+    load: float
+    measured: float
+    fitted: float
+    error: float | None
+    response_s: float | None
+    fitted_response_s: float | None
+    band: tuple[float | None, float | None] = (None, None)
+    response_band: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def is_beyond(self) -> bool | None:
+        """True if the curve is more than two standard errors from the throughput measured; None without an error."""
+        return None if self.error is None else abs(self.fitted - self.measured) > FAR * self.error
+
+    @property
+    def share(self) -> float:
+        """Throughput of the model relative to the throughput measured, less one. [ratio]"""
+        return self.fitted / self.measured - 1
+
+
+def misfits(configuration: Json) -> Iterator[Misfit]:
+    """Return the levels of a fitted curve, in the order of the load."""
+    for row in sorted(configuration["points"], key=lambda row: float(row["load"])):
+        measured, fitted, response = row["throughput"], row["fitted_throughput"], row["response_s"]
+        if not fitted or not measured:
+            continue
+        think = row["think_s"]
+        curve = None if response is None or think is None else row["load"] / fitted - think
+        # A small difference of large numbers may be negative: the curve then says nothing about the time.
+        curve = None if curve is None or curve <= 0 else curve
+        label, run = str(configuration["label"]), str(row["name"])
+        low, high = row.get("fitted_throughput_band_95") or (None, None)
+        times = (None, None)
+        if curve is not None and low and high:
+            # The error of a small difference may reach below zero, which no time does.
+            times = (max(0.0, row["load"] / high - think), max(0.0, row["load"] / low - think))
+        yield Misfit(
+            label, run, row["load"], measured, fitted, row["standard_error"], response, curve, (low, high), times
+        )
+
+
+@dataclass(frozen=True)
+class Residual:
+    """One level of one model.
+
+    Attributes
+    ----------
+    configuration, model : str
+        Label of the configuration; `curve` or `network`.
+    load, share : float
+        Load, and throughput of the model over the throughput measured, less one. [ratio]
+    error : float or None
+        Two standard errors of the throughput measured, relative to it. [ratio]
+    """
+
+    configuration: str
+    model: str
+    load: float
+    share: float
+    error: float | None
+
+    @property
+    def is_beyond(self) -> bool:
+        """True if the model is more than two standard errors away."""
+        return self.error is not None and abs(self.share) > self.error
+
+
+def compute(results: Results) -> list[Residual]:
+    """Gather the residuals of curves and networks."""
+    return [residual for configuration in modelled(results) for residual in _of(configuration)]
+
+
+def _of(configuration: Json) -> Iterator[Residual]:
+    label, errors = str(configuration["label"]), {}
+    for found in misfits(configuration):
+        error = None if found.error is None else FAR * found.error / found.measured
+        errors[found.load] = error
+        yield Residual(label, "curve", found.load, found.share, error)
+    network = configuration.get("network")
+    if not network or network["refused"] is not None:
+        return
+    for row in network["levels"]:
+        if row["throughput"] and row["fitted_throughput"]:
+            share = row["fitted_throughput"] / row["throughput"] - 1
+            yield Residual(label, "network", row["load"], share, errors.get(row["load"]))
+
+
+def draw(residuals: list[Residual], load_factor: str) -> dict[str, Any]:
+    """Draw the residuals of each configuration around zero, with two standard errors of what was measured."""
+    labels = list(dict.fromkeys(residual.configuration for residual in residuals))
+    rows = [
+        {
+            "configuration": residual.configuration,
+            "model": residual.model,
+            "load": residual.load,
+            "value": 100 * residual.share,
+            "low": None if residual.error is None else -100 * residual.error,
+            "high": None if residual.error is None else 100 * residual.error,
+            "beyond": residual.is_beyond,
+        }
+        for residual in residuals
+    ]
+    x = panel.load_axis(load_factor, [residual.load for residual in residuals])
+    unbound = {
+        "type": "quantitative",
+        "title": "throughput of the model over measured, less 1 [%]",
+        "axis": {"tickCount": 6},
+    }
+    y = {**unbound, "field": "value"}
+    names = [model for model in _MODELS if any(residual.model == model for residual in residuals)]
+    legend = {"title": None, "symbolSize": 90, "columns": len(names)} if len(names) > 1 else None
+    field = {"field": "model", "type": "nominal"}
+    colour = {**field, "scale": {"domain": names, "range": theme.cycle(theme.COLOURS, len(names))}, "legend": legend}
+    shape = {**field, "scale": {"domain": names, "range": theme.cycle(theme.SYMBOLS, len(names))}, "legend": legend}
+    point = {"type": "point", "size": 75, "opacity": 1}
+    place = {"x": x, "y": y, "color": colour, "shape": shape, "tooltip": _tooltip(load_factor)}
+    layers: list[dict[str, Any]] = [
+        {
+            "transform": [{"filter": "datum.model === 'curve' && datum.low !== null"}],
+            "mark": {"type": "rule", "strokeWidth": 12, "color": theme.GRID, "opacity": 1},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "rule", "color": theme.MUTED}, "encoding": {"y": {**unbound, "datum": 0}}},
+        {"transform": [{"filter": "datum.beyond"}], "mark": {**point, "filled": True}, "encoding": place},
+        {
+            "transform": [{"filter": "!datum.beyond"}],
+            "mark": {**point, "filled": False, "fill": "white", "strokeWidth": 2},
+            "encoding": place,
+        },
+    ]
+    return theme.specification(
+        _description(residuals), data={"values": rows}, **panel.each_configuration(labels, layers)
+    )
+
+
+def _tooltip(load_factor: str) -> list[dict[str, Any]]:
+    return [
+        {"field": "configuration", "type": "nominal"},
+        {"field": "model", "type": "nominal"},
+        {"field": "load", "type": "quantitative", "title": panel.load_title(load_factor), "format": theme.EXACT},
+        {"field": "value", "type": "quantitative", "title": "residual [%]", "format": "+.3~r"},
+    ]
+
+
+def _description(residuals: list[Residual]) -> str:
+    """Describe the picture in words."""
+    beyond = [residual for residual in residuals if residual.is_beyond]
+    worst = max(residuals, key=lambda residual: abs(residual.share))
+    number = f"{len(beyond)} of {people.plural(len(residuals), 'residual')}"
+    return (
+        f"Charts of the throughput of each model relative to the throughput measured. {number} exceed two standard "
+        f"errors. The largest is {people.signed_share(worst.share)}: {worst.configuration}, {worst.model}, at "
+        f"{people.plain(worst.load)}."
+    )
+
+
+def figure(results: Results) -> Figure | None:
+    """Return the figure; None without two residuals, and for configurations that need a table."""
+    residuals = compute(results)
+    if len(residuals) < 2 or len({residual.configuration for residual in residuals}) > panel.CROWDED:
+        return None
+    return Figure(
+        name=NAME,
+        title=f"Residuals of the models against {panel.load_title(results.load_factor)}",
+        description=_description(residuals),
+        note="Zero is the throughput measured, with two standard errors as a grey bar. Filled symbols are models "
+        "beyond them, open ones lie within them.",
+        spec=draw(residuals, results.load_factor),
+        table=_table(residuals, results.load_factor),
+    )
+
+
+def _table(residuals: list[Residual], load_factor: str) -> Table:
+    columns = (
+        Column("Configuration"),
+        Column("Model"),
+        Column(panel.load_title(load_factor).capitalize(), numeric=True),
+        Column("Residual of the throughput", numeric=True),
+        Column("Two standard errors", numeric=True),
+    )
+    rows = tuple(
+        (
+            residual.configuration,
+            residual.model,
+            people.plain(residual.load),
+            people.signed_share(residual.share),
+            people.share(residual.error),
+        )
+        for residual in residuals
+    )
+    return Table("Residuals of the models", columns, rows)

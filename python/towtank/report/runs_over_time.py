@@ -1,0 +1,174 @@
+"""Runs that a report draws over time: the choice of runs, and their recordings by time and size of the response.
+
+A summary has quantiles by second but no distribution, and errors but not by kind. Both are read from the recordings of
+the few runs that are drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from towtank.analysis.measurement import DRAIN, Column, Floats, Measurement
+from towtank.containment import attempt_or
+from towtank.results import segments
+from towtank.results.folder import ResultsFolder
+
+if TYPE_CHECKING:
+    from towtank.report.source import Results, RunResult
+
+ROWS_PER_DECADE = 8
+"""Rows of a heat map for a tenfold response time: each reaches 33 % above its lower edge. [1]"""
+COLUMNS_AT_MOST = 120
+"""Columns of a heat map; a longer run has columns of several seconds. [1]"""
+DOUBTED_AT_MOST = 4
+"""Runs with doubts that are drawn over time. [1]"""
+WITH_EVENTS_AT_MOST = 8
+"""Runs with events that are drawn over time. [1]"""
+# After the end of the load a second may be cut short; the rate over less than this is dominated by chance. [s]
+_REMNANT_S = 0.5
+_GRAVEST = ("invalid", "suspect")
+_PREFERENCE = ("valid", "suspect", "invalid", "none")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Responses of one column and row of a heat map.
+
+    Attributes
+    ----------
+    start_s, end_s : float
+        Ends of responses that are counted, in run time. [s]
+    low_s, high_s : float
+        Response times that are counted. [s]
+    per_s : float
+        Responses per second. [1/s]
+    """
+
+    start_s: float
+    end_s: float
+    low_s: float
+    high_s: float
+    per_s: float
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Recordings of one run by time.
+
+    Attributes
+    ----------
+    cells : tuple of Cell
+        Cells of the heat map with a response.
+    errors_by_kind, errors_by_transaction : dict of str to list of float or None
+        Failed transactions per second in the seconds of the run's timeline, by the kind of failure and by transaction;
+        without those that never occurred. [1/s]
+    """
+
+    cells: tuple[Cell, ...] = ()
+    errors_by_kind: Mapping[str, list[float | None]] = field(default_factory=dict)
+    errors_by_transaction: Mapping[str, list[float | None]] = field(default_factory=dict)
+
+
+def has_timeline(run: RunResult) -> bool:
+    """Return whether a run left a timeline."""
+    timeline = run.summary.get("timeline")
+    return isinstance(timeline, Mapping) and bool(timeline.get("t_s"))
+
+
+def choose(results: Results) -> RunResult | None:
+    """Choose the run to show: of the best verdict the highest load, of these the first."""
+    shown = [run for run in results.measured if has_timeline(run)]
+    return min(shown, key=lambda run: (_PREFERENCE.index(run.verdict), -(run.load or 0.0), run.run_id), default=None)
+
+
+def doubted(results: Results) -> list[RunResult]:
+    """Return the runs with doubts that are drawn, the gravest first, without those that are drawn elsewhere."""
+    chosen = choose(results)
+    found = [
+        run
+        for run in results.measured
+        if run.verdict in _GRAVEST and run is not chosen and not run.summary.get("events") and has_timeline(run)
+    ]
+    return sorted(found, key=lambda run: (_GRAVEST.index(run.verdict), run.run_id))[:DOUBTED_AT_MOST]
+
+
+def with_events(results: Results) -> list[RunResult]:
+    """Return a run for each set of events, that of the highest load, without the run that is drawn elsewhere."""
+    best: dict[tuple[str, ...], RunResult] = {}
+    runs = [run for run in results.measured if run.summary.get("events")]
+    for run in sorted(runs, key=lambda run: (-(run.load or 0.0), run.run_id)):
+        best.setdefault(tuple(run.summary["events"]), run)
+    chosen = choose(results)
+    shown = [run for run in best.values() if run is not chosen and has_timeline(run)]
+    return sorted(shown, key=lambda run: run.run_id)[:WITH_EVENTS_AT_MOST]
+
+
+def drawn(results: Results) -> list[RunResult]:
+    """Return all runs that the report draws over time."""
+    chosen = choose(results)
+    return [*([chosen] if chosen is not None else []), *doubted(results), *with_events(results)]
+
+
+def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
+    """Read the recordings of the runs that are drawn, by run; those that cannot be read are left out."""
+    found = {}
+    for run in drawn(results):
+        path = folder.run_path(run.run_id) / "engine"
+        recorded = attempt_or(f"recordings of {run.run_id}", None, _read, path, str(run.summary.get("inputs")))
+        if recorded is not None and recorded.cells:
+            found[run.run_id] = recorded
+    return found
+
+
+@lru_cache(maxsize=16)
+def _read(engine: Path, _digest: str) -> Recorded:
+    """Read the recordings in a folder; the digest of the inputs keeps the cache from older ones."""
+    return recorded(Measurement(segments.read(engine)))
+
+
+def recorded(measurement: Measurement) -> Recorded:
+    """Arrange the recordings of a run by time."""
+    if not measurement.bins:
+        return Recorded()
+    every = measurement.transactions
+    by_transaction = {name: column.failed for name, column in measurement.columns("transaction").items()}
+    return Recorded(
+        cells=_cells(measurement, every),
+        errors_by_kind=_rates(measurement, every.failed_by_kind),
+        errors_by_transaction=_rates(measurement, by_transaction),
+    )
+
+
+def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, list[float | None]]:
+    """Rates of what occurred, the most frequent first. [1/s]"""
+    seen = sorted((name for name in counts if counts[name].any()), key=lambda name: (-counts[name].sum(), name))
+    drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
+    is_remnant = (measurement.stage == drain) & (measurement.lengths < _REMNANT_S)
+    lengths = np.where(is_remnant, np.nan, measurement.lengths_of_rates)
+    return {name: [float(rate) if math.isfinite(rate) else None for rate in counts[name] / lengths] for name in seen}
+
+
+def _cells(measurement: Measurement, column: Column) -> tuple[Cell, ...]:
+    """Count the responses by time and by size, on a logarithmic scale; empty cells are left out."""
+    origin, end = float(measurement.starts.min()), float(measurement.ends.max())
+    width = max(1.0, math.ceil((end - origin) / COLUMNS_AT_MOST))
+    places = np.floor((measurement.middles - origin) / width).astype(int)
+    found: list[Cell] = []
+    for place in np.unique(places):
+        chosen = places == place
+        merged, length = column.response.merged(chosen), measurement.length_of(chosen)
+        if merged is None or length <= 0:
+            continue
+        start, stop = float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())
+        rows = np.floor(ROWS_PER_DECADE * np.log10(merged.middles_s)).astype(int)
+        for row in np.unique(rows):
+            low, high = (10 ** (edge / ROWS_PER_DECADE) for edge in (int(row), int(row) + 1))
+            found.append(Cell(start, stop, low, high, float(merged.counts[rows == row].sum()) / length))
+    return tuple(found)

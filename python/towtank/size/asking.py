@@ -1,0 +1,59 @@
+"""Sizings of a model file or of results, with a sizing file, with options, or with both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import StudyError
+from towtank.size.basis import ModelChoice, load_basis
+from towtank.size.reading import read_sizing
+from towtank.size.sizing import SizingSettings, size
+
+Json = dict[str, Any]
+
+
+def why_no_source(source: Path) -> str | None:
+    """Return the reason why a path cannot be sized; None if it can."""
+    if source.exists():
+        return None
+    return f"must be a model file or a results folder, got {str(source)!r}, which is not there"
+
+
+def size_source(
+    source: Path, file: Path | None, options: Mapping[str, Any], choice: ModelChoice, settings: SizingSettings
+) -> Json:
+    """Size a model file, or the model of a results folder.
+
+    Parameters
+    ----------
+    source : Path
+        Model file or results folder.
+    file : Path or None
+        Sizing file.
+    options : mapping of str to value
+        Values over those of the sizing file, as for `read_sizing`.
+    choice : ModelChoice
+        Choice of the model that is fitted to results.
+    settings : SizingSettings
+        Settings of the sizing.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/size.md` describes.
+
+    Raises
+    ------
+    StudyError
+        With every fault of source, file and options.
+    MeasurementError
+        If the answer would be a guess.
+    """
+    checked = read_sizing(file, options)
+    try:
+        basis = load_basis(source, choice)
+    except StudyError as error:
+        raise StudyError(sorted({*error.faults, *checked.faults}), hint=error.hint) from None
+    return size(basis, checked, file.parent if file is not None else Path(), settings)

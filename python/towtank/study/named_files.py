@@ -1,0 +1,132 @@
+"""Files that workloads and systems name: which they are, and whether they are below the folder of who names them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from towtank.errors import Fault, StudyError
+from towtank.workload import references, templates
+from towtank.yamlfile import where
+
+if TYPE_CHECKING:
+    from towtank.system.model import SystemFile
+    from towtank.workload.loading import Workload
+
+PERMIT = "--trust"
+"""Option that lets a study name files outside of its folder."""
+
+
+@dataclass(frozen=True, order=True)
+class NamedFile:
+    """A file, or a folder with files, that a workload or a system names.
+
+    Attributes
+    ----------
+    path : Path
+        Absolute, as named: links in it are not followed.
+    file : str
+        The file that names it.
+    key : str
+        Keys that lead to its name there.
+    leaves : bool
+        Whether its content goes to servers: sent, served or run there. That of keys and certificates does not.
+    """
+
+    path: Path
+    file: str
+    key: str
+    leaves: bool = True
+
+
+def files_of_study(workload: Workload, systems: Iterable[SystemFile], system_file: Path) -> list[NamedFile]:
+    """List the files that a workload, and the systems of all runs made of one file, name."""
+    named = [*files_of_workload(workload)]
+    for system in systems:
+        named += files_of_system(system, system_file)
+    return list(dict.fromkeys(named))
+
+
+def files_of_workload(workload: Workload) -> Iterator[NamedFile]:
+    """Yield rows of data, and files that requests send; files that a system exports are those of the system."""
+    file, folder = str(workload.document.path), workload.folder
+    for name, pool in workload.file.data.items():
+        if pool.csv is not None and not templates.exports(pool.csv):
+            yield NamedFile((folder / pool.csv).absolute(), file, where(("data", name, "csv")))
+    for name, transaction in workload.file.transactions.items():
+        for path, step in references.walk(transaction, ("transactions", name)):
+            for placed in references.files(step):
+                yield NamedFile((folder / placed.text).absolute(), file, where((*path, *placed.path)))
+
+
+def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
+    """Yield scripts, users, folders that are served, exports, certificates and keys that a system file names."""
+    folder = path.parent
+
+    def named(text: str, *keys: str, leaves: bool = True) -> NamedFile:
+        return NamedFile((folder / text).absolute(), str(path), where(keys), leaves)
+
+    for name, service in system.services.items():
+        settings, population = getattr(service, "settings", None), getattr(service, "population", None)
+        given: dict[tuple[str, ...], object] = {
+            ("population", "script"): getattr(population, "script", None),
+            ("settings", "users"): getattr(settings, "users", None),
+            ("files",): getattr(service, "files", None),
+            **{("exports", key): text for key, text in getattr(service, "exports", {}).items()},
+        }
+        for keys, text in given.items():
+            if isinstance(text, str):
+                yield named(text, "services", name, *keys)
+    for name, target in system.targets.items():
+        for key in ("ca", "client_certificate", "client_key"):
+            if (text := getattr(target.tls, key, None)) is not None:
+                yield named(text, "targets", name, "tls", key, leaves=False)
+    for name, host in system.hosts.items():
+        for key in ("key", "known_hosts"):
+            if (text := getattr(host, key, None)) is not None:
+                yield named(str(Path(text).expanduser()), "hosts", name, key, leaves=False)
+
+
+def leads_out(named: NamedFile, folder: Path) -> Path | None:
+    """Return the place outside the allowed folders that a named file, or a file in a named folder, leads to; else None.
+
+    Parameters
+    ----------
+    named : NamedFile
+    folder : Path
+        Folder of the study. The folder of the file which names it is allowed too: studies may share a workload.
+    """
+    allowed = [folder.resolve(), Path(named.file).parent.resolve()]
+    for path in (named.path, *_links_below(named.path)):
+        found = path.resolve()
+        if not any(found.is_relative_to(each) for each in allowed):
+            return found
+    return None
+
+
+def _links_below(path: Path) -> Iterator[Path]:
+    """Yield the links in a folder, which servers of files follow."""
+    for place, folders, files in os.walk(path):
+        yield from (link for name in (*folders, *files) if (link := Path(place, name)).is_symlink())
+
+
+def refuse_outside(named: Iterable[NamedFile], folder: Path) -> None:
+    """Refuse files whose content would leave, and that lie neither below a folder nor below the file that names them.
+
+    Raises
+    ------
+    StudyError
+        With each of them.
+    """
+    found = [(file, leads_out(file, folder)) for file in named if file.leaves]
+    faults = [
+        Fault(file.file, 0, 0, file.key, f"must be below the folder of its study, got {str(place)!r} instead")
+        for file, place in found
+        if place is not None
+    ]
+    if faults:
+        hint = f"its content would go to servers; if you trust this study with that, add {PERMIT}"
+        raise StudyError(faults, hint=hint)

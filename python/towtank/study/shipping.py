@@ -1,0 +1,31 @@
+"""The studies that ship with Towtank: their folders and names."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+STUDY_FILE = "study.yaml"
+
+
+def shipped_folders() -> list[Path]:
+    """Return the existing folders of shipped studies, in the order in which they are searched."""
+    named = os.environ.get("TOWTANK_STUDIES")
+    checkout = Path(__file__).resolve().parents[3] / "studies"
+    installed = Path(sys.prefix) / "share" / "towtank" / "studies"
+    return [folder for folder in ([Path(named)] if named else [checkout, installed]) if folder.is_dir()]
+
+
+def shipped() -> dict[str, Path]:
+    """Return the files of the studies that ship, by name."""
+    found: dict[str, Path] = {}
+    for folder in shipped_folders():
+        for file in sorted(folder.glob(f"*/{STUDY_FILE}")):
+            found.setdefault(file.parent.name, file)
+    return found
+
+
+def find_shipped(name: str) -> Path | None:
+    """Return the file of a study that ships, by name; None if no such study ships."""
+    return shipped().get(name)

@@ -1,0 +1,219 @@
+"""Lines of access logs: common and combined format, with response times at their end, plain or compressed.
+
+common     host ident user [time] "request" status bytes
+combined   common "referer" "agent"
++ %D       ... microseconds, a whole number (Apache)
++ request_time   ... seconds, a decimal number (nginx)
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from towtank.errors import StudyError
+from towtank.workload.importers.accounting import Fate, Key
+from towtank.workload.importers.draft import Notes
+from towtank.workload.importers.textfile import require_file
+
+# Servers refuse longer request lines; a longer line is an attack, or not a line of a log. [byte]
+_LINE_AT_MOST = 65536
+# Largest share of unreadable lines; above it the file is not an access log.
+_UNREADABLE_AT_MOST = 0.5
+
+_LINE = re.compile(
+    r"(?:(?P<vhost>\S+:\d+) (?=\S+ \S+ \S+ \[))?(?P<host>\S+) \S+ (?P<user>.*?) \[(?P<time>[^\[\]]+)\] "
+    r'"(?P<request>(?:[^"\\]|\\.)*)" (?P<status>\d{3}|-) (?P<bytes>\d+|-)'
+    r'(?: "(?:[^"\\]|\\.)*" "(?P<agent>(?:[^"\\]|\\.)*)")?(?P<rest>.*)'
+)
+_TIME = re.compile(r"(\d{2})/(\w{3})/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ([+-])(\d{2})(\d{2})")
+_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
+# Fate of each field of a line.
+FIELDS: dict[str, Key] = {
+    "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
+    "host": Key(Fate.CARRIED, "sessions: a client with its agent"),
+    "user": Key(Fate.NOTED, "is not kept: a log has no passwords, so that requests are sent without a login"),
+    "time": Key(Fate.CARRIED, "think times, arrivals"),
+    "request": Key(Fate.CARRIED, "method, path and query"),
+    "status": Key(Fate.CARRIED, "check of the status; pages that mostly failed are dropped"),
+    "bytes": Key(Fate.HARMLESS, "size of an answer, which the server decides"),
+    "agent": Key(Fate.CARRIED, "sessions; robots are dropped; the header is not sent"),
+    "rest": Key(Fate.NOTED, "fields after the agent, except a response time at the end, are not read"),
+}
+# A number that stands for more than a million seconds is an instant (nginx's `$msec`), no response time. [digits]
+_SECONDS = re.compile(r"\d{1,6}\.\d+")
+_MICROSECONDS = re.compile(r"\d{1,12}")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One line.
+
+    Attributes
+    ----------
+    number : int
+        Number of the line, from 1.
+    time : int
+        Logged time: the start (Apache) or the end (nginx) of the request. [s since 1970]
+    response_time : float or None
+        Response time, if logged. [s]
+    ends : bool
+        Whether `time` is the end of the request, as in logs with nginx's `request_time`.
+    bytes : int
+        Size of the body; 0 if not logged. [byte]
+    """
+
+    number: int
+    client: str
+    agent: str
+    time: int
+    method: str
+    url: str
+    status: int
+    response_time: float | None = None
+    ends: bool = False
+    bytes: int = 0
+
+    @property
+    def start(self) -> float:
+        """Time at which the request was sent. [s]"""
+        return self.time - (self.response_time or 0.0) if self.ends else float(self.time)
+
+    @property
+    def end(self) -> float:
+        """Time at which the answer was complete; without a known response time, the start. [s]"""
+        return float(self.time) if self.ends else self.time + (self.response_time or 0.0)
+
+
+def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
+    """Read an access log line by line; note unreadable lines.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be read, or most of it is not an access log.
+    """
+    require_file(path)
+    read = unreadable = first_bad = 0
+    try:
+        with _open(path) as stream:
+            number = 0
+            for number, raw in _numbered(stream):
+                if not raw.strip():
+                    continue
+                read += 1
+                hit = _hit(number, raw.decode("utf-8", "replace").rstrip("\r\n"), notes)
+                if isinstance(hit, Hit):
+                    yield hit
+                elif hit:
+                    unreadable += 1
+                    first_bad = first_bad or number
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StudyError.at(path, f"must be a file that can be read, got: {reason}") from None
+    if read == 0:
+        raise StudyError.at(path, "must not be empty", line=1, column=1)
+    if unreadable > _UNREADABLE_AT_MOST * read:
+        message = f"must be an access log in common or combined format, got {unreadable} of {read} lines in another one"
+        raise StudyError.at(path, message, line=first_bad, column=1)
+
+
+def is_access_log(path: Path) -> bool:
+    """Return True if the first line that is not empty is a line of an access log."""
+    try:
+        with _open(path) as stream:
+            for _, raw in _numbered(stream):
+                if raw.strip():
+                    return _LINE.fullmatch(raw.decode("utf-8", "replace").rstrip("\r\n")) is not None
+    except EOFError:
+        return False
+    return False
+
+
+def _open(path: Path) -> BinaryIO:
+    with path.open("rb") as stream:
+        compressed = stream.read(2) == b"\x1f\x8b"
+    return cast(BinaryIO, gzip.open(path, "rb")) if compressed else path.open("rb")
+
+
+def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield lines with their numbers; long lines are cut."""
+    number = 0
+    while raw := stream.readline(_LINE_AT_MOST):
+        number += 1
+        yield number, raw
+        while raw and not raw.endswith(b"\n"):
+            raw = stream.readline(_LINE_AT_MOST)
+
+
+def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
+    """Return the hit of a line; True if the line cannot be read, False if it is readable and makes no request."""
+    match = _LINE.fullmatch(text)
+    time = _time(match.group("time")) if match is not None else None
+    if match is None or time is None:
+        column = (match.start("time") if match is not None else 0) + 1
+        notes.add((number, column), "line", "is not in common or combined format")
+        return True
+    parts = _ESCAPED.sub(_percent, match.group("request")).split()
+    if len(parts) not in {2, 3} or not parts[1].startswith(("/", "http://", "https://")):
+        notes.add((number, match.start("request") + 1), "request", "asks for no path over HTTP: dropped")
+        return False
+    response_time, ends = _response_time(match.group("rest"))
+    _note_fields(number, match, notes, timed=response_time is not None)
+    status = int(match.group("status")) if match.group("status") != "-" else 0
+    agent = match.group("agent") or ""
+    size = int(match.group("bytes")) if match.group("bytes") != "-" else 0
+    method = parts[0].upper()
+    return Hit(number, match.group("host"), agent, time, method, parts[1], status, response_time, ends, size)
+
+
+def _percent(escaped: re.Match[str]) -> str:
+    """Return a character that the server escaped in its log, in the form of a URL."""
+    code = escaped.group(1)
+    byte = int(code[1:], 16) if len(code) == 3 else ord(_CONTROLS.get(code, code))
+    return f"%{byte:02X}"
+
+
+def _note_fields(number: int, match: re.Match[str], notes: Notes, *, timed: bool) -> None:
+    """Note the fields of a line that a workload does not have."""
+    for field, key in FIELDS.items():
+        value = match.group(field) if field in match.re.groupindex else None
+        if key.fate is not Fate.NOTED or value in {None, "", "-"}:
+            continue
+        said = [text for text in match.group("rest").split() if text.strip('"') not in {"", "-"}]
+        if field != "rest" or len(said) > timed:
+            notes.add((number, match.start(field) + 1), f"field {field}", key.why)
+
+
+# Adjacent lines of a log mostly have the same second.
+@lru_cache(maxsize=1024)
+def _time(text: str) -> int | None:
+    match = _TIME.fullmatch(text)
+    if match is None or match.group(2) not in _MONTHS:
+        return None
+    day, month, year, hour, minute, second, sign, hours, minutes = match.groups()
+    try:
+        at = datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+    except ValueError:
+        return None
+    offset = int(hours) * 3600 + int(minutes) * 60
+    return int(at.timestamp()) - (offset if sign == "+" else -offset)
+
+
+def _response_time(rest: str) -> tuple[float | None, bool]:
+    """Read the response time at the end of a line: microseconds as a whole number, or seconds with a decimal point."""
+    last = rest.rsplit(None, 1)[-1].strip('"') if rest.strip() else ""
+    if _SECONDS.fullmatch(last):
+        return float(last), True
+    if _MICROSECONDS.fullmatch(last):
+        return int(last) / 1e6, False
+    return None, False

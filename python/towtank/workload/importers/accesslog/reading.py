@@ -1,0 +1,275 @@
+"""Access logs of web servers: a mix of pages, think times with their goodness of fit, sessions, arrivals over time.
+
+The log is read once, line by line, in bounded memory: `lines` reads, `paths` makes patterns of paths,
+`sessions` follows clients, `thinking` fits the gaps.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+
+from towtank.units import format_duration
+from towtank.workload.importers.accesslog.lines import Hit, read_lines
+from towtank.workload.importers.accesslog.paths import Key, Pattern, Patterns, shortened
+from towtank.workload.importers.accesslog.sessions import LEAST_GAP, Sessions
+from towtank.workload.importers.draft import (
+    METHODS,
+    Draft,
+    Options,
+    Step,
+    identifier,
+    literal,
+    request,
+    seconds,
+    unique,
+    weights,
+)
+from towtank.workload.importers.thinking import GAPS_AT_LEAST, fit_gaps
+
+# Transactions of the workload; rarer pages are reported and left out. [1]
+TRANSACTIONS_AT_MOST = 40
+# A static file belongs to a page if this share of its visits requested it. Caches make first visits rare. [ratio]
+ASSET_SHARE = 0.5
+# Below this p the gaps do not follow the distribution.
+_P_AT_LEAST = 0.05
+
+_ROBOT = re.compile(r"bot\b|crawl|spider|slurp|monitor|health-?check|kube-probe|uptime", re.IGNORECASE)
+_PATH_SAFE = "%:@!$&'()*+,;=~-._"
+
+
+def read(path: Path, options: Options) -> Draft:
+    """Read an access log."""
+    draft = Draft(str(path), "accesslog", identifier(path.name.partition(".")[0], "log"), f"Access log {path.name}")
+    patterns = Patterns()
+    sessions = Sessions(patterns)
+    for hit in read_lines(path, draft.notes):
+        if _wanted(hit, draft, options):
+            sessions.add(hit)
+    sessions.finish()
+    patterns.collapse()
+    kept = _kept(patterns, draft)
+    if not kept:
+        return draft
+    for key, pattern in kept.items():
+        _transaction(key, pattern, draft)
+    mix = weights(dict(zip(draft.transactions, (float(pattern.count) for pattern in kept.values()), strict=True)))
+    pause, mean = _think_time(sessions, draft)
+    draft.groups = {"users": {"loop": {"think": pause, "mix": mix}}}
+    if sessions.lonely:
+        why = f"left out: {sessions.lonely} requests for files by clients that had asked for no page"
+        draft.notes.add((1, 0), "static files without a page", why)
+    _findings(sessions, patterns, draft, mean)
+    return draft
+
+
+def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
+    place = (hit.number, 0)
+    if hit.method not in METHODS:
+        known = hit.method if hit.method in {"OPTIONS", "CONNECT", "TRACE", "PROPFIND"} else "another method"
+        draft.notes.add(
+            place, f"request with {known}", f"dropped: requests have the methods {', '.join(sorted(METHODS))}"
+        )
+        return False
+    if _ROBOT.search(hit.agent):
+        draft.notes.add(place, "robot", "dropped: it is no user")
+        return False
+    if shortened(hit.url):
+        why = "of a query 20 names are kept, of a value 500 characters, and a name without `=` is sent with it"
+        draft.notes.add(place, "long URL, or name without `=`", why)
+    host = urlsplit(hit.url).hostname if not hit.url.startswith("/") else None
+    if host:
+        draft.notes.add(place, "host of a request", "is not kept: all requests go to one target")
+    if host and options.hosts and host not in options.hosts:
+        draft.notes.add(place, "request to another host", "dropped: it is not among those of --host")
+        return False
+    return True
+
+
+def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
+    """Return the patterns that become transactions, by their frequency."""
+    by_count = sorted(patterns.patterns.items(), key=lambda item: (-item[1].count, item[1].line))
+    kept: dict[Key, Pattern] = {}
+    for key, pattern in by_count:
+        label = f"{key.method} {shown(key)}"
+        if pattern.failures * 2 > pattern.count:
+            why = f"dropped: {pattern.failures} of {pattern.count} requests failed"
+        elif len(kept) >= TRANSACTIONS_AT_MOST:
+            why = f"left out: {pattern.count} requests, rarer than the {TRANSACTIONS_AT_MOST} that are kept"
+        else:
+            kept[key] = pattern
+            continue
+        draft.notes.add((pattern.line, 0), label, why)
+    if patterns.forgotten:
+        why = f"{patterns.forgotten} requests with paths of their own, too many to keep apart"
+        draft.notes.add((1, 0), "rare paths", why)
+    return kept
+
+
+def shown(key: Key) -> str:
+    """Return a pattern in readable form: `/orders/{}?lang`."""
+    path = "/" + "/".join("{}" if part is None else part for part in key.parts)
+    return path + (f"?{'&'.join(key.query)}" if key.query else "")
+
+
+def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
+    label = f"{key.method} {shown(key)}"
+    prefix = "" if key.method == "GET" else f"{key.method} "
+    words = [part for part in key.parts if part] + (["by", *key.query] if key.query else [])
+    name = unique(identifier(prefix + " ".join(words), "home"), draft.transactions)
+    columns = _columns(key)
+    rows = pattern.rows.most_common()
+    steps: list[Step] = []
+    if columns and len(rows) > 1:
+        draft.data[name] = {
+            "columns": [*columns, "weight"],
+            "rows": [[*row, times] for row, times in rows],
+            "weight": "weight",
+        }
+        steps.append({"draw": name})
+        values = [f"${{{name}.{column}}}" for column in columns]
+    else:
+        values = [literal(value) for value in rows[0][0]] if rows else []
+    parameters = iter(values)
+    parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
+    pairs = list(zip(key.query, parameters, strict=True))
+    path, query = "/" + "/".join(parts), dict(pairs)
+    if len(query) < len(pairs):  # a mapping has each name once
+        path, query = f"{path}?{'&'.join(_query_part(name, value) for name, value in pairs)}", {}
+    if key.method in {"POST", "PUT", "PATCH"}:
+        draft.notes.add((pattern.line, 0), f"{label}: body", "a log has no bodies: the request is sent without one")
+    if pattern.not_kept:
+        why = f"{pattern.not_kept} requests had other values than the {len(rows)} that are kept"
+        draft.notes.add((pattern.line, 0), f"{label}: values", why)
+    step = request(key.method, path, name=label, query=query, check=_check(pattern))
+    draft.transactions[name] = [*steps, step, *_assets(label, pattern, draft)]
+
+
+def _columns(key: Key) -> list[str]:
+    """Return the names of the parameters: that of the part before each, or of the query."""
+    columns: list[str] = []
+    for index, part in enumerate(key.parts):
+        if part is None:
+            before = next((each for each in reversed(key.parts[:index]) if each), "path")
+            columns.append(unique(f"{identifier(before, 'path')}_id", [*columns, "weight"]))
+    for name in key.query:
+        columns.append(unique(identifier(name, "value"), [*columns, "weight"]))
+    return columns
+
+
+def _encoded(part: str) -> str:
+    """Encode a part of a path from a log; most of it is encoded already."""
+    return quote(part, safe=_PATH_SAFE)
+
+
+def _path_value(value: str) -> str:
+    return value if value.startswith("${") else _encoded(value)
+
+
+def _query_part(name: str, value: str) -> str:
+    """Return a name and its value as part of a URL."""
+    shown = f"{value[:-1]}|url}}" if value.startswith("${") else quote(value, safe="")
+    return f"{quote(name, safe='')}={shown}"
+
+
+def _check(pattern: Pattern) -> dict[str, Any] | None:
+    """Return a check of the successful statuses in the log; 304 counts as 200, as users have no cache."""
+    statuses = sorted({200 if status == 304 else status for status in pattern.statuses if 100 <= status < 400})
+    return {"status": statuses[0] if len(statuses) == 1 else [*statuses]} if statuses else None
+
+
+def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
+    """Return the files that most visits of a page requested; report the others."""
+    steps: list[Step] = []
+    for url, times in pattern.assets.most_common():
+        if times < ASSET_SHARE * pattern.count:
+            why = f"left out: {times} files of {pattern.count} visits, less than half" if times > 1 else None
+            if why is not None and pattern.count >= 10:
+                draft.notes.add((pattern.line, 0), f"{label}: {url[:80]}", why)
+            continue
+        parts = urlsplit(url)
+        path = "/".join(_encoded(part) for part in parts.path.split("/")) + (
+            f"?{quote(parts.query, safe=_PATH_SAFE)}" if parts.query else ""
+        )
+        steps.append(request("GET", literal(path), on_failure="go_on"))
+    return steps
+
+
+def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
+    """Return the distribution of the format that fits best, with its mean, and add its fit to the findings. [s]"""
+    if sessions.gap_count < GAPS_AT_LEAST:
+        why = f"{sessions.gap_count} pauses are too few for a distribution"
+        mean = sessions.gap_sum / sessions.gap_count if sessions.gap_count else 1.0
+        draft.notes.add((1, 0), "think times", f"{why}: exponential with mean {format_duration(mean)}")
+        draft.findings["think_times"] = {"count": sessions.gap_count, "fits": []}
+        return {"exponential": seconds(mean)}, mean
+    sample = np.array([gap for gap in sessions.gaps if gap > LEAST_GAP])
+    fits = fit_gaps(sample, LEAST_GAP)
+    best = next(fit for fit in fits if fit.pause is not None)
+    draft.findings["think_times"] = {
+        "count": sessions.gap_count,
+        "mean_s": round(sessions.gap_sum / sessions.gap_count, 3),
+        "fitted_to": len(sample),
+        "pause_mean_s": round(best.mean, 3),
+        "least_s": LEAST_GAP,
+        "chosen": best.name,
+        "fits": [fit.document() for fit in fits],
+    }
+    draft.findings.setdefault("summary", []).extend(
+        f"think times: {fit.name}{' (chosen)' if fit is best else ''}, "
+        f"Kolmogorov-Smirnov D = {fit.statistic:.3f}, p = {fit.p:.3f}"
+        + ("" if fit.pause is not None else ", not in the workload format")
+        for fit in fits
+    )
+    if best.p < _P_AT_LEAST:
+        why = (
+            f"none of the format fits (p = {best.p:.3f} at best): {best.name} is the nearest, D = {best.statistic:.3f}"
+        )
+        draft.notes.add((1, 0), "distribution of think times", why)
+    if sessions.with_response_time < sessions.pages:
+        why = f"unknown for {sessions.pages - sessions.with_response_time} pages: their think times have it in them"
+        draft.notes.add((1, 0), "response times", why)
+    assert best.pause is not None  # chosen so
+    margin = 1.96 * float(np.std(sample)) / math.sqrt(len(sample))
+    draft.findings["summary"].append(
+        f"pause of the workload: {best.mean:.4g} s on average (95 % interval [{best.mean - margin:.4g}, "
+        f"{best.mean + margin:.4g}]), fitted to {len(sample)} of {sessions.gap_count} gaps"
+    )
+    return best.pause, best.mean
+
+
+def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float) -> None:
+    """Add the findings for the load of a study: sessions, arrivals over time, users at the peak."""
+    rates = sessions.profile.rates()
+    peak = max(rate["pages_per_s"] for rate in rates)
+    pages = sum(pattern.count for pattern in patterns.patterns.values())
+    took = sum(pattern.response_time for pattern in patterns.patterns.values())
+    response, timed = took / pages, sessions.with_response_time
+    # Little's law: N = X (R + Z), at the peak, with the pause that the workload has: its users make this rate.
+    users = peak * (response + pause)
+    draft.findings["sessions"] = {
+        "count": sessions.ended,
+        "pages_mean": round(sessions.pages / sessions.ended, 3),
+        "duration_mean_s": round(sessions.durations / sessions.ended, 3),
+        "ended_early": sessions.cut,
+    }
+    draft.findings["arrivals"] = {"stretch_s": sessions.profile.width, "peak_pages_per_s": peak, "rates": rates}
+    mean = round(took / timed, 6) if timed else None
+    draft.findings["load"] = {"users_at_peak": round(users, 2), "rate_at_peak_per_s": peak, "response_mean_s": mean}
+    if mean is not None:
+        draft.findings.setdefault("summary", []).append(
+            f"response time: {format_duration(mean)} on average over {timed} pages, by the last number of a line: "
+            f"microseconds, or seconds if it has a decimal point"
+        )
+    draft.findings.setdefault("summary", []).append(
+        f"sessions: {sessions.ended}, {sessions.pages / sessions.ended:.2f} pages each; "
+        f"at most {peak:.4g} pages /s over {format_duration(sessions.profile.width)}, "
+        f"which is N = X (R + Z) = {users:.4g} users"
+    )
+    why = "pages are drawn by their share of all pages; the order within a session is not kept"
+    draft.notes.add((1, 0), "order of pages", why)

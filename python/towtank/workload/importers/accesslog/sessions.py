@@ -1,0 +1,165 @@
+"""Sessions in an access log: gaps between pages, and concurrent sessions over time."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from towtank.workload.importers.accesslog.lines import Hit
+from towtank.workload.importers.accesslog.paths import Key, Patterns, is_asset
+
+# After this silence a client begins a new session; web analytics use the same limit. [s]
+SILENCE = 1800.0
+# Times in logs are whole seconds, so that d seconds stand for d - 1/2 to d + 1/2; shorter gaps are within a page. [s]
+LEAST_GAP = 1.5
+# Concurrent sessions; beyond this number the oldest session ends early. [1]
+SESSIONS_AT_MOST = 200_000
+# Gaps kept, as a uniform sample of all (reservoir sampling, algorithm R). [1]
+GAPS_KEPT = 20_000
+# Number and length of the intervals of the profile; beyond this number their length doubles. [1], [s]
+BUCKETS_AT_MOST = 288
+FIRST_BUCKET = 60
+
+
+@dataclass
+class Session:
+    """One client from its first request to its last."""
+
+    start: float
+    end: float
+    page: Key | None = None
+    pages: int = 0
+
+
+@dataclass
+class Profile:
+    """Pages and new sessions over time, in intervals of equal length."""
+
+    width: int = FIRST_BUCKET
+    pages: dict[int, int] = field(default_factory=dict)
+    sessions: dict[int, int] = field(default_factory=dict)
+
+    def add(self, time: float, *, new_session: bool) -> None:
+        """Count a page."""
+        bucket = int(time // self.width)
+        self.pages[bucket] = self.pages.get(bucket, 0) + 1
+        if new_session:
+            self.sessions[bucket] = self.sessions.get(bucket, 0) + 1
+        while len(self.pages) > BUCKETS_AT_MOST:
+            self.width *= 2
+            self.pages, self.sessions = _halved(self.pages), _halved(self.sessions)
+
+    def rates(self) -> list[dict[str, float]]:
+        """Return the rates by time since the first interval. [s], [1/s]"""
+        first = min(self.pages, default=0)
+        return [
+            {
+                "t_s": (bucket - first) * self.width,
+                "pages_per_s": round(count / self.width, 6),
+                "sessions_per_s": round(self.sessions.get(bucket, 0) / self.width, 6),
+            }
+            for bucket, count in sorted(self.pages.items())
+        ]
+
+
+def _halved(counts: dict[int, int]) -> dict[int, int]:
+    halved: dict[int, int] = {}
+    for bucket, count in counts.items():
+        halved[bucket // 2] = halved.get(bucket // 2, 0) + count
+    return halved
+
+
+class Sessions:
+    """Follows all clients through a log, in the order of its lines.
+
+    Parameters
+    ----------
+    patterns : Patterns
+        Counts the pages.
+    """
+
+    def __init__(self, patterns: Patterns) -> None:
+        self.patterns = patterns
+        self.active: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self.profile = Profile()
+        self.gaps: list[float] = []
+        self.gap_count = 0
+        self.gap_sum = 0.0
+        self.ended = 0
+        self.cut = 0
+        self.pages = 0
+        # Number of files that clients requested before any page.
+        self.lonely = 0
+        self.with_response_time = 0
+        self.durations = 0.0
+        self.first: float | None = None
+        self.last = 0.0
+        # Seeded: the same log gives the same workload.
+        self._random = random.Random(1)
+
+    def add(self, hit: Hit) -> None:
+        """Follow one request."""
+        self.first = hit.start if self.first is None else min(self.first, hit.start)
+        self.last = max(self.last, hit.end)
+        self._end_silent()
+        who = (hit.client, hit.agent)
+        session = self.active.get(who)
+        if session is not None and hit.start - session.end >= SILENCE:
+            self._end(self.active.pop(who))
+            session = None
+        if is_asset(hit.url):
+            self._asset(hit, session)
+            return
+        new = session is None
+        if session is None:
+            session = self.active[who] = Session(hit.start, hit.start)
+        elif hit.start - session.end >= LEAST_GAP:
+            self._gap(hit.start - session.end)
+        self.pages += 1
+        self.with_response_time += hit.response_time is not None
+        self.profile.add(hit.start, new_session=new)
+        session.page = self.patterns.add(hit)
+        session.pages += 1
+        session.end = max(session.end, hit.end)
+        self.active.move_to_end(who)
+
+    def finish(self) -> None:
+        """End the open sessions."""
+        while self.active:
+            self._end(self.active.popitem(last=False)[1])
+
+    def _asset(self, hit: Hit, session: Session | None) -> None:
+        """Count a file for the page before it; without a page it counts as lonely."""
+        if session is None or session.page is None:
+            self.lonely += 1
+            return
+        session.end = max(session.end, hit.end)
+        pattern = self.patterns.find(session.page)
+        if pattern is not None and hit.status < 400:
+            pattern.add_asset(hit.url)
+
+    def _end_silent(self) -> None:
+        """End sessions that have been silent for long, the oldest first."""
+        while self.active:
+            session = next(iter(self.active.values()))
+            crowded = len(self.active) > SESSIONS_AT_MOST
+            if not crowded and self.last - session.end < SILENCE:
+                return
+            self.cut += crowded
+            self._end(self.active.popitem(last=False)[1])
+
+    def _end(self, session: Session) -> None:
+        self.ended += 1
+        self.durations += session.end - session.start
+
+    def _gap(self, gap: float) -> None:
+        self.gap_count += 1
+        self.gap_sum += gap
+        spread = gap + self._random.random() - 0.5
+        if len(self.gaps) < GAPS_KEPT:
+            self.gaps.append(spread)
+            return
+        place = self._random.randrange(self.gap_count)
+        if place < GAPS_KEPT:
+            self.gaps[place] = spread

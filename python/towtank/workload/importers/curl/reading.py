@@ -1,0 +1,490 @@
+"""Command lines of curl, written by hand or copied from browsers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from towtank.errors import Fault, StudyError
+from towtank.files import is_regular_file
+from towtank.workload.importers.accounting import Fate, Key
+from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.curl.data import has_line_ends, is_file, of_form
+from towtank.workload.importers.curl.table import OPTIONS, SHORT, SWITCHES, VALUED
+from towtank.workload.importers.curl.urls import URLS_AT_MOST, resolved, urls_of
+from towtank.workload.importers.curl.variables import Variables
+from towtank.workload.importers.curl.words import Splitter, Word
+from towtank.workload.importers.draft import (
+    METHODS,
+    Draft,
+    Options,
+    Step,
+    address_of,
+    common_headers,
+    identifier,
+    literal,
+    path_and_query,
+    request,
+    seconds,
+    user_info,
+)
+from towtank.workload.importers.headers import carry
+from towtank.workload.importers.textfile import read_text, relative_to_workload
+
+# Greatest length of a file: command lines are written or copied by hand. [byte]
+_BYTES_AT_MOST = 10_000_000
+_FORM = "application/x-www-form-urlencoded"
+
+_DATA = frozenset({"data", "data-raw", "data-ascii", "data-binary", "data-urlencode", "json"})
+
+
+@dataclass
+class Call:
+    """One command while it is read."""
+
+    place: tuple[int, int]
+    urls: list[Word] = field(default_factory=list)
+    more: list[Word] = field(default_factory=list)
+    method: str | None = None
+    headers: list[tuple[str, str, tuple[int, int]]] = field(default_factory=list)
+    data: list[tuple[str, Word]] = field(default_factory=list)
+    form: list[tuple[str, Word]] = field(default_factory=list)
+    user: Word | None = None
+    upload: Word | None = None
+    range: Word | None = None
+    timeout: float | None = None
+    connect: float | None = None
+    as_query: bool = False
+    head: bool = False
+    removed: set[str] = field(default_factory=set)
+    switches: set[str] = field(default_factory=set)
+
+
+def read(path: Path, options: Options) -> Draft:
+    """Read command lines of curl as the steps of one transaction, in their order."""
+    splitter = Splitter(str(path), read_text(path, at_most=_BYTES_AT_MOST))
+    draft = Draft(str(path), "curl", identifier(path.stem, "commands"), f"Command lines of {path.name}")
+    reader = _Reader(draft, options)
+    commands = splitter.split()
+    for place in splitter.substitutions:
+        draft.notes.add(place, "command inside the command line", "not run: kept as text, put the value in its place")
+    for command in filter(None, splitter.otherwise):
+        why = "runs only if the command before it fails: left out"
+        draft.notes.add((command[0].line, command[0].column), f"|| {command[0].text[:40]}", why)
+    steps = _steps(reader, commands, splitter.chained)
+    if reader.faults and not steps:
+        raise StudyError(reader.faults)
+    for fault in reader.faults:
+        draft.notes.add((fault.line, fault.column), fault.where, f"left out: {fault.message}")
+    if not steps:
+        raise StudyError.at(path, "must have command lines that begin with curl, got none", line=1, column=1)
+    if len(draft.targets) == 1:
+        for step in steps:
+            del step["target"]
+    if len(steps) > 1:
+        for step in steps:
+            step["on_failure"] = "go_on"
+    common = common_headers(steps)
+    if common:
+        draft.defaults["headers"] = common
+    draft.transactions = {"commands": steps}
+    draft.groups = {"users": {"loop": {"think": "1 s", "mix": {"commands": 100}}}}
+    reader.connect()
+    if reader.endless:
+        why = "curl waits without end if a line has no --max-time; users here wait 30 s for an answer"
+        draft.notes.add((1, 0), "timeouts", why)
+    draft.notes.add((1, 0), "think time", "command lines have none: users pause for 1 s after every round")
+    return draft
+
+
+def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]]) -> list[Step]:
+    """Return the steps of all commands; a command after `&&` runs whatever the result of the command before it."""
+    behind = set(map(id, chained))
+    steps: list[Step] = []
+    before: list[Step] = []
+    for command in commands:
+        made = reader.steps(command)
+        if made and before and id(command) in behind:
+            why = (
+                "the command behind it is run in any case; a shell leaves it out after a failed connection, with "
+                "--fail also after a status from 400 on"
+            )
+            reader.note(command[0], "&&", why)
+        steps += made
+        before = made
+    return steps
+
+
+def _is_setting(word: Word) -> bool:
+    """Return True if a word is NAME=value, as in front of a command."""
+    name, equals, _ = word.text.partition("=")
+    return bool(equals) and "/" not in name
+
+
+class _Reader:
+    """Reads commands one by one; faults are gathered."""
+
+    def __init__(self, draft: Draft, options: Options) -> None:
+        self.draft = draft
+        self.options = options
+        self.faults: list[Fault] = []
+        # True if a request waits for its answer without end.
+        self.endless = False
+        # Connection timeouts of requests, None without an option, and the place of the first request with each.
+        self.connects: dict[float | None, tuple[int, int]] = {}
+        self.variables = Variables()
+
+    def fault(self, word: Word, where: str, message: str) -> None:
+        self.faults.append(Fault(self.draft.source, word.line, word.column, where, message))
+
+    def note(self, word: Word, what: str, why: str) -> None:
+        self.draft.notes.add((word.line, word.column), what, why)
+
+    def steps(self, words: list[Word]) -> list[Step]:
+        """Return the steps of one command: one for each URL, or none if it is not curl."""
+        first = words[0]
+        if all(map(_is_setting, words[words[0].text == "export" :])):
+            for word in self.variables.set(words):
+                name = word.text.partition("=")[0]
+                self.note(word, f"variable ${name}", "is set to a value that is not known before the run")
+            return []
+        set_for_it = list(takewhile(_is_setting, words))
+        words = [self.variables.known(word) for word in words[len(set_for_it) :]]
+        program = Path(words[0].text).name if words else ""
+        if program not in {"curl", "curl.exe"}:
+            shown = " ".join(word.text for word in (words or [first]))
+            self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
+            # Of `NAME=$(a command)` the splitter makes a setting and other words.
+            self.variables.forget(set_for_it)
+            return []
+        steps = [step for part in _parts(words[1:]) for step in self._calls(first, part)]
+        return self._with_parameters(steps, words)
+
+    def _calls(self, first: Word, words: list[Word]) -> list[Step]:
+        """Return the requests of a command line, or of a part between two `--next`; none if one of them has a fault."""
+        call, faults = Call((first.line, first.column)), len(self.faults)
+        self._arguments(words, call)
+        if not call.urls:
+            self.fault(first, "curl", "must have a URL, got none")
+        try:
+            urls = [(word, url) for word in call.urls for url in self._urls(word, call)]
+            return [self._step(call, url) for _, url in urls] if len(self.faults) == faults else []
+        except ValueError as error:
+            self.fault(call.urls[0], "curl", str(error))
+            return []
+
+    def connect(self) -> None:
+        """Set the connection timeout: a workload has one for all of its requests."""
+        given = [limit for limit in self.connects if limit is not None]
+        if given:
+            self.draft.defaults["connect_timeout"] = seconds(max(given))
+        if given and len(self.connects) > 1:
+            why = f"is {max(given):g} s for all requests here"
+            self.draft.notes.add(self.connects[max(given)], "option --connect-timeout", why)
+
+    def _urls(self, word: Word, call: Call) -> list[str]:
+        """Return the URLs of a word; curl makes one request for each."""
+        urls, more = ([word.text], False) if "globoff" in call.switches else urls_of(word)
+        if more:
+            self.note(word, f"URL {word.text[:60]!r}", f"stands for more: the first {URLS_AT_MOST} are requested")
+        urls = [(url if "://" in url else f"http://{url}").partition("#")[0] for url in urls]
+        return urls if "path-as-is" in call.switches else [resolved(url) for url in urls]
+
+    def _with_parameters(self, steps: list[Step], words: list[Word]) -> list[Step]:
+        """Replace variables of the shell in the steps by parameters."""
+        reasons: dict[str, str] = {}
+        for word in words:
+            for piece in [piece for kind, piece in word.pieces if kind != "text"]:
+                if piece not in reasons:
+                    steps, reasons[piece] = self._with_parameter(steps, piece)
+                self.note(word, f"variable ${piece}", reasons[piece])
+        return steps
+
+    def _with_parameter(self, steps: list[Step], variable: str) -> tuple[list[Step], str]:
+        """Return the steps with a parameter for a variable, and the text of a note."""
+        name = identifier(variable, "variable")
+        replaced = [_replaced(step, {f"$${{{variable}}}": f"${{parameters.{name}}}"}) for step in steps]
+        if replaced == steps:
+            return steps, "its value is unknown: only the path of the URL is kept, set the address with --address"
+        self.draft.parameters.setdefault(name, "change-me")
+        return replaced, f"its value is unknown: set parameters.{name}"
+
+    def _arguments(self, words: list[Word], call: Call) -> None:
+        rest, ended = iter(words), False
+        for word in rest:
+            if word.redirects:
+                target = next(rest, None)
+                if "<" in word.text:
+                    shown = f"{word.text} {target.text[:40]}" if target is not None else word.text
+                    self.note(word, f"redirection {shown!r}", "input of the shell is not read: left out")
+            elif ended or not word.text.startswith("-") or word.text == "-":
+                call.urls.append(word)
+            elif word.text == "--":
+                ended = True
+            elif word.text.startswith("--"):
+                name = word.text[2:]
+                value = next(rest, None) if name in VALUED else None
+                self._option(name, word, value, call)
+            else:
+                self._short(word, rest, call)
+
+    def _short(self, word: Word, rest: Any, call: Call) -> None:
+        """Read several short options in one word; the value may follow at once."""
+        letters = word.text[1:]
+        for index, letter in enumerate(letters):
+            name = SHORT.get(letter, letter)
+            if name not in VALUED:
+                self._option(name, word, None, call)
+                continue
+            value = _tail(word, index + 2) if letters[index + 1 :] else next(rest, None)
+            self._option(name, word, value, call)
+            return
+
+    def _option(self, name: str, word: Word, value: Word | None, call: Call) -> None:
+        if name in VALUED and value is None:
+            self.fault(word, word.text, "must have a value, got none")
+            return
+        if value is not None:
+            self._valued(name, word, value, call)
+        elif name in {"get", "head"}:
+            call.as_query, call.head = call.as_query or name == "get", call.head or name == "head"
+        elif name in {"globoff", "path-as-is"}:
+            call.switches.add(name)
+        else:
+            self._settle(name, word)
+
+    def _settle(self, name: str, word: Word) -> None:
+        """Account for an option that changes no key of the request."""
+        base = name.removeprefix("no-")
+        if name not in OPTIONS and base in SWITCHES:
+            return  # it switches an option off that is off
+        entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known: a value of it would be taken for a URL"))
+        if entry.fate is not Fate.HARMLESS:
+            shown = word.text if word.text == f"--{name}" else f"{word.text} (--{name})"
+            self.note(word, f"option {shown}", entry.why)
+
+    def _valued(self, name: str, word: Word, value: Word, call: Call) -> None:  # noqa: PLR0912 - one per option
+        place = (value.line, value.column)
+        if name == "request":
+            call.method = value.text.upper()
+        elif name == "header":
+            self._header(word, value, call)
+        elif name in {"user-agent", "referer"}:
+            # After `;auto` curl derives the header from a redirect; an empty value removes the header.
+            text = value.text.removesuffix(";auto") if name == "referer" else value.text
+            if text:
+                call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), text, place))
+        elif name == "oauth2-bearer":
+            call.headers.append(("Authorization", f"Bearer {value.text}", place))
+        elif name == "range":
+            call.range = value
+        elif name in _DATA:
+            call.data.append((name, value))
+        elif name in {"form", "form-string"}:
+            call.form.append((name, value))
+        elif name in {"max-time", "connect-timeout"}:
+            self._timeout(name, value, call)
+        elif name == "user":
+            call.user = value
+        elif name == "upload-file":
+            call.upload = value
+        elif name == "url":
+            call.urls.append(value)
+        elif name == "url-query":
+            call.more.append(value)
+        else:
+            self._settle(name, word)
+
+    def _header(self, word: Word, value: Word, call: Call) -> None:
+        """Read `Name: value`; `Name;` sends an empty header, `Name:` removes a header of curl."""
+        name, colon, rest = value.text.partition(":")
+        place = (value.line, value.column)
+        if colon and rest.strip():
+            call.headers.append((name.strip(), rest.strip(), place))
+        elif colon:
+            call.removed.add(name.strip().lower())
+        elif name.endswith(";"):
+            call.headers.append((name[:-1].strip(), "", place))
+        elif name.startswith("@"):
+            self.note(value, f"option {word.text} {name[:60]}", "headers in a file are not read: left out")
+        else:
+            self.fault(value, word.text, f"must be 'Name: value', got {value.text[:60]!r} instead")
+
+    def _timeout(self, name: str, value: Word, call: Call) -> None:
+        try:
+            limit = float(value.text)
+        except ValueError:
+            limit = 0.0
+        if not 0 < limit < 1e6:
+            self.fault(value, f"--{name}", f"must be a number of seconds above 0, got {value.text[:40]!r} instead")
+        elif name == "max-time":
+            call.timeout = limit
+        else:
+            call.connect = limit
+
+    def _step(self, call: Call, text: str) -> Step:
+        target = self.draft.target(address_of(text))
+        login = user_info(text)
+        if any(name == "json" for name, _ in call.data) and not call.as_query:
+            given = {name.lower() for name, _, _ in call.headers} | call.removed
+            call.headers += [("Accept", "application/json", call.place)] if "accept" not in given else []
+        self.endless = self.endless or call.timeout is None
+        self.connects.setdefault(call.connect, call.place)
+        carried = carry([*call.headers, *self._range(call)], self.draft.notes, recorded=False)
+        body = {} if call.as_query else self._body(call, carried.headers)
+        if call.as_query and call.data:
+            text += ("&" if urlsplit(text).query else "?") + self._joined(call)
+        for word in call.more:
+            text += ("&" if urlsplit(text).query else "?") + self._data("data-urlencode", word)
+        if call.upload is not None and urlsplit(text).path.endswith("/"):
+            text += quote(Path(call.upload.text).name)  # as curl does
+        path, query = path_and_query(text)
+        method = self._method(call, bool(body))
+        if carried.bearer is not None:
+            carried.headers["Authorization"] = f"Bearer {literal(carried.bearer)}"
+            self.draft.notes.add(call.place, "token of the header Authorization", "is copied into the workload file")
+        return request(
+            method,
+            literal(path),
+            target=target,
+            query={key: literal(value) for key, value in query or []},
+            headers=carried.headers,
+            # A bearer token goes over any other login.
+            auth=None if carried.bearer is not None else self._auth(call, carried.basic) or login,
+            **body,
+            timeout=seconds(call.timeout) if call.timeout else None,
+        )
+
+    def _range(self, call: Call) -> list[tuple[str, str, tuple[int, int]]]:
+        """Return the header Range; curl adds the dash that a range must have."""
+        word = call.range
+        if word is None:
+            return []
+        if call.form or call.upload or (call.data and not call.as_query):
+            self.note(word, "option -r (--range)", "curl says it in Content-Range of the body: left out")
+            return []
+        return [("Range", f"bytes={word.text}{'' if '-' in word.text else '-'}", (word.line, word.column))]
+
+    @staticmethod
+    def _method(call: Call, has_body: bool) -> str:
+        implied = "HEAD" if call.head else "PUT" if call.upload else "POST" if has_body else "GET"
+        method = call.method or implied
+        if method not in METHODS:
+            raise ValueError(f"must have a method among {', '.join(sorted(METHODS))}, got {method!r} instead")
+        return method
+
+    def _auth(self, call: Call, basic: tuple[str, str] | None) -> dict[str, str] | None:
+        if call.user is not None:
+            user, _, password = call.user.text.partition(":")
+        elif basic is not None:
+            user, password = basic
+        else:
+            return None
+        self.draft.notes.add(call.place, f"password of {user}", "is copied into the workload file")
+        return {"user": literal(user), "password": literal(password)}
+
+    def _body(self, call: Call, headers: dict[str, str]) -> dict[str, Any]:
+        """Return the keys of the body; remove the header Content-Type if the key implies it."""
+        if call.form:
+            return {"multipart": dict(self._part(name, word) for name, word in call.form)}
+        given = next((key for key in headers if key.lower() == "content-type"), None)
+        if "content-type" in call.removed and (call.data or call.upload is not None):
+            why = "curl sends the body without it; the workload sends the type of the body"
+            self.draft.notes.add(call.place, "header Content-Type", why)
+        if call.upload is not None:
+            if given is None and "content-type" not in call.removed:
+                why = "curl sends uploads without one; the workload says text/plain"
+                self.note(call.upload, "media type of the file", why)
+            return self._file(call.upload, call.upload.text)
+        if not call.data:
+            return {}
+        name, word = call.data[0]
+        kind = "application/json" if name == "json" else _FORM
+        if is_file(name, word) and len(call.data) == 1:
+            if given is None:
+                headers["Content-Type"] = kind
+            if name in {"data", "data-ascii"} and has_line_ends(word.text[1:]):
+                self.note(word, f"file {word.text[1:81]}", "is sent as it is; curl takes its line ends out")
+            return self._file(word, word.text[1:])
+        body = body_keys(self._joined(call), headers[given] if given else kind)
+        if given is None and "body" in body:
+            headers["Content-Type"] = kind
+        elif given is not None and "body" not in body and headers[given].lower() in {"application/json", _FORM}:
+            del headers[given]
+        return body
+
+    def _joined(self, call: Call) -> str:
+        """Join all data as curl does."""
+        if any(is_file(name, word) for name, word in call.data):
+            raise ValueError("must have one body, got several of which one is a file, or a file in the query")
+        separator = "" if call.data[0][0] == "json" else "&"
+        return separator.join(self._data(name, word) for name, word in call.data)
+
+    def _data(self, name: str, word: Word) -> str:
+        if name != "data-urlencode":
+            # curl removes line ends from data that are not binary only if they come from a file.
+            return word.text
+        key, equals, value = word.text.partition("=")
+        if not equals and "@" in key:
+            self.note(word, "--data-urlencode of a file", "is sent as the text that stands here")
+        encoded = quote(value if equals else key, safe="-._~${}")
+        return f"{key}={encoded}" if equals and key else encoded
+
+    def _part(self, name: str, word: Word) -> tuple[str, Any]:
+        """Read a part of a multipart body: `name=text`, `name=@file;type=...;filename=...`."""
+        key, equals, value = word.text.partition("=")
+        if not equals:
+            raise ValueError(f"must be name=value, got {word.text[:60]!r} instead")
+        if name == "form-string":
+            return key, literal(value)
+        text, given = of_form(value)
+        if not value.startswith(("@", "<")):
+            return key, {"value": literal(text), **given} if given else literal(text)
+        file = text[1:]
+        part = self._file(word, file)
+        part = {"generated": {"size": "1 KiB"}} if "body" in part else part
+        if value[0] == "@":
+            part["filename"] = literal(Path(file).name)
+        else:
+            self.note(word, f"file {file[:80]}", "is sent as a file, with its name; curl sends its text as a field")
+        return key, {**part, **given}
+
+    def _file(self, word: Word, name: str) -> dict[str, Any]:
+        """Return a file relative to the workload; if it does not exist, generated content in its place."""
+        path = Path(name)
+        if is_regular_file(path):
+            return {"file": relative_to_workload(path, self.options.folder)}
+        self.note(word, f"file {name[:80]}", "does not exist: content of 1 KiB is sent in its place")
+        return {"body": "${random.text(1024)}"}
+
+
+def _parts(words: list[Word]) -> list[list[Word]]:
+    """Split words at `--next`."""
+    parts: list[list[Word]] = [[]]
+    for word in words:
+        if word.text in {"--next", "-:"}:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _tail(word: Word, start: int) -> Word:
+    """Return the text after a short option in the same word."""
+    (_, first), *others = word.pieces
+    return Word(word.line, word.column + start, [("text", first[start:]), *others])
+
+
+def _replaced(value: Any, by: dict[str, str]) -> Any:
+    """Replace texts everywhere in a step."""
+    if isinstance(value, dict):
+        return {key: _replaced(inner, by) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replaced(inner, by) for inner in value]
+    if isinstance(value, str):
+        for old, new in by.items():
+            value = value.replace(old, new)
+    return value

@@ -1,0 +1,44 @@
+"""Variables of the shell that a file of command lines sets itself."""
+
+from __future__ import annotations
+
+import re
+
+from towtank.workload.importers.curl.words import Word
+
+# Characters that a shell expands to several words or to file names, unless they are in quotes.
+_SPLIT = re.compile(r"[\s*?\[]")
+
+
+class Variables:
+    """Variables with the values that commands of the file set."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+
+    def set(self, words: list[Word]) -> list[Word]:
+        """Read a command that sets variables; return the words whose values are not known before the run."""
+        unknown = []
+        for word in map(self.known, words):
+            name, equals, value = word.text.partition("=")
+            if all(kind == "text" for kind, _ in word.pieces) and "$(" not in value and "`" not in value:
+                self._values.update({name: value} if equals else {})
+            else:
+                self._values.pop(name, None)
+                unknown.append(word)
+        return unknown
+
+    def known(self, word: Word) -> Word:
+        """Return a word with the values of known variables in it."""
+        return Word(word.line, word.column, [self._piece(*piece) for piece in word.pieces], word.redirects)
+
+    def forget(self, words: list[Word]) -> None:
+        """Forget variables whose values may change from here on."""
+        for word in words:
+            self._values.pop(word.text.partition("=")[0], None)
+
+    def _piece(self, kind: str, piece: str) -> tuple[str, str]:
+        value = self._values.get(piece) if kind != "text" else None
+        if value is None or (kind != "quoted" and _SPLIT.search(value)):
+            return kind, piece
+        return "text", value

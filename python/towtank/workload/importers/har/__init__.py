@@ -1,0 +1,1 @@
+"""Recordings of browsers and proxies (HTTP Archive)."""

@@ -1,0 +1,385 @@
+"""Finds values that the server made and the client sent back later: each run must extract them from the answer.
+
+A value counts as such if an answer before the request contains it, no request before that answer did, and it looks
+generated: it has letters and digits or is long, or its names on both sides are those of an identifier. The result is a
+proposal: it rests on one recording.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urljoin, urlsplit
+
+from towtank.secret_names import is_secret_name
+from towtank.workload import expressions
+from towtank.workload.importers.draft import Draft, Step, identifier, literal, method_of, unique
+from towtank.workload.importers.nodes import items_of, place_of, text_of
+from towtank.yamlfile import Node
+
+# Answers longer than this are not searched: such values are in pages and small documents. [character]
+_BODY_AT_MOST = 2_000_000
+# Values of one answer that are looked at. [1]
+_LEAVES_AT_MOST = 20_000
+# Text before a value that a regular expression uses to find it. [character]
+_CONTEXT = (20, 40, 80)
+
+_IDENTIFIER = re.compile(
+    r"(?:id|ids|token|key|code|csrf|xsrf|nonce|state|uuid|guid|session|ticket|cursor|ref)$", re.IGNORECASE
+)
+_TOKEN = re.compile(r"csrf|xsrf|token|nonce|viewstate|__eventvalidation|authenticity", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z_$][\w$:-]*")
+
+
+@dataclass
+class Exchange:
+    """One entry of a recording.
+
+    Attributes
+    ----------
+    node : Node
+        The entry.
+    start, end : float
+        Times of the request and of the end of the answer. [s]
+    body : str
+        Text of the answer; empty if the recording does not have it.
+    asset : bool
+        Whether it is a part of a page that is the same for everybody.
+    step : dict
+        The request of the workload.
+    bearer : str or None
+        Token of its header Authorization.
+    """
+
+    node: Node
+    method: str
+    url: str
+    start: float
+    end: float
+    status: int
+    body: str
+    asset: bool
+    step: Step = field(default_factory=dict)
+    bearer: str | None = None
+
+    def header(self, name: str) -> str | None:
+        """Return a header of the answer; None without it."""
+        for each in items_of(self.node, "response", "headers"):
+            if text_of(each, "name").lower() == name.lower():
+                return text_of(each, "value")
+        return None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A value of a request, and its name there; a part of the path has no name."""
+
+    value: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """The origin of a value: an extraction from the answer to a request."""
+
+    extract: Any
+    name: str
+
+
+class Correlation:
+    """Adds extractions and templates to the steps of a recording.
+
+    Parameters
+    ----------
+    exchanges : list of Exchange
+        Exchanges in the order of their starts.
+    draft : Draft
+        Draft, to which notes and the finding `correlations` are added.
+    """
+
+    def __init__(self, exchanges: list[Exchange], draft: Draft) -> None:
+        self.exchanges = exchanges
+        self.draft = draft
+        self.leaves: dict[int, dict[str, tuple[str, str]]] = {}
+        self.variables: dict[tuple[int, str], str] = {}
+        self.names: set[str] = set()
+        self.findings: list[dict[str, Any]] = []
+        # Computed once for all later requests: sessions have thousands.
+        self.locations = [exchange.header("location") for exchange in exchanges]
+        self.headers = [_headers(exchange) for exchange in exchanges]
+        # Read before anything is replaced.
+        self.sent = [list(_sent(exchange)) for exchange in exchanges]
+        self.first_sent: dict[str, int] = {}
+        for index, values in enumerate(self.sent):
+            for sent in values:
+                self.first_sent.setdefault(sent.value, index)
+
+    def find(self) -> None:
+        """Find all such values."""
+        for index, exchange in enumerate(self.exchanges):
+            if exchange.asset:
+                continue
+            self._location(index)
+            for sent in {each.value: each for each in self.sent[index]}.values():
+                self._trace(index, sent)
+            self._bearer(index)
+        self.draft.findings["correlations"] = self.findings
+        self.draft.findings.setdefault("summary", []).extend(
+            f"correlated: {each['variable']} from {each['from']} to {each['to']}" for each in self.findings
+        )
+
+    def _trace(self, index: int, sent: Sent) -> None:
+        """Replace a value by a variable if an earlier answer contains it."""
+        strong = _strong(sent.value)
+        if not strong and not (len(sent.value) >= 2 and _identifies(sent)):
+            return
+        # The server did not make a value that the client sent before the answer.
+        for earlier in range(min(index, self.first_sent[sent.value])):
+            source = self._source(earlier, sent, strong)
+            if source is not None:
+                self._replace(index, earlier, sent, source)
+                return
+        exchange = self.exchanges[index]
+        # A value whose name is that of a secret becomes a parameter in any case.
+        sends = "a parameter is sent" if is_secret_name(sent.name) else "the workload sends the recorded one"
+        if strong and any(sent.value in each for each in self.headers[:index]):
+            why = "is a part of a header of an answer before, of which only the whole can be taken"
+            self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
+        elif strong and any(sent.value in each.body for each in self.exchanges[:index]):
+            why = f"is in an answer before, at a place that no pattern finds again: {sends}"
+            self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
+        elif strong and _TOKEN.search(sent.name):
+            why = f"looks like a value of the server, and is in no answer before: {sends}"
+            self.draft.notes.add(place_of(exchange.node), f"field {sent.name}", why)
+
+    def _location(self, index: int) -> None:
+        """Follow a redirect to a path that the server generated."""
+        exchange = self.exchanges[index]
+        made = any(_strong(each.value) or (not each.name and each.value.isdecimal()) for each in self.sent[index])
+        for earlier in range(index - 1, -1, -1):
+            value = self.locations[earlier]
+            if not made or not value or urljoin(self.exchanges[earlier].url, value) != exchange.url:
+                continue
+            if not value.startswith("/") or value.startswith("//"):
+                why = (
+                    "is the header Location of an answer before, which has the host in it: templates need the path only"
+                )
+                self.draft.notes.add(place_of(exchange.node), f"path {urlsplit(exchange.url).path[:80]}", why)
+                return
+            variable = self._variable(earlier, Sent(value, "location"), Source({"header": "Location"}, "location"))
+            exchange.step.pop("query", None)
+            method = method_of(exchange.step) or ""
+            exchange.step[method] = f"${{{variable}}}"
+            exchange.step["name"] = f"{exchange.method} {urlsplit(exchange.url).path}"
+            self._found(variable, earlier, index)
+            return
+
+    def _source(self, index: int, sent: Sent, strong: bool) -> Source | None:
+        """Return an extraction of the value from an answer; None if the answer does not contain it."""
+        exchange = self.exchanges[index]
+        if exchange.asset:
+            return None
+        leaf = self._leaves(index).get(sent.value)
+        if leaf is not None and (strong or _IDENTIFIER.search(leaf[1])):
+            return Source(leaf[0], leaf[1])
+        if strong:
+            for header in items_of(exchange.node, "response", "headers"):
+                if text_of(header, "value") == sent.value:
+                    return Source({"header": text_of(header, "name")}, text_of(header, "name"))
+            if not self._leaves(index):
+                pattern = _pattern(exchange.body, sent.value)
+                return Source({"regex": pattern}, sent.name) if pattern is not None else None
+        return None
+
+    def _leaves(self, index: int) -> dict[str, tuple[str, str]]:
+        """Return the values of a JSON answer with their paths and names."""
+        if index not in self.leaves:
+            body = self.exchanges[index].body
+            try:
+                value = json.loads(body) if body[:1] in {"{", "["} and len(body) <= _BODY_AT_MOST else None
+            except (ValueError, RecursionError):
+                value = None
+            found: dict[str, tuple[str, str]] = {}
+            for path, name, leaf in _walk(value, "$", "", 0):
+                found.setdefault(leaf, (path, name))
+                if len(found) >= _LEAVES_AT_MOST:
+                    break
+            self.leaves[index] = found
+        return self.leaves[index]
+
+    def _replace(self, index: int, earlier: int, sent: Sent, source: Source) -> None:
+        variable = self._variable(earlier, sent, source)
+        exchange = self.exchanges[index]
+        if put(exchange.step, sent.value, variable):
+            self._found(variable, earlier, index)
+        else:
+            why = "comes from an answer before, in a place that templates do not reach"
+            self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
+
+    def _variable(self, earlier: int, sent: Sent, source: Source) -> str:
+        """Return the variable of a value of an answer; add it with its extraction if it is new."""
+        key = (earlier, sent.value)
+        if key not in self.variables:
+            name = unique(identifier(source.name or sent.name, "value"), self.names)
+            self.names.add(name)
+            self.variables[key] = name
+            self.exchanges[earlier].step.setdefault("extract", {})[name] = source.extract
+        return self.variables[key]
+
+    def _found(self, variable: str, earlier: int, index: int) -> None:
+        steps = [self.exchanges[each].step for each in (earlier, index)]
+        names = [f"{(method_of(step) or '').upper()} {step[method_of(step) or '']}" for step in steps]
+        line = self.exchanges[index].node.line
+        self.findings.append({"variable": variable, "from": names[0], "to": names[1], "line": line})
+
+    def _bearer(self, index: int) -> None:
+        """Replace the token of the header Authorization by a value of an earlier answer, or by a parameter."""
+        exchange = self.exchanges[index]
+        if exchange.bearer is None:
+            return
+        sent = Sent(exchange.bearer, "token")
+        for earlier in range(index):
+            source = self._source(earlier, sent, True)
+            if source is not None:
+                variable = self._variable(earlier, sent, source)
+                exchange.step.setdefault("headers", {})["Authorization"] = f"Bearer ${{{variable}}}"
+                self._found(variable, earlier, index)
+                return
+        self.draft.parameters.setdefault("token", "change-me")
+        exchange.step.setdefault("headers", {})["Authorization"] = "Bearer ${parameters.token}"
+        why = "not copied: it is in no answer of the recording, set parameters.token"
+        self.draft.notes.add(place_of(exchange.node), "token of the header Authorization", why)
+
+
+def _strong(value: str) -> bool:
+    """Return True if a value looks generated, wherever it is."""
+    if any(char.isspace() for char in value) or len(value) < 8:
+        return False
+    has_digit, has_letter = any(char.isdigit() for char in value), any(char.isalpha() for char in value)
+    return (has_digit and (has_letter or len(value) >= 10)) or (len(value) >= 24 and not value.islower())
+
+
+def _identifies(sent: Sent) -> bool:
+    """Return True if a value is an identifier by its name, or a number in the path."""
+    return bool(_IDENTIFIER.search(sent.name)) if sent.name else sent.value.isdecimal()
+
+
+def _sent(exchange: Exchange) -> Iterator[Sent]:
+    """Yield the values of a request with their names: path, query, form, JSON, its own headers."""
+    parts = urlsplit(exchange.url)
+    yield from (Sent(unquote(part), "") for part in parts.path.split("/") if part)
+    yield from (Sent(value, name) for name, value in parse_qsl(parts.query) if value)
+    for name, value in exchange.step.get("form", {}).items():
+        yield Sent(value.replace("$${", "${"), name)
+    for _, name, value in _walk(exchange.step.get("json"), "$", "", 0):
+        yield Sent(value.replace("$${", "${"), name)
+    for name, value in exchange.step.get("headers", {}).items():
+        if name.lower().startswith("x-") or _TOKEN.search(name):
+            yield Sent(value, name)
+
+
+def _walk(value: Any, path: str, name: str, depth: int) -> Iterator[tuple[str, str, str]]:
+    """Yield JSON path, last name and text of every text and number of a JSON value."""
+    if depth > 40:
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if _NAME.fullmatch(key):
+                yield from _walk(inner, f"{path}.{key}", key, depth + 1)
+            elif "'" not in key:
+                yield from _walk(inner, f"{path}['{key}']", key, depth + 1)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _walk(inner, f"{path}[{index}]", name, depth + 1)
+    elif isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+        yield path, name, str(value)
+
+
+def _pattern(body: str, value: str) -> str | None:
+    """Return a regular expression whose first match in a text is a value; None if there is no such expression."""
+    if len(body) > _BODY_AT_MOST:
+        return None
+    shown = value if value in body else html.escape(value)
+    at = body.find(shown)
+    if at < 0 or shown != value:
+        return None
+    following = body[at + len(shown) : at + len(shown) + 1]
+    if following not in {'"', "'", "<", "&", " ", "\n", ",", ";", ")"}:
+        return None
+    for length in _CONTEXT:
+        before = body[max(0, at - length) : at].rpartition("\n")[2]
+        end = at + len(shown)
+        after = body[end : end + length].partition("\n")[0]
+        # The text after the value is used only if the text before it is not sufficient.
+        for behind in ("", after):
+            pattern = f"{_escaped(before)}([^{re.escape(following)}]+){_escaped(behind)}"
+            match = re.search(pattern, body)
+            if (before or behind) and match is not None and match.group(1) == value:
+                return expressions.capturing_regex(pattern)
+    return None
+
+
+def _escaped(text: str) -> str:
+    """Return a regular expression that finds a text; blanks need no escape and are more readable without it."""
+    return re.escape(text).replace("\\ ", " ")
+
+
+def put(step: Step, value: str, variable: str) -> bool:
+    """Put a variable in place of a value in path, query, body and headers of a step; False if it is absent."""
+    method = method_of(step) or ""
+    before = json.dumps(step, sort_keys=True)
+    segments = step[method].split("/")
+    encoded = {literal(value), literal(quote(value, safe="")), literal(quote(value))}
+    step[method] = "/".join(f"${{{variable}|url}}" if each in encoded else each for each in segments)
+    for key in ("query", "form", "headers", "multipart"):
+        if key in step:
+            step[key] = _put(step[key], value, variable)
+    if "json" in step:
+        _put_json(step, value, variable)
+    if "body" in step and len(value) >= 8:
+        step["body"] = _inside(step["body"], value, f"${{{variable}}}")
+    return json.dumps(step, sort_keys=True) != before
+
+
+def _put(value: Any, old: str, variable: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _put(inner, old, variable) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_put(inner, old, variable) for inner in value]
+    return f"${{{variable}}}" if isinstance(value, str) and value == literal(old) else value
+
+
+def _inside(text: str, old: str, place: str) -> str:
+    """Replace a value inside a text, except after a `$`, which would make text of the place."""
+    return re.sub(rf"(?<!\$){re.escape(literal(old))}", lambda _: place, text)
+
+
+def _put_json(step: Step, value: str, variable: str) -> None:
+    """Put a variable into a JSON body; if the value is a number, the body becomes text with the place in it."""
+    step["json"] = _put(step["json"], value, variable)
+    marks = f"\ue000{variable}\ue001"
+    marked = _mark(step["json"], value, marks)
+    if marked == step["json"]:
+        return
+    # The engine encodes places in texts of JSON; in a body of plain text the place must name the encoding.
+    text = re.sub(r"(?<!\$)\$\{([a-z][\w.]*)\}", r"${\1|json}", json.dumps(marked, ensure_ascii=False))
+    del step["json"]
+    step["body"] = text.replace(f'"{marks}"', f"${{{variable}}}")
+    step.setdefault("headers", {})["Content-Type"] = "application/json"
+
+
+def _mark(value: Any, number: str, marks: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _mark(inner, number, marks) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_mark(inner, number, marks) for inner in value]
+    return marks if isinstance(value, int) and not isinstance(value, bool) and str(value) == number else value
+
+
+def _headers(exchange: Exchange) -> str:
+    """Return the values of all headers of an answer."""
+    return "\n".join(text_of(each, "value") for each in items_of(exchange.node, "response", "headers"))

@@ -1,0 +1,454 @@
+"""HTTP Archives (HAR 1.2) of browsers and proxies: one transaction with the pages of the session."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from towtank.errors import Fault, StudyError
+from towtank.units import exact_size
+from towtank.workload.importers import jsonfile
+from towtank.workload.importers.accounting import Ledger
+from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.draft import (
+    ASSET_ENDINGS,
+    METHODS,
+    Draft,
+    Options,
+    Step,
+    address_of,
+    common_headers,
+    identifier,
+    literal,
+    page,
+    path_and_query,
+    request,
+    think,
+    unique,
+)
+from towtank.workload.importers.har.correlation import Correlation, Exchange
+from towtank.workload.importers.har.secrets import Secrets
+from towtank.workload.importers.har.table import KEYS, SHAPE
+from towtank.workload.importers.har.thinking import between_pages
+from towtank.workload.importers.headers import carry
+from towtank.workload.importers.multipart import multipart_params
+from towtank.workload.importers.nodes import child_of, items_of, number_of, place_of, text_of
+from towtank.workload.importers.textfile import read_text
+from towtank.workload.importers.tree_account import account
+from towtank.yamlfile import Node
+
+# After this time with nothing in flight the user is reading: it is longer than browsers wait between the requests of
+# one page, and shorter than the reaction time of people. [s]
+IDLE = 1.0
+# First line of recordings of `towtank record`, which have one entry per line.
+_RECORDED = '{"log":{"version":"1.2","creator":{"name": "towtank"'
+
+_ASSET_TYPES = frozenset({"stylesheet", "script", "image", "font", "media", "manifest", "texttrack"})
+_ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/javascript", "text/javascript")
+
+
+@dataclass
+class View:
+    """The requests between two pauses, which the user saw as one view."""
+
+    name: str
+    exchanges: list[Exchange]
+
+    @property
+    def end(self) -> float:
+        """Time at which its last answer was complete. [s]"""
+        return max(exchange.end for exchange in self.exchanges)
+
+
+def read(path: Path, options: Options) -> Draft:
+    """Read a recording."""
+    draft = Draft(options.source or str(path), "har", identifier(path.stem, "recording"), f"Recording {path.name}")
+    root = _load(path, draft)
+    log = root.child("log")
+    if log is None or not isinstance(log.value, dict) or log.child("entries") is None:
+        message = "must be an HTTP Archive with log.entries, got none"
+        raise StudyError.at(path, message, line=root.line, column=root.column)
+    exchanges = _main_host(_exchanges(log, draft), draft, options)
+    ledger = Ledger(draft.notes, KEYS, own=lambda key: key.startswith("_"))
+    account(log, "log", ledger, SHAPE)
+    for exchange in exchanges:
+        account(exchange.node, "entry", ledger, SHAPE)
+    if not exchanges:
+        return draft
+    views = _views(exchanges)
+    secrets = Secrets(draft, options.keep_passwords)
+    for exchange in exchanges:
+        exchange.step = _step(exchange, draft, secrets)
+    _cookies_of_nobody(exchanges, draft)
+    correlation = Correlation(exchanges, draft)
+    correlation.find()
+    for exchange in exchanges:
+        secrets.hide_rest(exchange.step, place_of(exchange.node))
+    _targets(draft, exchanges)
+    pauses = between_pages([after.exchanges[0].start - before.end for before, after in _pairs(views)], draft)
+    items: list[Step] = []
+    for index, view in enumerate(views):
+        if index:
+            items.append(think(pauses.between[index - 1]))
+        items.append(page(view.name, [exchange.step for exchange in view.exchanges]))
+    draft.transactions = {"session": items}
+    draft.groups = {"users": {"loop": {"think": pauses.after, "mix": {"session": 100}}}}
+    _say_what_browsers_do(views, draft)
+    return draft
+
+
+def _load(path: Path, draft: Draft) -> Node:
+    """Read the file; a recording of `towtank record` that was cut off is read without its last line."""
+    text = read_text(path)
+    try:
+        return jsonfile.parse(text, str(path))
+    except StudyError:
+        lines = text.rstrip("\n").split("\n")
+        if len(lines) == 1 or not text.startswith(_RECORDED):
+            raise
+    whole = "\n".join(lines[:-1]).removesuffix(",")
+    root = jsonfile.parse(f"{whole}]}}}}", str(path))
+    draft.notes.add((len(lines), 1), "last exchange", "left out: the recording ends in the middle of it")
+    return root
+
+
+def _pairs(views: list[View]) -> list[tuple[View, View]]:
+    return list(pairwise(views))
+
+
+def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
+    """Return all entries that can be carried over, by their start; note the others."""
+    found: list[Exchange] = []
+    faults: list[Fault] = []
+    for entry in items_of(log, "entries"):
+        try:
+            exchange = _exchange(entry)
+        except ValueError as error:
+            faults.append(Fault(draft.source, *place_of(entry), f"log.entries[{entry.path[-1]}]", str(error)))
+            continue
+        reason = _why_not(exchange)
+        if reason is not None:
+            draft.notes.add(place_of(entry), f"{exchange.method} {exchange.url[:100]}", reason)
+        else:
+            found.append(exchange)
+    if faults:
+        raise StudyError(faults)
+    return sorted(found, key=lambda exchange: exchange.start)
+
+
+def _exchange(entry: Node) -> Exchange:
+    url, method = text_of(entry, "request", "url"), text_of(entry, "request", "method").upper()
+    if not url or not method:
+        raise ValueError("must have request.url and request.method, got an entry without")
+    text = text_of(entry, "startedDateTime")
+    try:
+        start = datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise ValueError(f"must have startedDateTime as ISO 8601, got {text[:40]!r} instead") from None
+    duration = max(number_of(entry, "time"), 0.0) / 1000
+    return Exchange(
+        node=entry,
+        method=method,
+        url=url,
+        start=start,
+        end=start + duration,
+        status=int(number_of(entry, "response", "status")),
+        body=_response_text(entry),
+        asset=_is_asset(entry, url),
+    )
+
+
+def _response_text(entry: Node) -> str:
+    """Return the text of the answer; empty if the recording does not have it."""
+    content = child_of(entry, "response", "content")
+    text = text_of(content, "text")
+    if text_of(content, "encoding") == "base64":
+        try:
+            return base64.b64decode(text).decode("utf-8")
+        except (binascii.Error, ValueError):
+            return ""
+    return text
+
+
+def _is_asset(entry: Node, url: str) -> bool:
+    """Return True if an entry is a script, style, picture or font, which is the same for all users."""
+    kind = text_of(entry, "_resourceType").lower()
+    if kind:
+        return kind in _ASSET_TYPES
+    media = text_of(entry, "response", "content", "mimeType").lower()
+    return media.startswith(_ASSET_MEDIA) or urlsplit(url).path.rpartition(".")[2].lower() in ASSET_ENDINGS
+
+
+def _why_not(exchange: Exchange) -> str | None:
+    """Return why an entry makes no request of the workload; None if it makes one."""
+    scheme, kind = urlsplit(exchange.url).scheme, text_of(exchange.node, "_resourceType").lower()
+    if scheme in {"ws", "wss"} or kind == "websocket":
+        return "dropped: WebSocket is not spoken"
+    try:
+        address_of(exchange.url)
+    except ValueError:
+        return f"dropped: {scheme or 'it'} goes to no server"
+    noise = _from_browser(exchange) or _noise(exchange, kind)
+    if noise is not None:
+        return f"dropped: {noise}"
+    if exchange.method not in METHODS:
+        return f"dropped: requests have the methods {', '.join(sorted(METHODS))}"
+    error = text_of(exchange.node, "_error") or text_of(exchange.node, "response", "_error")
+    if exchange.status == 0:
+        error = f"the recording has no answer: {error or 'it was blocked or broken off'}"
+    elif error:
+        error = f"its answer is not whole: {error}"
+    return f"dropped: {error}" if error else None
+
+
+def _from_browser(exchange: Exchange) -> str | None:
+    """Return why no server saw a request; None if a server saw it."""
+    if text_of(exchange.node, "_fromCache"):
+        return "the browser had it in its cache; users who come anew would ask for it"
+    if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
+        return "a script in the browser answered it; what that script asked for is an entry of its own"
+    return None
+
+
+def _noise(exchange: Exchange, kind: str) -> str | None:
+    """Return why a browser made a request by itself; None for other requests."""
+    if kind == "preflight" or (exchange.method == "OPTIONS" and _asks_leave(exchange)):
+        return "a preflight of the browser for another origin; users of a workload need none"
+    if kind in {"ping", "csp-violation-report", "report"}:
+        return "a report of the browser, for which no user waits"
+    if urlsplit(exchange.url).path == "/favicon.ico":
+        return "an icon that browsers request by themselves, once"
+    return None
+
+
+def _asks_leave(exchange: Exchange) -> bool:
+    names = {text_of(each, "name").lower() for each in items_of(exchange.node, "request", "headers")}
+    return "access-control-request-method" in names
+
+
+def _is_true(node: Node, *path: str) -> bool:
+    found = child_of(node, *path)
+    return found is not None and found.value is True
+
+
+def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
+    """Keep the requested hosts, or that of the first document; note the other hosts."""
+    if not exchanges:
+        return []
+    hosts = {host.lower() for host in options.hosts} or _first_hosts(exchanges)
+    kept = []
+    for exchange in exchanges:
+        host = urlsplit(exchange.url).hostname or ""
+        if host in hosts:
+            kept.append(exchange)
+            continue
+        reason = f"dropped: it goes to another host; {options.host_option} {host} keeps it"
+        draft.notes.add(place_of(exchange.node), f"{exchange.method} {exchange.url[:100]}", reason)
+    return kept
+
+
+def _first_hosts(exchanges: list[Exchange]) -> set[str]:
+    """Return the host of the first document, and those that it redirects to."""
+    hosts: set[str] = set()
+    for exchange in [each for each in exchanges if not each.asset] or exchanges[:1]:
+        hosts.add(urlsplit(exchange.url).hostname or "")
+        if not 300 <= exchange.status < 400 or exchange.status == 304:
+            break
+    return hosts
+
+
+def _views(exchanges: list[Exchange]) -> list[View]:
+    """Split the session at new pages of the browser, and at pauses with nothing in flight."""
+    views: list[View] = []
+    previous: str | None = None
+    for exchange in exchanges:
+        reference = text_of(exchange.node, "pageref")
+        if not views or reference != previous or exchange.start - views[-1].end >= IDLE:
+            path = urlsplit(exchange.url).path.strip("/") or "home"
+            views.append(View(unique(path, [view.name for view in views]), []))
+        views[-1].exchanges.append(exchange)
+        previous = reference
+    return views
+
+
+def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
+    """Note cookies that were sent without an answer that sets them: users of the workload will not have them."""
+    known: set[str] = set()
+    for exchange in exchanges:
+        for name in _cookies(exchange, "request", "cookie", ";"):
+            if name not in known:
+                known.add(name)
+                why = "no answer of the recording sets it (a script did, or it is older): users do not send it"
+                draft.notes.add(place_of(exchange.node), f"cookie {name[:60]}", why)
+        known.update(_cookies(exchange, "response", "set-cookie", "\n"))
+
+
+def _cookies(exchange: Exchange, side: str, header: str, separator: str) -> list[str]:
+    """Return the names of cookies in headers; browsers put several Set-Cookie into one, line by line."""
+    values = [
+        text_of(each, "value")
+        for each in items_of(exchange.node, side, "headers")
+        if text_of(each, "name").lower() == header
+    ]
+    parts = [part for value in values for part in value.split(separator)]
+    return [part.partition("=")[0].strip() for part in parts if "=" in part]
+
+
+def _step(exchange: Exchange, draft: Draft, secrets: Secrets) -> Step:
+    path, query = path_and_query(exchange.url)
+    pairs = [
+        (text_of(header, "name"), text_of(header, "value"), place_of(header))
+        for header in items_of(exchange.node, "request", "headers")
+        if text_of(header, "name")
+    ]
+    carried = carry(pairs, draft.notes)
+    body = _body(exchange, carried.headers, draft)
+    exchange.bearer = carried.bearer
+    auth = None
+    login = carried.basic or _login(exchange.url)
+    if login is not None:
+        user, password = login
+        secrets.note(f"password of {user}", password, place_of(exchange.node))
+        auth = {"user": literal(user), "password": secrets.place(password)}
+    step = request(
+        exchange.method,
+        literal(path),
+        target=draft.target(address_of(exchange.url)),
+        query={key: literal(value) for key, value in query or []},
+        headers=carried.headers,
+        auth=auth,
+        **body,
+        check=_check(exchange, draft),
+        on_failure="go_on" if exchange.asset else None,
+    )
+    secrets.hide(step, place_of(exchange.node))
+    return step
+
+
+def _login(url: str) -> tuple[str, str] | None:
+    """Return user and password of a URL; None without them."""
+    parts = urlsplit(url)
+    return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
+
+
+def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
+    if exchange.status == 304:
+        return {"status": 200}
+    if exchange.status >= 400:
+        why = "the recording has a failure, which is taken as the right answer"
+        draft.notes.add(place_of(exchange.node), f"status {exchange.status} of {exchange.url[:80]}", why)
+    return {"status": exchange.status} if 100 <= exchange.status <= 599 else {"status": "2xx"}
+
+
+def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str, Any]:
+    """Return the keys of the body; remove the header Content-Type if the key implies it."""
+    data = child_of(exchange.node, "request", "postData")
+    if data is None:
+        _note_size(exchange, draft)
+        return {}
+    media = text_of(data, "mimeType")
+    given = next((name for name in headers if name.lower() == "content-type"), None)
+    if media.lower().startswith("multipart/form-data"):
+        if given is not None:
+            del headers[given]
+        return _multipart(data, media, draft)
+    if left_out := text_of(data, "_left_out"):
+        draft.notes.add(place_of(data), "body of the request", f"left out, the request is sent without: {left_out}")
+        return {}
+    text = text_of(data, "text")
+    params = items_of(data, "params")
+    if not text and params:
+        text = "&".join(f"{text_of(each, 'name')}={text_of(each, 'value')}" for each in params)
+    if not text:
+        _note_size(exchange, draft)
+        return {}
+    body = body_keys(text, media)
+    if given is not None and "body" not in body:
+        del headers[given]
+    elif given is None and media:
+        headers["Content-Type"] = literal(media)
+    return body
+
+
+def _note_size(exchange: Exchange, draft: Draft) -> None:
+    """Note a body whose size alone is recorded, as browsers do with uploads."""
+    headers = items_of(exchange.node, "request", "headers")
+    lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
+    stated = lengths[0].strip() if lengths else ""
+    size = max(number_of(exchange.node, "request", "bodySize"), float(stated) if stated.isdecimal() else 0.0)
+    if size > 0:
+        why = f"is not in the recording ({size:.0f} B were sent): the request is sent without"
+        draft.notes.add(place_of(exchange.node), "body of the request", why)
+
+
+def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
+    """Return the parts of a form: as the recording lists them, or parsed from its text, as Chromium saves it."""
+    listed = items_of(data, "params")
+    if not listed:
+        raw = text_of(data, "text").encode("utf-8", "surrogatepass")
+        listed = [_node_of(param, data) for param in multipart_params(raw, media)]
+    return {"multipart": _parts(listed, draft)} if listed else _no_parts(data, draft)
+
+
+def _node_of(value: Any, place: Node) -> Node:
+    """Return a value as a node with the place of another node."""
+    inner = {key: _node_of(each, place) for key, each in value.items()} if isinstance(value, dict) else value
+    return Node(inner, place.path, place.line, place.column, place.file)
+
+
+def _parts(listed: list[Node], draft: Draft) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    for each in listed:
+        name, file = text_of(each, "name"), text_of(each, "fileName")
+        if name in parts:
+            draft.notes.add(place_of(each), f"part {name}", "dropped: parts of a body have different names")
+        elif file:
+            size = exact_size(int(number_of(each, "_size", default=10 * 1024)))
+            why = f"its content is not carried over: content of {size} is made in its place"
+            draft.notes.add(place_of(each), f"file {file}", why)
+            parts[name] = {"generated": {"size": size}, "filename": literal(file), **_media(each)}
+        else:
+            value, media = literal(text_of(each, "value")), _media(each)
+            parts[name] = {"value": value, **media} if media else value
+    return parts
+
+
+def _media(part: Node) -> dict[str, str]:
+    media = text_of(part, "contentType")
+    return {"content_type": literal(media)} if media else {}
+
+
+def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
+    why = "its parts are not in the recording: content of 10 KiB is made in their place"
+    draft.notes.add(place_of(data), "multipart body", why)
+    return {"multipart": {"content": {"generated": {"size": "10 KiB"}, "filename": "content"}}}
+
+
+def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
+    """Name targets in steps only if there are several; move common headers to the defaults."""
+    steps = [exchange.step for exchange in exchanges]
+    if len(draft.targets) == 1:
+        for step in steps:
+            del step["target"]
+    common = common_headers(steps)
+    if common:
+        draft.defaults["headers"] = common
+
+
+def _say_what_browsers_do(views: list[View], draft: Draft) -> None:
+    first = place_of(views[0].exchanges[0].node)
+    if any(after.start < before.end for view in views for before, after in pairwise(view.exchanges)):
+        why = (
+            "made one after the other, as they began: a user of the workload has one connection; "
+            "its time is longer than in a browser"
+        )
+        draft.notes.add(first, "parallel requests of a page", why)
+    if not any(exchange.body for exchange in views[0].exchanges) and not draft.findings.get("correlations"):
+        why = "it has no contents of answers, so that values which the server made cannot be found"
+        draft.notes.add(first, "recording", why)

@@ -1,0 +1,113 @@
+"""Keep secrets of recordings out of workload files: each becomes a parameter that its user sets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from towtank.secret_names import is_secret_name
+from towtank.workload.importers.draft import Draft, Step, unique
+from towtank.workload.steps import METHODS
+
+# Names with values within a text: a form or a query, JSON, an element or an attribute of XML.
+_IN_TEXT = re.compile(
+    r"(?P<before>(?:^|[?&;\s\"'{,])(?P<form>[\w.\[\]%-]+)=)(?P<form_value>[^&;\s\"'<>]+)"
+    r"|(?P<before_json>\"(?P<json>[^\"\\]{1,60})\"\s*:\s*\")(?P<json_value>(?:[^\"\\]|\\.)+)"
+    r"|(?P<before_xml><(?:[\w.-]+:)?(?P<xml>[\w.-]+)(?:\s[^<>]*)?>)(?P<xml_value>[^<>]+)(?=</)"
+    r"|(?P<before_attribute>\s(?P<attribute>[\w.:-]+)=[\"'])(?P<attribute_value>[^\"'<>]+)"
+)
+_KINDS = (
+    ("before", "form", "form_value"),
+    ("before_json", "json", "json_value"),
+    ("before_xml", "xml", "xml_value"),
+    ("before_attribute", "attribute", "attribute_value"),
+)
+_PASSWORD = re.compile(r"passw|passwd|passphrase|pwd|^pass$|_pass$|secret", re.IGNORECASE)
+_PLACE = re.compile(r"(?<!\$)\$\{")
+UNSET = "change-me"
+
+
+@dataclass
+class Secrets:
+    """Secrets that were found, and the parameters in their place.
+
+    Attributes
+    ----------
+    keep : bool
+        Whether the parameters have the recorded values.
+    """
+
+    draft: Draft
+    keep: bool = False
+    _names: dict[str, str] = field(default_factory=dict)
+
+    def place(self, password: str, kind: str = "password") -> str:
+        """Return the template of the parameter of a password, or of a secret of another kind."""
+        if password not in self._names:
+            name = unique(kind, self.draft.parameters)
+            self._names[password] = name
+            self.draft.parameters[name] = password if self.keep else UNSET
+        return f"${{parameters.{self._names[password]}}}"
+
+    def hide(self, step: Step, place: tuple[int, int]) -> None:
+        """Put parameters in place of passwords in query and body of a request, and note them."""
+        for key in ("query", "form", "json", "multipart"):
+            if key in step:
+                step[key] = self._hidden(step[key], "", place)
+
+    def hide_rest(self, step: Step, place: tuple[int, int]) -> None:
+        """Put parameters in place of tokens and keys that no answer gave, in all parts of a request.
+
+        Values that came with an answer are variables by now, and stay.
+        """
+        for name, value in step.get("headers", {}).items():
+            if is_secret_name(name) and not _PLACE.search(value):
+                step["headers"][name] = self._token(f"header {name}", value, place)
+        for key in ("query", "form", "json", "multipart"):
+            if key in step:
+                step[key] = self._without_tokens(step[key], "", place)
+        for key in ("body", *METHODS):
+            if isinstance(step.get(key), str):
+                step[key] = _IN_TEXT.sub(lambda found: self._in_text(found, place), step[key])
+
+    def _without_tokens(self, value: Any, name: str, place: tuple[int, int]) -> Any:
+        if isinstance(value, dict):
+            return {key: self._without_tokens(inner, str(key), place) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._without_tokens(inner, name, place) for inner in value]
+        if not isinstance(value, str) or not value or _PLACE.search(value) or not is_secret_name(name):
+            return value
+        return self._token(f"token in the field {name}", value, place)
+
+    def _in_text(self, found: re.Match[str], place: tuple[int, int]) -> str:
+        for before, name, value in _KINDS:
+            if found[name] is not None:
+                words = unquote(found[name])
+                secret = is_secret_name(words) or _PASSWORD.search(words)
+                if not secret or _PLACE.search(found[value]):
+                    return found[0]
+                return found[before] + self._token(f"secret in the field {found[name]}", found[value], place)
+        return found[0]
+
+    def _token(self, what: str, value: str, place: tuple[int, int]) -> str:
+        template = self.place(value, "token")
+        self.note(what, value, place)
+        return template
+
+    def note(self, what: str, name: str, place: tuple[int, int]) -> None:
+        """Note where a password is in the workload."""
+        parameter = self.place(name).removeprefix("${").removesuffix("}")
+        copied = f"is copied to {parameter}" if self.keep else f"is not copied: set {parameter}"
+        self.draft.notes.add(place, what, f"{copied}; users of their own come from a pool of data")
+
+    def _hidden(self, value: Any, name: str, place: tuple[int, int]) -> Any:
+        if isinstance(value, dict):
+            return {key: self._hidden(inner, key, place) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._hidden(inner, name, place) for inner in value]
+        if not isinstance(value, str) or not value or not _PASSWORD.search(name):
+            return value
+        self.note(f"password in the field {name}", value, place)
+        return self.place(value)

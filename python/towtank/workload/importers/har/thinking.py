@@ -1,0 +1,66 @@
+"""Think times of a recording, which has one person and one session; gaps of similar length form a group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.units import format_duration
+from towtank.workload.importers.draft import Draft, seconds
+
+# Upper ends and names of the groups: a factor of about three each, the resolution of one recording. [s]
+_GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
+# Pause of users after a session with one page only. [s]
+_WITHOUT_GAPS = 1.0
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """Pauses between pages, and after the last one."""
+
+    between: list[dict[str, str]]
+    after: dict[str, str] | str
+
+
+def between_pages(gaps: list[float], draft: Draft) -> Pauses:
+    """Convert the gaps between pages into think times, with a parameter for each group of gaps.
+
+    Parameters
+    ----------
+    gaps : list of float
+        Times from the last answer of a page to the first request of the next one. [s]
+    draft : Draft
+        Draft, to which the parameters and the finding `think_times` are added.
+    """
+    groups: dict[str, list[float]] = {}
+    names = []
+    for gap in gaps:
+        # If the next page was requested before the last one was complete, there is no think time.
+        name = next(name for below, name in _GROUPS if max(gap, 0.0) < below)
+        names.append(name)
+        groups.setdefault(name, []).append(max(gap, 0.0))
+    found: list[dict[str, Any]] = []
+    for _, name in _GROUPS:
+        if name in groups:
+            mean = sum(groups[name]) / len(groups[name])
+            draft.parameters[name] = seconds(mean)
+            found.append({"parameter": name, "count": len(groups[name]), "mean_s": round(mean, 3)})
+    draft.findings["think_times"] = found
+    draft.findings.setdefault("summary", []).extend(
+        f"think times: {each['count']} gaps make {each['parameter']}, "
+        f"exponential with mean {format_duration(each['mean_s'])}"
+        for each in found
+    )
+    what = "pause after the session"
+    if not gaps:
+        pause = seconds(_WITHOUT_GAPS)
+        draft.notes.add((1, 0), what, f"is not in the recording: users wait for {pause} before they begin again")
+        return Pauses([], pause)
+    longest_group = max(groups, key=lambda name: (len(groups[name]), name))
+    why = f"is not in the recording: before users begin again they wait for parameters.{longest_group} on average"
+    draft.notes.add((1, 0), what, why)
+    return Pauses([_pause(name) for name in names], _pause(longest_group))
+
+
+def _pause(name: str) -> dict[str, str]:
+    return {"exponential": f"${{parameters.{name}}}"}

@@ -1,0 +1,76 @@
+"""Account for every element and every property of a test plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from towtank.workload.importers.accounting import Ledger
+from towtank.workload.importers.draft import Draft
+from towtank.workload.importers.jmx.table import COMMON, ELEMENTS
+from towtank.workload.importers.jmx.tree import NUMBERS, Item
+from towtank.workload.importers.xmlfile import Element
+
+# Elements that apply to requests in their scope, and do nothing without requests.
+_OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
+
+
+def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
+    """Settle everything in a plan, after it was read.
+
+    Parameters
+    ----------
+    draft : Draft
+        Draft, to which notes are added.
+    top : sequence of Item
+        The plan.
+    strict : bool
+        Whether an oversight of the importer is an exception.
+    """
+    # Of elements that are in no table, the common properties are known.
+    table = {kind: {**COMMON, **ELEMENTS.get(kind, {})} for kind in {*ELEMENTS, *_kinds(top)}}
+    ledger = Ledger(draft.notes, table, strict=strict)
+    for item in top:
+        _item(item, draft, ledger)
+
+
+def _kinds(items: Iterable[Item]) -> set[str]:
+    return {kind for item in items for kind in (item.kind, *_kinds(item.below))}
+
+
+def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
+    """Settle an element with all below it, unless a note reports that it is left out."""
+    if item.left_out:
+        return
+    element = item.element
+    if item.tag.endswith(_OF_SCOPE) and element.children and not any(each.read for each in element.children):
+        draft.notes.add(item.place, f"{item.tag} {item.name!r}", "no request is in its scope: it has no effect")
+    else:
+        _properties(item.kind, element, ledger)
+    for below in item.below:
+        _item(below, draft, ledger)
+
+
+def _properties(kind: str, element: Element, ledger: Ledger) -> None:
+    """Settle the properties of an element, and of the elements inside them."""
+    for key, value in element.attributes.items():
+        ledger.settle(kind, key, value, element.place)
+    for child in element.children:
+        key = child.attributes.get("name") or child.tag
+        if child.tag in NUMBERS:  # its name is an inner element
+            key = next((each.text for each in child.children if each.tag == "name"), key)
+        text = child.text.strip() or ("..." if child.children else "")
+        empty = not any(each.text.strip() for each in child.walk())
+        ledger.settle(kind, key, "" if empty else text, child.place, read=child.read)
+        if child.read:
+            _members(child, ledger)
+
+
+def _members(element: Element, ledger: Ledger) -> None:
+    """Settle elements that are values: arguments, headers, cookies, a loop."""
+    inner = element.attributes.get("elementType")
+    if inner:
+        _properties(inner.rpartition(".")[2], element, ledger)
+        return
+    for child in element.children:
+        if child.tag in {"elementProp", "collectionProp"}:
+            _members(child, ledger)

@@ -1,0 +1,296 @@
+"""Controllers of JMeter as steps: loops, conditions, pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from towtank.units import exact_share
+from towtank.workload.importers.draft import ROUNDS_AT_MOST, Draft, Step, identifier, page, seconds, think, unique
+from towtank.workload.importers.jmx.data import add_pool
+from towtank.workload.importers.jmx.requests import Requests, Scope, read_defaults, read_headers, read_logins
+from towtank.workload.importers.jmx.texts import Texts
+from towtank.workload.importers.jmx.tree import Item, text_of
+
+_SAMPLERS = frozenset({"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"})
+_ALWAYS = frozenset({"GenericController", "RecordingController"})
+# Effect of a flow control action, by its number (TestAction of JMeter 5.5).
+_ACTIONS = {
+    "0": "stops the thread or the test",
+    "2": "stops the thread or the test at once",
+    "3": "starts the next iteration of the thread",
+    "4": "starts the next iteration of the loop",
+    "5": "leaves the loop",
+}
+_FILLED = re.compile(
+    r"""["']?\$\{(\w+)\}["']?\s*(!=|==)\s*(?:""|''|null)|vars\.get\(["'](\w+)["']\)\s*(!=|==)\s*(?:null|""|'')"""
+)
+_WRAPPED = re.compile(r"\$\{__(?:jexl[23]|groovy|javaScript)\((.*?),?\s*\)\}", re.DOTALL)
+_WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGroup")
+
+
+class Controllers:
+    """Walks through a thread group.
+
+    Parameters
+    ----------
+    draft : Draft
+        Draft, to which data and notes are added.
+    texts : Texts
+        Translates texts.
+    folder : Path
+        Folder of the workload file.
+    """
+
+    def __init__(self, draft: Draft, texts: Texts, folder: Path) -> None:
+        self.draft = draft
+        self.texts = texts
+        self.folder = folder
+        self.requests = Requests(draft, texts, folder)
+        self.pages: list[str] = []
+        self.once: list[Step] = []
+        # Pools of the data sets in the current part; pools of parts inside a group.
+        self.pools: list[str] = []
+        self.inner: set[str] = set()
+
+    def note(self, item: Item, why: str) -> None:
+        """Note something about an element."""
+        self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
+
+    def leave_out(self, item: Item, why: str) -> None:
+        """Note that an element is left out with all below it."""
+        item.left_out = True
+        self.note(item, why)
+
+    def enter(self, below: list[Item], outer: Scope) -> tuple[Scope, list[Item]]:
+        """Return the elements that apply to a part of the plan, its samplers and its controllers; note all others."""
+        scope, work = outer.copy(), []
+        for item in below:
+            if not item.enabled:
+                self.leave_out(item, "is disabled: left out")
+            elif item.tag in _SAMPLERS or item.tag.endswith(_WORK):
+                work.append(item)
+            elif not self._config(item, scope, outer):
+                self._other(item)
+        return scope, work
+
+    def _config(self, item: Item, scope: Scope, outer: Scope) -> bool:
+        """Read an element that applies to others; return False if it is not such an element."""
+        kind = item.element.attributes.get("guiclass", "")
+        if item.tag == "ConfigTestElement" and "HttpDefaults" in kind:
+            read_defaults(item, scope, outer)
+        elif item.tag == "HeaderManager":
+            scope.headers += read_headers(item)
+        elif item.tag in {"AuthManager", "CookieManager"}:
+            self._manager(item, scope, outer)
+        elif item.tag == "CounterConfig":
+            self._counter(item)
+        elif item.tag == "CSVDataSet":
+            pool = add_pool(item, self.draft, self.texts, self.folder)
+            self.pools += [pool] if pool is not None else []
+        elif item.tag == "Arguments":
+            pass  # variables of all places hold from the start, and were read before
+        elif item.tag.endswith("Timer"):
+            scope.timers.append(item)
+        elif item.tag.endswith("Assertion"):
+            scope.assertions.append(item)
+        elif item.tag.endswith(("Extractor", "JSONPostProcessor", "JMESPathExtractor")):
+            scope.extractors.append(item)
+        else:
+            return False
+        return True
+
+    def _manager(self, item: Item, scope: Scope, outer: Scope) -> None:
+        """Read a manager of logins or cookies; an outer manager takes precedence (HTTPSamplerBase of JMeter 5.5)."""
+        logins = item.tag == "AuthManager"
+        if (outer.logins if logins else outer.cookies) is not None:
+            self.leave_out(item, f"left out: JMeter takes the {item.tag} outside of it")
+        elif logins:
+            scope.logins = read_logins(item, self.texts)
+        else:
+            scope.cookies = item
+            self.requests.cookies.declared.append(item)
+
+    def variables(self, item: Item) -> None:
+        """Read user-defined variables; the last variable of a name counts, wherever it is (JMeter 5.5)."""
+        for each in item.collection("Arguments.arguments"):
+            name, value = text_of(each, "Argument.name").strip(), text_of(each, "Argument.value")
+            if name:
+                self.texts.constants[name] = value
+
+    def _counter(self, item: Item) -> None:
+        """Read a counter as the number of the transaction."""
+        name = item.text("CounterConfig.name").strip()
+        start, step = item.text("CounterConfig.start").strip() or "0", item.text("CounterConfig.incr").strip() or "0"
+        whose = "of each user" if item.flag("CounterConfig.per_user") else "of all users together"
+        self.texts.counters |= {name} if name else set()
+        counts = "${iteration} counts the transactions of one user from 1 by 1"
+        self.note(item, f"{name!r} counts rounds {whose} from {start} by {step}; {counts}")
+
+    def _other(self, item: Item) -> None:
+        if item.tag == "CacheManager":
+            why = "users have no cache: everything is requested every time"
+        elif item.tag in {"ResultCollector", "Summariser", "BackendListener"}:
+            why = "left out: results are written by towtank itself"
+        elif item.tag.startswith(("JSR223", "BeanShell", "BSF")):
+            why = "left out: scripts are not run"
+        elif item.tag.endswith("Sampler"):
+            why = "left out with its timers: only HTTP is spoken"
+        else:
+            why = "left out: it has no counterpart in a workload"
+        self.leave_out(item, why)
+
+    def steps(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
+        """Return the steps of a part inside a group; its data sets deal a row first (TestCompiler of JMeter 5.5)."""
+        outside, self.pools = self.pools, []
+        steps = self.whole(below, outer, top=top)
+        here, self.pools = self.pools, outside
+        self.inner |= set(here)
+        written = json.dumps(steps)
+        return [*({"draw": pool} for pool in here if f"${{{pool}." in written), *steps]
+
+    def whole(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
+        """Return the steps of a group, or of a part of it; at the `top` they may be pages."""
+        scope, work = self.enter(below, outer)
+        steps: list[Step] = []
+        for item in work:
+            if item.tag == "OnceOnlyController" and top:
+                self._say_of_once(item, first=not steps)
+            steps += self._item(item, scope, top=top)
+        return steps
+
+    def _item(self, item: Item, scope: Scope, *, top: bool) -> list[Step]:  # noqa: PLR0911 - one line per kind
+        if item.tag in _SAMPLERS:
+            inside, work = self.enter(item.below, scope)
+            for each in work:
+                self.leave_out(each, "is below a sampler: left out")
+            return self.requests.steps(item, inside)
+        if item.tag == "TestAction":
+            return self._action(item, scope)
+        if item.tag == "TransactionController":
+            item.flag("TransactionController.includeTimers")  # read also if the page has no time of its own
+            return self._page(item, scope) if top else self._inner_page(item, scope)
+        if item.tag == "OnceOnlyController" and top:
+            self.once += self.steps(item.below, scope, top=True)
+            return []
+        steps = {
+            "LoopController": self._loop,
+            "IfController": self._if,
+            "ThroughputController": self._throughput,
+            "RandomController": self._random,
+            "InterleaveControl": self._random,
+            "SwitchController": self._random,
+            "RandomOrderController": self._sequence,
+        }.get(item.tag)
+        if steps is not None:
+            return steps(item, scope)
+        if item.tag in {"ModuleController", "IncludeController"}:
+            self.leave_out(item, "what it leads to is not followed: put the elements in its place")
+            return []
+        if item.tag == "CriticalSectionController":
+            self.note(item, "users do not wait for each other: its steps are done at any time")
+        elif item.tag == "OnceOnlyController":
+            self.note(item, "is inside another controller: its steps are done each time")
+        elif item.tag not in _ALWAYS:
+            self.note(item, "its steps are done once, in their order")
+        return self.steps(item.below, scope, top=top)
+
+    def _say_of_once(self, item: Item, *, first: bool) -> None:
+        """Note where JMeter treats `once` in another way."""
+        if not first:
+            self.note(item, "runs before the first round; JMeter runs the elements above it first")
+        if self.requests.on_failure is None:
+            self.note(item, "runs once even if a request of it fails; JMeter repeats it in the next loop")
+
+    def _action(self, item: Item, scope: Scope) -> list[Step]:
+        """Read flow control: a pause, or an action without a counterpart. Timers apply to it as to a sampler."""
+        inside, work = self.enter(item.below, scope)
+        for each in work:
+            self.leave_out(each, "is below a sampler: left out")
+        steps = self.requests.pauses(inside)
+        # By default the action is 0, which stops the thread.
+        action = item.text("ActionProcessor.action", "0").strip()
+        length = item.text("ActionProcessor.duration")
+        if action != "1":
+            does = _ACTIONS.get(action, f"does action {action[:20]}")
+            self.note(item, f"{does}: a user cannot do this, and goes on with the next step")
+            return steps
+        pause = self.texts.number(length, item.place, f"pause {item.name!r}") / 1000
+        return [*steps, think(seconds(pause))] if pause > 0 else steps
+
+    def _page(self, item: Item, scope: Scope) -> list[Step]:
+        steps = self.steps(item.below, scope, top=False)
+        # By default the time includes the timers (TransactionController of JMeter 5.5).
+        timers = item.flag("TransactionController.includeTimers", default=True)
+        lead = 0
+        while lead < len(steps) and "think" in steps[lead]:
+            lead += 1
+        if not steps[lead:]:
+            return steps
+        # JMeter's time begins before the timers of the first request.
+        if any("think" in step for step in steps) and timers:
+            self.note(item, "JMeter's time has the timers in it; that of the page is without think times")
+        name = unique(item.name, self.pages)
+        self.pages.append(name)
+        return [*steps[:lead], page(name, steps[lead:])]
+
+    def _inner_page(self, item: Item, scope: Scope) -> list[Step]:
+        self.note(item, "pages cannot be inside other controllers: its steps are kept, its time is not measured")
+        item.flag("TransactionController.includeTimers")  # of the time that the note names
+        return self.steps(item.below, scope, top=False)
+
+    def _sequence(self, item: Item, scope: Scope) -> list[Step]:
+        self.note(item, "its steps are done in the order they have here")
+        return self.steps(item.below, scope, top=False)
+
+    def _loop(self, item: Item, scope: Scope) -> list[Step]:
+        steps = self.steps(item.below, scope, top=False)
+        forever = item.flag("LoopController.continue_forever") and not item.text("LoopController.loops").strip("-")
+        times = self.texts.number(item.text("LoopController.loops", "1"), item.place, f"loops of {item.name!r}", 1)
+        if times < 0 or forever:
+            self.note(item, "a loop for ever would never end the transaction: its steps are done once")
+            return steps
+        if times > ROUNDS_AT_MOST:
+            self.note(item, f"has {times:.0f} rounds: a loop of a workload has at most {ROUNDS_AT_MOST}")
+        times = min(int(times), ROUNDS_AT_MOST)
+        return [{"loop": times, "steps": steps}] if steps and times > 1 else steps if times else []
+
+    def _if(self, item: Item, scope: Scope) -> list[Step]:
+        condition = item.text("IfController.condition").strip()
+        inside = _WRAPPED.sub(lambda match: match.group(1), condition) or condition
+        match = _FILLED.fullmatch(inside.strip())
+        name = (match.group(1) or match.group(3)) if match is not None else None
+        if match is not None and name in self.texts.extracted:
+            if name not in self.texts.assigned:
+                self.texts.early.add(name)
+            steps = self.steps(item.below, scope, top=False)
+            state = "filled" if (match.group(2) or match.group(4)) == "!=" else "empty"
+            return [{"if": {state: identifier(name, "value")}, "then": steps}] if steps else []
+        steps = self.steps(item.below, scope, top=False)
+        self.note(
+            item, f"conditions ask whether a variable is empty, got {condition[:80]!r}: its steps are always done"
+        )
+        return steps
+
+    def _throughput(self, item: Item, scope: Scope) -> list[Step]:
+        steps = self.steps(item.below, scope, top=False)
+        percent = item.number("ThroughputController.percentThroughput", "100")
+        if item.text("ThroughputController.style", "0").strip() != "1":
+            self.note(item, "a number of executions in all is not counted: its steps are always done")
+            return steps
+        share = min(max(self.texts.number(percent, item.place, f"percent of {item.name!r}", 100) / 100, 0.0), 1.0)
+        return [{"branch": exact_share(round(share, 6)), "then": steps}] if steps and share > 0 else []
+
+    def _random(self, item: Item, scope: Scope) -> list[Step]:
+        """Choose one of several elements, all equally likely, by nested branches."""
+        if item.tag != "RandomController":
+            self.note(item, "one of its elements is taken at random each time")
+        inside, work = self.enter(item.below, scope)
+        alternatives = [steps for each in work if (steps := self._item(each, inside, top=False))]
+        if not alternatives:
+            return []
+        chosen = alternatives[-1]
+        for count, steps in enumerate(reversed(alternatives[:-1]), 2):
+            chosen = [{"branch": exact_share(round(1 / count, 6)), "then": steps, "else": chosen}]
+        return chosen

@@ -1,0 +1,142 @@
+"""Cookie managers of JMeter: how long users keep cookies, and their initial cookies."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from towtank.workload.importers.draft import Draft, literal
+from towtank.workload.importers.jmx.texts import Texts
+from towtank.workload.importers.jmx.tree import Item, text_of
+from towtank.workload.importers.xmlfile import Element
+
+_PARAMETER = re.compile(r"(?<!\$)\$\{parameters\.\w+\}")
+
+
+class CookieManagers:
+    """Reads cookie managers, request by request.
+
+    Parameters
+    ----------
+    draft : Draft
+        Draft, to which notes are added.
+    texts : Texts
+        Translates values.
+    """
+
+    def __init__(self, draft: Draft, texts: Texts) -> None:
+        self.draft = draft
+        self.texts = texts
+        # Of the current group: the manager of each request, and the value of each cookie by target, path and name.
+        self.of_requests: list[Item | None] = []
+        self.given: dict[tuple[str | None, str, str], str] = {}
+        # Of all groups: managers of the plan, those that requests have, and their cookies that a request sends.
+        self.declared: list[Item] = []
+        self.managers: dict[int, Item] = {}
+        self.sent: set[int] = set()
+        # Cookies whose domain differs from the host: JMeter keeps a cookie of the server beside them.
+        self.wide: set[int] = set()
+
+    def begin(self) -> None:
+        """Begin a thread group."""
+        self.of_requests, self.given = [], {}
+
+    def of_request(self, manager: Item | None, address: str, target: str | None) -> str:
+        """Record the cookies of a request; return the value of its own header Cookie.
+
+        Parameters
+        ----------
+        manager : Item or None
+            The manager that the request has.
+        address : str
+            Address of the request, as far as it is known before the run.
+        target : str or None
+            Name of its target.
+        """
+        self.of_requests.append(manager)
+        own = []
+        for entry in manager.collection("CookieManager.cookies") if manager is not None else []:
+            name, written, path = entry.attributes.get("name", ""), text_of(entry, "Cookie.value"), self._path(entry)
+            if not self._is_for(entry, address):
+                continue
+            self.sent.add(id(entry))
+            value = self.texts.template(written, entry.place)
+            if "${" not in _PARAMETER.sub("", value.replace("$${", "")):
+                self.given[target, path, name] = value
+                if self._domain(entry) != _host(address):
+                    self.wide.add(id(entry))
+            elif _covers(path, urlsplit(address).path or "/"):
+                own.append(f"{name}={value}")
+                why = "varies: it is sent with each request, even if the server sets a cookie of its name"
+                self.draft.notes.add(entry.place, f"cookie {name!r}", why)
+        return "; ".join(own)
+
+    def _is_for(self, entry: Element, address: str) -> bool:
+        """Return True if a cookie goes to a host (BasicDomainHandler of HttpClient 4.5), or below it."""
+        domain = self._domain(entry).removeprefix(".")
+        below = text_of(entry, "Cookie.domain_specified", "false").strip().lower() == "true"
+        host = _host(address)
+        return bool(domain) and (host == domain or (below and host.endswith(f".{domain}")))
+
+    def _domain(self, entry: Element) -> str:
+        return self.texts.static(text_of(entry, "Cookie.domain")).strip().lower()
+
+    def _path(self, entry: Element) -> str:
+        path = self.texts.static(text_of(entry, "Cookie.path")).strip()
+        return path if path.startswith("/") and "${" not in path else "/"
+
+    def finish(self, group: Item) -> dict[str, Any]:
+        """Return the `cookies` of a thread group, after its requests were read."""
+        known = {id(manager): manager for manager in self.of_requests if manager is not None}
+        self.managers.update(known)
+        if not known:
+            return {"kept": "never"}
+        for manager in known.values() if len({id(each) for each in self.of_requests}) > 1 else []:
+            why = f"holds for some requests of {group.name!r}; here all of them have one store of cookies"
+            self.draft.notes.add(manager.place, f"{manager.tag} {manager.name!r}", why)
+        given = [
+            {"name": literal(name), "value": value, "path": path, **({"target": target} if target is not None else {})}
+            for (target, path, name), value in self.given.items()
+        ]
+        clearing = {self._clears(manager, group) for manager in known.values()}
+        return {**({"kept": "per_round"} if True in clearing else {}), **({"given": given} if given else {})}
+
+    def close(self) -> None:
+        """Note cookies of managers that behave differently, at the end of the plan."""
+        for manager in self.declared:
+            if id(manager) not in self.managers:
+                manager.left_out = True
+                why = "no request is in its scope: it has no effect"
+                self.draft.notes.add(manager.place, f"{manager.tag} {manager.name!r}", why)
+        for manager in self.managers.values():
+            for entry in manager.collection("CookieManager.cookies"):
+                name, path = entry.attributes.get("name", ""), text_of(entry, "Cookie.path").strip()
+                what = f"cookie {name!r}"
+                if id(entry) not in self.sent:
+                    self.draft.notes.add(entry.place, what, "no request goes to its domain: it is not sent")
+                elif not path:
+                    why = "has no path: a cookie of the same name for / from the server replaces it; JMeter sends both"
+                    self.draft.notes.add(entry.place, what, why)
+                elif id(entry) in self.wide:
+                    why = "is for a whole domain: a cookie of the same name for the host replaces it"
+                    self.draft.notes.add(entry.place, what, f"{why}; JMeter sends both")
+
+    @staticmethod
+    def _clears(manager: Item, group: Item) -> bool:
+        """Return True if an iteration begins without cookies (CookieManager.testIterationStart of JMeter 5.5)."""
+        clears = manager.flag("CookieManager.clearEachIteration")
+        if manager.flag("CookieManager.controlledByThreadGroup"):
+            return not group.flag("ThreadGroup.same_user_on_next_iteration", default=True)
+        return clears
+
+
+def _host(address: str) -> str:
+    """Return the host of an address, which may be an unknown place."""
+    place = address.partition("://")[2].partition("/")[0]
+    return place.rpartition("@")[2].lower() if "${" in place else (urlsplit(address).hostname or "")
+
+
+def _covers(prefix: str, path: str) -> bool:
+    """Return True if a cookie for one path goes to another (RFC 6265, section 5.1.4)."""
+    return path == prefix or path.startswith(prefix if prefix.endswith("/") else f"{prefix}/")

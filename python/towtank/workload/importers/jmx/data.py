@@ -1,0 +1,106 @@
+"""CSV data sets of JMeter as pools of data."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any, Literal
+
+from towtank.workload.importers.draft import Draft, identifier, unique
+from towtank.workload.importers.jmx.texts import Texts
+from towtank.workload.importers.jmx.tree import Item
+from towtank.workload.importers.textfile import beside, relative_to_workload
+
+# Rows copied into the workload file if the first line of the data file has no names of columns. [1]
+ROWS_AT_MOST = 5000
+_DELIMITERS = {"\\t": "\t", "": ","}
+
+
+def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None:
+    """Add a pool for a CSV data set; return its name, or None if it has no columns.
+
+    Parameters
+    ----------
+    item : Item
+        The data set.
+    draft : Draft
+        Draft, to which the pool is added.
+    texts : Texts
+        Texts, to which the columns are added.
+    folder : Path
+        Folder of the workload file.
+    """
+    file = texts.static(item.text("filename")).strip()
+    path = beside(draft.source, file)
+    delimiter = item.text("delimiter", ",")
+    delimiter = _DELIMITERS.get(delimiter, delimiter)[:1]
+    # Commas separate the names, whatever separates the values (CSVDataSet of JMeter 5.5).
+    names = [name.strip() for name in item.text("variableNames").split(",") if name.strip()]
+    recycles = item.flag("recycle", default=True)
+    skips, quotes = item.flag("ignoreFirstLine"), item.flag("quotedData")
+    rows = _rows(item, path, delimiter, draft, quotes=quotes)
+    header = rows[0] if rows and not names else None
+    columns = names or header or []
+    _sharing(item, draft)
+    if not columns:
+        draft.notes.add(item.place, f"CSV data set {file!r}", "names no variables, and no first line does: left out")
+        return None
+    fresh = [unique(identifier(column, "column"), []) for column in columns]
+    pool = unique(identifier(Path(file).stem, "data"), draft.data)
+    spec: dict[str, Any] = {"order": "sequential" if recycles else "unique"}
+    quoted = quotes or not any('"' in value for row in rows or [] for value in row)
+    usable = delimiter == "," and quoted and fresh == header and len(rows or []) > 1
+    known = (rows or [])[1 if header is not None or skips else 0 :]
+    if path is not None and usable:
+        spec = {"csv": relative_to_workload(path, folder), **spec}
+    else:
+        spec = {"columns": fresh, "rows": _inline(item, known, fresh, draft), **spec}
+    draft.data[pool] = spec
+    for index, (column, each) in enumerate(zip(columns, fresh, strict=True)):
+        texts.columns[column] = pool, each
+        texts.rows[pool, each] = [row[index] if index < len(row) else "" for row in known]
+    return pool
+
+
+def _sharing(item: Item, draft: Draft) -> None:
+    """Note differences between the order of JMeter and that of a pool."""
+    shared = item.text("shareMode", "shareMode.all").strip()
+    if shared not in {"", "shareMode.all"}:
+        why = "JMeter deals the rows to each group or thread anew; here all users draw from one pool"
+        draft.notes.add(item.place, f"CSVDataSet {item.name!r}: shareMode = {shared!r}", why)
+    stops = item.flag("stopThread")
+    if not item.flag("recycle", default=True):
+        goes = "the thread stops" if stops else "variables become <EOF>"
+        why = f"at the end of the file {goes} in JMeter; here every transaction fails that finds no row"
+        draft.notes.add(item.place, f"CSVDataSet {item.name!r}: recycle = 'false'", why)
+
+
+def _rows(item: Item, path: Path | None, delimiter: str, draft: Draft, *, quotes: bool) -> list[list[str]] | None:
+    """Return the rows of the file that go into a workload file; None if it cannot be read."""
+    encoding = item.text("fileEncoding").strip() or "utf-8-sig"
+    placeholders = "one row with placeholders is in its place"
+    if path is None:
+        why = f"is no file in the folder of the plan or below, whose files alone are read: {placeholders}"
+        draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
+        return None
+    try:
+        with path.open(encoding=encoding, newline="") as stream:
+            rows: list[list[str]] = []
+            quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+            for row in csv.reader(stream, delimiter=delimiter, quoting=quoting):
+                if len(rows) > ROWS_AT_MOST:
+                    break
+                rows += [row] if any(row) else []
+            return rows
+    except (OSError, ValueError, LookupError, csv.Error):
+        why = f"the file {path.name!r} is no CSV file: {placeholders}"
+        draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
+        return None
+
+
+def _inline(item: Item, rows: list[list[str]], columns: list[str], draft: Draft) -> list[list[str]]:
+    if len(rows) > ROWS_AT_MOST:
+        why = f"only {ROWS_AT_MOST} rows are in the workload; give the file a first line with the names of its columns"
+        draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
+    whole = [(row + [""] * len(columns))[: len(columns)] for row in rows[:ROWS_AT_MOST]]
+    return whole or [[f"change-me-{column}" for column in columns]]

@@ -1,0 +1,267 @@
+"""Timers, extractors and assertions of JMeter as pauses, extractions and checks."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from towtank.workload import expressions
+from towtank.workload.importers.draft import Draft, identifier, seconds
+from towtank.workload.importers.jmx.texts import Texts
+from towtank.workload.importers.jmx.tree import Item
+
+# Bits of Assertion.test_type.
+_MATCH, _CONTAINS, _NOT, _EQUALS, _SUBSTRING, _OR = 1, 2, 4, 8, 16, 32
+_META = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_CLASS = re.compile(r"([1-5])(?:\\d\\d|\\d\{2\}|\.\.|\[0-9\]\[0-9\]|xx)", re.IGNORECASE)
+
+
+class Elements:
+    """Translates elements that apply to samplers."""
+
+    def __init__(self, draft: Draft, texts: Texts) -> None:
+        self.draft = draft
+        self.texts = texts
+
+    def _note(self, item: Item, why: str) -> None:
+        self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
+
+    def pause(self, timer: Item) -> str | dict[str, Any] | None:
+        """Return the pause of a timer; None if it makes none, which is noted."""
+        if timer.tag == "ConstantTimer":
+            return seconds(self._time(timer, "ConstantTimer.delay", 0))
+        if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
+            timer.left_out = True
+            self._note(timer, "left out: it has no counterpart as a pause")
+            return None
+        offset, spread = self._time(timer, "ConstantTimer.delay", 0), self._time(timer, "RandomTimer.range", 0)
+        if spread <= 0:
+            return seconds(offset)
+        if timer.tag == "UniformRandomTimer":
+            return {"uniform": {"min": seconds(offset), "max": seconds(offset + spread)}}
+        if timer.tag == "PoissonRandomTimer":
+            # A Poisson number of milliseconds with mean L has standard deviation sqrt(L).
+            self._note(
+                timer, "a Poisson number of milliseconds is nearly normal with the root of its mean as deviation"
+            )
+            mean, sd = offset + spread, math.sqrt(spread * 1000) / 1000
+        else:
+            mean, sd = offset, spread
+            if mean < 3 * sd:
+                self._note(timer, "JMeter turns negative times positive; the workload draws again")
+        return {"normal": {"mean": seconds(mean), "sd": seconds(max(sd, 0.001)), "min": "0 s"}}
+
+    def _time(self, timer: Item, name: str, default: float) -> float:
+        what = f"{timer.tag} {timer.name!r}"
+        return max(self.texts.number(timer.text(name), timer.place, what, default), 0.0) / 1000
+
+    def extract(self, item: Item) -> dict[str, Any]:
+        """Return the extractions of an extractor by variable; note an extractor without a counterpart."""
+        if item.tag == "RegexExtractor":
+            return self._regex(item)
+        if item.tag == "BoundaryExtractor":
+            return self._boundary(item)
+        if item.tag == "JSONPostProcessor":
+            return self._json(item)
+        self._note(item, "extractors of this kind have no counterpart; a regular expression or a JSON path has")
+        return {}
+
+    def _regex(self, item: Item) -> dict[str, Any]:
+        name, pattern = item.text("RegexExtractor.refname"), item.text("RegexExtractor.regex")
+        where = item.text("RegexExtractor.useHeaders", "false").lower()
+        # Read at once: what is left out as a whole is noted as a whole.
+        template, number = item.text("RegexExtractor.template", "$1$"), item.text("RegexExtractor.match_number")
+        default = self._default(item, "RegexExtractor")
+        if where == "code":
+            return self._named(item, name, {"status": True}, default)
+        if where in {"true", "request_headers", "url", "message"}:
+            header = re.fullmatch(r"\^?([A-Za-z-]+):\s*(?:\\s[*+])?\(\.[*+]\??\)\$?", pattern)
+            if where == "true" and header is not None:
+                return self._named(item, name, {"header": header.group(1)}, default)
+            self._note(item, "left out: body, status and whole headers of an answer can be taken, as `Name: (.+)`")
+            return {}
+        groups = re.findall(r"\$(\d+)\$", template)
+        if len(groups) > 1:
+            self._note(item, "one group is taken, not several put together")
+        elif groups and template != f"${groups[0]}$":
+            self._note(item, "the group is taken without the text around it in the template")
+        try:
+            pattern = expressions.capturing_regex(_one_group(pattern, int(groups[0]) if groups else 1))
+        except ValueError as error:
+            self._note(item, str(error))
+            return {}
+        self._behind_slash(name, pattern.partition("(")[0])
+        return self._named(item, name, {"regex": pattern, **self._pick(item, number)}, default)
+
+    def _boundary(self, item: Item) -> dict[str, Any]:
+        left, right = item.text("BoundaryExtractor.lboundary"), item.text("BoundaryExtractor.rboundary")
+        pattern = f"{re.escape(left)}(.*?){re.escape(right)}"
+        pick = self._pick(item, item.text("BoundaryExtractor.match_number"))
+        name = item.text("BoundaryExtractor.refname")
+        self._behind_slash(name, left)
+        return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "BoundaryExtractor"))
+
+    def _behind_slash(self, name: str, before: str) -> None:
+        """Remember the variable if a slash stands before its value, so that the path has no second slash."""
+        if before.endswith("/"):
+            self.texts.behind_slash.add(name.strip())
+
+    def _json(self, item: Item) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        names = item.text("JSONPostProcessor.referenceNames").split(";")
+        paths = item.text("JSONPostProcessor.jsonPathExprs").split(";")
+        numbers = item.text("JSONPostProcessor.match_numbers").split(";")
+        defaults = item.text("JSONPostProcessor.defaultValues").split(";")
+        for index, (name, path) in enumerate(zip(names, paths, strict=False)):
+            try:
+                path = expressions.json_path(path.strip())  # noqa: PLW2901 - the same path, written our way
+            except ValueError as error:
+                self._note(item, str(error))
+                continue
+            number = numbers[index] if index < len(numbers) else ""
+            default = defaults[index] if index < len(defaults) else ""
+            found.update(self._named(item, name, {"json": path, **self._pick(item, number)}, default))
+        return found
+
+    def _default(self, item: Item, prefix: str) -> str | None:
+        """Return the value if nothing is found; None if the variable keeps its value."""
+        default = item.text(f"{prefix}.default")
+        return "" if item.flag(f"{prefix}.default_empty_value") else default or None
+
+    def _pick(self, item: Item, number: str) -> dict[str, str]:
+        number = number.strip()
+        if number == "1":
+            return {}
+        # By default the number is 0, which takes any match (getMatchNumber of JMeter 5.5).
+        if number in {"0", ""}:
+            return {"pick": "random"}
+        why = "all matches are not numbered variables here" if number == "-1" else f"match {number} cannot be taken"
+        self._note(item, f"{why}: the first one is")
+        return {}
+
+    def _named(self, item: Item, name: str, spec: dict[str, Any], default: str | None) -> dict[str, Any]:
+        name = name.strip()
+        if not name:
+            self._note(item, "names no variable")
+            return {}
+        if default is not None:
+            spec["default"] = default
+        else:
+            spec["required"] = False
+            self._note(item, "if nothing is found, the variable becomes empty; JMeter keeps its value")
+        self.texts.assigned.add(name)
+        self.texts.extracted.add(name)
+        return {identifier(name, "value"): spec}
+
+    def check(self, item: Item, check: dict[str, Any]) -> None:
+        """Add an assertion to a check; note an assertion without a counterpart."""
+        if item.tag == "ResponseAssertion":
+            self._response(item, check)
+        elif item.tag == "JSONPathAssertion":
+            self._json_path(item, check)
+        elif item.tag == "DurationAssertion":
+            limit = item.text("DurationAssertion.duration")
+            self._note(item, f"times are objectives of the study, as `p95 < {limit} ms`, not checks of an answer")
+        else:
+            self._note(item, "assertions of this kind have no counterpart")
+
+    def _response(self, item: Item, check: dict[str, Any]) -> None:
+        field = item.text("Assertion.test_field").rpartition(".")[2]
+        kind = int(self.texts.number(item.text("Assertion.test_type"), item.place, "Assertion.test_type", _SUBSTRING))
+        # The name of the property lacks a letter in JMeter.
+        wanted = [each.text for each in item.collection("Asserion.test_strings")]
+        if field == "response_code" and not kind & _NOT:
+            statuses = self._good(item, [status for text in wanted for status in self._statuses(item, text)])
+            if statuses:
+                check["status"] = statuses[0] if len(statuses) == 1 else statuses
+            if len(wanted) > 1 and not kind & _OR:
+                self._note(item, "JMeter requires all of these statuses; the workload requires one of them")
+        elif field == "response_data":
+            self._body(item, kind, wanted, check)
+        else:
+            self._note(item, f"{field}{' with not' if kind & _NOT else ''} cannot be checked")
+
+    def _statuses(self, item: Item, text: str) -> list[int | str]:
+        statuses: list[int | str] = []
+        for each in self.texts.static(text).strip("^$() ").split("|"):
+            whole_class = _CLASS.fullmatch(each)
+            if re.fullmatch(r"[1-5]\d\d", each):
+                statuses.append(int(each))
+            elif whole_class is not None:
+                statuses.append(f"{whole_class.group(1)}xx")
+            else:
+                self._note(item, f"{each!r} is neither a status nor a class as 2xx")
+        return statuses
+
+    def _good(self, item: Item, statuses: list[int | str]) -> list[int | str]:
+        """Return the statuses of a good answer: from 400 on JMeter fails it in any case, unless it ignores them."""
+        if item.flag("Assertion.assume_success"):
+            return statuses
+        good = [status for status in statuses if int(str(status)[0]) < 4]
+        if len(good) < len(statuses):
+            self._note(item, "statuses from 400 on stay failures, as in JMeter if the status is not ignored")
+        return good
+
+    def _body(self, item: Item, kind: int, wanted: list[str], check: dict[str, Any]) -> None:
+        negated = "not_" if kind & _NOT else ""
+        plain = bool(kind & _SUBSTRING) or (not kind & _MATCH and not any(_META.search(text) for text in wanted))
+        if kind & _EQUALS:
+            self._note(item, "equality of the body is checked as containing this text")
+            plain = True
+        if kind & _OR and negated and len(wanted) > 1:
+            self._note(item, "absence of one of several texts cannot be checked")
+            return
+        if kind & _OR and len(wanted) > 1:
+            joined = "|".join(re.escape(text) if plain else text for text in wanted)
+            wanted, plain = [f"(?:{joined})"], False
+        if plain:
+            texts = [self.texts.template(text, item.place) for text in wanted]
+            check.setdefault(f"{negated}contains", []).extend(texts)
+            return
+        for text in map(self.texts.static, wanted):
+            pattern = f"^(?:{text})$" if kind & _MATCH else text
+            if "${" in text:
+                self._note(item, "a regular expression cannot contain values of the run: left out")
+                continue
+            try:
+                expressions.regex(pattern)
+            except ValueError as error:
+                self._note(item, str(error))
+                continue
+            check.setdefault(f"{negated}regex", []).append(pattern)
+
+    def _json_path(self, item: Item, check: dict[str, Any]) -> None:
+        wanted, validated = item.text("EXPECTED_VALUE"), item.flag("JSONVALIDATION")
+        inverted, regex = item.flag("INVERT"), item.flag("ISREGEX", default=True)
+        value = wanted if validated else None
+        if inverted or (value is not None and regex and _META.search(value)):
+            item.text("JSON_PATH")
+            self._note(item, "only equal values and existing paths can be checked")
+            return
+        try:
+            path = expressions.json_path(item.text("JSON_PATH").strip())
+        except ValueError as error:
+            self._note(item, str(error))
+            return
+        check.setdefault("json", {})[path] = None if value is None else self.texts.template(value, item.place)
+
+
+def _one_group(pattern: str, number: int) -> str:
+    """Return the pattern with one group that captures; 0 is the whole match."""
+    written, count, index, in_class = "", 0, 0, False
+    while index < len(pattern):
+        char = pattern[index]
+        if char == "\\":
+            written += pattern[index : index + 2]
+            index += 2
+            continue
+        in_class = (in_class or char == "[") and char != "]"
+        written += char
+        if char == "(" and not in_class and pattern[index + 1 : index + 2] != "?":
+            count += 1
+            written += "" if count == number else "?:"
+        index += 1
+    if number > count:
+        raise ValueError(f"must have the group {number} that the template names, got {count} groups in {pattern!r}")
+    return written

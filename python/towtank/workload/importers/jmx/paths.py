@@ -1,0 +1,69 @@
+"""Paths of JMeter's samplers as templates; a variable at the beginning may hold the slash or the whole address.
+
+JMeter substitutes the values of variables first. A text that then begins with http:// or https:// is a whole address;
+any other text gets a slash in front unless it has one (HTTPSamplerBase.getUrl of JMeter 5.5).
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, urlsplit
+
+from towtank.workload.importers.draft import literal
+from towtank.workload.importers.jmx.texts import Texts
+
+ADDRESSES = ("http://", "https://")
+_SAFE = "/%:@!$&'()*+,;=~-._?"
+Place = tuple[int, int]
+
+
+def path_of(text: str, place: Place, texts: Texts) -> str:
+    """Return the path of a sampler, with its query, as a template."""
+    text = texts.opened(text, ADDRESSES)
+    if text.startswith(ADDRESSES):
+        split = urlsplit(text)
+        text = split.path + (f"?{split.query}" if split.query else "")
+    # The part after # is not sent.
+    text = _sendable(text.partition("#")[0], place, texts)
+    template = texts.template(text, place, lambda part: literal(quote(part, safe=_SAFE)))
+    return template if _begins_with_slash(text, place, texts) else f"/{template}"
+
+
+def _sendable(text: str, place: Place, texts: Texts) -> str:
+    """Return a path whose constants are replaced by their values if JMeter and HttpClient would change these.
+
+    Several slashes become one, and characters that no path may contain are encoded. Such characters in data are noted.
+    """
+    path, mark, query = texts.static(text).partition("?")
+    if "//" in path:
+        text = re.sub("/{2,}", "/", path) + mark + query
+    known, rows = texts.values_in(text)
+    if any(_is_encoded(value) for value in known):
+        text = texts.static(text)
+    for variable in [variable for variable, values in rows.items() if any(map(_is_encoded, values))]:
+        why = "some have characters that no path may have: JMeter encodes them; encode them in the data"
+        texts.draft.notes.add(place, f"values of ${{{variable}}} in a path", why)
+    return text
+
+
+def _is_encoded(value: str) -> bool:
+    """Return True if a value has characters that a path contains only in encoded form."""
+    return quote(value, safe=_SAFE) != value
+
+
+def _begins_with_slash(text: str, place: Place, texts: Texts) -> bool:
+    """Return True if a path begins with a slash, or with a value that must begin with one, which is noted."""
+    known = texts.static(text)
+    variable = texts.first_variable(known)
+    if variable is None:
+        return known.startswith("/")
+    if variable in texts.behind_slash:
+        return False
+    values = texts.values_of(variable)
+    if values and all(value.startswith("/") for value in values):
+        return True
+    if values and not any(value.startswith(("/", *ADDRESSES)) for value in values):
+        return False
+    why = "its values must begin with / here: JMeter adds a missing one, and accepts whole addresses"
+    texts.draft.notes.add(place, f"path that begins with ${{{variable}}}", why)
+    return True

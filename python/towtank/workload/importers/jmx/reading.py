@@ -1,0 +1,243 @@
+"""Test plans of JMeter: thread groups become groups of users, each with one transaction that is its loop."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import StudyError
+from towtank.units import exact_duration, exact_share
+from towtank.workload.importers import xmlfile
+from towtank.workload.importers.draft import (
+    Draft,
+    Options,
+    Step,
+    common_headers,
+    identifier,
+    method_of,
+    unique,
+    weights,
+)
+from towtank.workload.importers.jmx.account import account
+from towtank.workload.importers.jmx.controllers import Controllers
+from towtank.workload.importers.jmx.pacing import pacing
+from towtank.workload.importers.jmx.requests import Scope
+from towtank.workload.importers.jmx.texts import Texts
+from towtank.workload.importers.jmx.tree import Item, inner, items, text_of
+from towtank.workload.importers.xmlfile import Element
+
+# Users of a thread group whose number the importer cannot read from the plan. [1]
+_USERS_UNKNOWN = 1.0
+
+
+def read(path: Path, options: Options) -> Draft:
+    """Read a test plan."""
+    root = xmlfile.load(path)
+    trees = [child for child in root.children if child.tag == "hashTree"]
+    if root.tag != "jmeterTestPlan" or not trees:
+        message = f"must be a test plan of JMeter (jmeterTestPlan), got <{root.tag}> instead"
+        raise StudyError.at(path, message, line=root.line, column=root.column)
+    draft = Draft(str(path), "jmx", identifier(path.stem, "plan"))
+    top = list(items(trees[0]))
+    _Plan(draft, top, options).read()
+    for child in root.children:
+        if child.tag != "hashTree" or child is not trees[0]:
+            draft.notes.add(child.place, f"<{child.tag}>", "is outside of the plan: left out")
+    account(draft, top, strict=options.strict)
+    return draft
+
+
+class _Plan:
+    def __init__(self, draft: Draft, top: list[Item], options: Options) -> None:
+        self.draft = draft
+        self.top = top
+        self.texts = Texts(draft)
+        self.controllers = Controllers(draft, self.texts, options.folder)
+        self.users: dict[str, float] = {}
+        self.load: list[dict[str, Any]] = []
+
+    def read(self) -> None:
+        """Read all thread groups."""
+        below: list[Item] = []
+        for item in self.top:
+            if item.tag == "TestPlan":
+                self.draft.title = item.name
+                self.controllers.variables(item)
+                below += item.below
+            elif item.tag != "WorkBench":
+                below.append(item)
+            else:
+                self.controllers.leave_out(item, "left out: it holds what is not part of the test")
+        self._names(below)
+        scope, work = self.controllers.enter(below, Scope())
+        for item in work:
+            if item.tag in {"SetupThreadGroup", "PostThreadGroup"}:
+                self.controllers.leave_out(item, "left out: it runs once before or after all users")
+            elif item.tag.endswith("ThreadGroup"):
+                self._group(item, scope)
+            else:
+                self.controllers.leave_out(item, "is outside of thread groups: left out")
+        if not self.draft.groups:
+            return
+        shares = weights({name: max(users, 1e-9) for name, users in self.users.items()})
+        for name, share in shares.items():
+            self.draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **self.draft.groups[name]}
+        self.controllers.requests.cookies.close()
+        self._targets()
+        self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
+
+    def _names(self, below: list[Item]) -> None:
+        """Collect the names that are set anywhere, so that texts which read them are known to read variables."""
+        for item in below:
+            if not item.enabled:
+                continue
+            if item.tag == "Arguments":
+                self.controllers.variables(item)
+            refnames = [item.peek("RegexExtractor.refname"), item.peek("BoundaryExtractor.refname")]
+            refnames += item.peek("JSONPostProcessor.referenceNames").split(";")
+            self.texts.extracted |= {name.strip() for name in refnames if name.strip()}
+            self._names(item.below)
+
+    def _group(self, item: Item, scope: Scope) -> None:
+        name = unique(identifier(item.name, "group"), self.draft.groups)
+        controllers, texts = self.controllers, self.texts
+        texts.assigned, texts.early, texts.pools = set(), set(), set()
+        controllers.pages, controllers.once = [], []
+        controllers.requests.paced = {}
+        controllers.requests.cookies.begin()
+        self._on_error(item)
+        steps = controllers.whole(item.below, scope, top=True)
+        if not any(_requests(step) for step in steps):
+            controllers.leave_out(item, "has no requests that can be carried over: left out")
+            return
+        once = []
+        if controllers.once:
+            once = [unique(f"{name}_once", self.draft.transactions)]
+            self.draft.transactions[once[0]] = self._whole(controllers.once, item)
+        transaction = unique(name, self.draft.transactions)
+        drawn = self._drawn(controllers.once)
+        self.draft.transactions[transaction] = self._whole(steps, item, drawn)
+        users = self._load(item, name)
+        lengths = [pacing(each, users, self.draft, texts) for each in controllers.requests.paced.values()]
+        length = next((each for each in lengths if each is not None), None)
+        cookies = controllers.requests.cookies.finish(item)
+        self.draft.groups[name] = {
+            **({"once": once} if once else {}),
+            "loop": {**({"pacing": length} if length else {"think": "0 s"}), "mix": {transaction: 100}},
+            **({"cookies": cookies} if cookies else {}),
+        }
+
+    def _on_error(self, item: Item) -> None:
+        """Read the effect of a failed sample; by default the thread goes on (AbstractThreadGroup of JMeter 5.5)."""
+        action = item.text("ThreadGroup.on_sample_error", "continue").strip() or "continue"
+        self.controllers.requests.on_failure = "go_on" if action == "continue" else None
+        if action not in {"continue", "startnextloop"}:
+            what = f"{item.tag} {item.name!r}: on_sample_error = {action[:40]!r}"
+            why = "a failed request ends the round, and the user begins the next one; JMeter stops the thread or test"
+            self.draft.notes.add(item.place, what, why)
+
+    def _drawn(self, steps: list[Step]) -> list[str]:
+        """Return the pools of the group whose rows the steps read."""
+        written = json.dumps(steps)
+        return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
+
+    def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
+        """Complete a transaction: rows are drawn at its start, variables that are read before they are set begin empty.
+
+        If `once` has `drawn` a row, the first round uses that row: the next is drawn at the end.
+        """
+        written = json.dumps(steps)
+        pools = self._drawn(steps)
+        head: list[Step] = [{"draw": pool} for pool in pools if pool not in (drawn or [])]
+        tail: list[Step] = [{"draw": pool} for pool in pools if pool in (drawn or [])]
+        if tail and self.controllers.requests.on_failure is None:
+            why = (
+                "are drawn at the end of a round, as the first is that of what is done once: a failed round draws none"
+            )
+            self.draft.notes.add(item.place, f"rows of {item.name!r}", why)
+        variables = {identifier(name, "value"): name for name in sorted(self.texts.early)}
+        early = {v: name for v, name in variables.items() if re.search(rf'\$\{{{v}[|}}]|: "{v}"', written)}
+        if early:
+            why = f"{', '.join(early.values())}: read before they are set; they begin empty in every transaction"
+            self.draft.notes.add(item.place, f"variables of {item.name!r}", why)
+            head.append({"set": dict.fromkeys(early, "")})
+        return [*head, *steps, *tail]
+
+    def _load(self, item: Item, name: str) -> float:
+        """Return the number of users; users, ramp and duration become findings for the load of a study."""
+        number = item.text("ThreadGroup.num_threads") or item.text("TargetLevel")
+        users = self.texts.number(number, item.place, f"users of {item.name!r}", _USERS_UNKNOWN)
+        self.users[name] = users
+        ramp = self.texts.number(item.text("ThreadGroup.ramp_time"), item.place, f"ramp of {item.name!r}")
+        scheduled, length = item.flag("ThreadGroup.scheduler"), item.text("ThreadGroup.duration")
+        text = length if scheduled else ""
+        duration = self.texts.number(text, item.place, f"duration of {item.name!r}")
+        controller = inner(item.element, "ThreadGroup.main_controller")
+        loops = self._loops(controller)
+        self.load.append(
+            {"group": name, "users": int(users), "ramp_up_s": ramp, "duration_s": duration or None, "loops": loops}
+        )
+        shown = f"{int(users)} users, ramp-up {ramp:g} s" + (f", duration {duration:g} s" if duration else "")
+        why = f"belongs into the load of the study; the workload has the group's share ({shown})"
+        self.draft.notes.add(item.place, f"load of {item.name!r}", why)
+        if loops.strip() not in {"-1", ""}:
+            why = f"{loops} loops: users of a workload go on until the load ends"
+            self.draft.notes.add(item.place, f"loops of {item.name!r}", why)
+        if item.tag != "ThreadGroup":
+            schedule = item.text("OpenModelThreadGroup.schedule") or item.peek("Schedule")
+            given = f" ({schedule[:60]})" if schedule else ""
+            why = f"is taken as a thread group of constant size: its schedule{given} belongs into the load of the study"
+            self.controllers.note(item, why)
+        return users
+
+    def _loops(self, controller: Element | None) -> str:
+        """Return the loops of a thread group; -1, the default, is for ever (LoopController of JMeter 5.5)."""
+        if controller is None:
+            return "-1"
+        loops = self.texts.static(text_of(controller, "LoopController.loops", "-1"))
+        forever = text_of(controller, "LoopController.continue_forever", "true").strip().lower() != "false"
+        return "-1" if forever else loops
+
+    def _targets(self) -> None:
+        """Name targets in steps only if there are several, and headers only if not all requests have them."""
+        steps = [step for transaction in self.draft.transactions.values() for step in transaction]
+        requests = [each for step in steps for each in _requests(step)]
+        self._connections()
+        common = common_headers(requests)
+        if common:
+            self.draft.defaults["headers"] = common
+        if len(self.draft.targets) <= 1:
+            given = [each for group in self.draft.groups.values() for each in group.get("cookies", {}).get("given", [])]
+            for each in [*requests, *given]:
+                each.pop("target", None)
+
+    def _connections(self) -> None:
+        """Set connections and their timeout, which hold for the whole workload."""
+        made = self.controllers.requests
+        closing = [item for item, keeps in made.keepalive if not keeps]
+        if closing and len(closing) == len(made.keepalive):
+            self.draft.defaults["connections"] = "new_each_time"
+        for item in closing if "connections" not in self.draft.defaults else []:
+            why = "JMeter closes the connection after this request; here users keep theirs"
+            self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: use_keepalive = 'false'", why)
+        limits = {limit for _, limit in made.connecting}
+        waits = ["5 s for a connection"] if limits == {0.0} else []
+        waits += ["30 s for an answer"] if made.endless else []
+        if waits:
+            why = f"JMeter waits without end if a request has none; users here wait {' and '.join(waits)}"
+            self.draft.notes.add((1, 1), "timeouts", why)
+        if len(limits) == 1 and limits != {0.0}:
+            self.draft.defaults["connect_timeout"] = exact_duration(limits.pop())
+            return
+        for item, limit in made.connecting:
+            if limit > 0:
+                why = "requests differ in it: the workload has one time for all connections, 5 s"
+                self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: connect_timeout = {limit:g} s", why)
+
+
+def _requests(step: Step) -> list[Step]:
+    """Return all requests of a step, including those inside it."""
+    inside = [each for key in ("steps", "then", "else") for each in step.get(key, [])]
+    return ([step] if method_of(step) else []) + [found for each in inside for found in _requests(each)]

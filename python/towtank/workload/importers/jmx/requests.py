@@ -1,0 +1,441 @@
+"""HTTP samplers of JMeter as requests."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, quote_plus, unquote_plus, urlsplit
+
+from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds, think
+from towtank.workload.importers.headers import carry
+from towtank.workload.importers.jmx.cookies import CookieManagers
+from towtank.workload.importers.jmx.elements import Elements
+from towtank.workload.importers.jmx.pacing import THROUGHPUT_TIMERS, Paced
+from towtank.workload.importers.jmx.paths import ADDRESSES, path_of
+from towtank.workload.importers.jmx.texts import Texts
+from towtank.workload.importers.jmx.tree import Item, text_of
+from towtank.workload.importers.textfile import beside, relative_to_workload
+from towtank.workload.importers.xmlfile import Element
+
+_DEFAULTED = ("domain", "port", "protocol", "path", "connect_timeout", "response_timeout")
+
+
+@dataclass(frozen=True)
+class Login:
+    """An entry of an authorization manager: the login at addresses that begin with a URL."""
+
+    url: str
+    user: str
+    password: str
+    mechanism: str
+    element: Element
+
+
+@dataclass
+class Scope:
+    """Elements that apply to samplers at a place of the plan: those beside or above them."""
+
+    defaults: dict[str, str] = field(default_factory=dict)
+    arguments: list[Element] = field(default_factory=list)
+    headers: list[tuple[str, str, tuple[int, int]]] = field(default_factory=list)
+    timers: list[Item] = field(default_factory=list)
+    extractors: list[Item] = field(default_factory=list)
+    assertions: list[Item] = field(default_factory=list)
+    logins: list[Login] | None = None
+    cookies: Item | None = None
+
+    def copy(self) -> Scope:
+        """Return a copy for the elements below."""
+        return Scope(
+            dict(self.defaults),
+            list(self.arguments),
+            list(self.headers),
+            list(self.timers),
+            list(self.extractors),
+            list(self.assertions),
+            self.logins,
+            self.cookies,
+        )
+
+
+class Requests:
+    """Makes requests of samplers."""
+
+    def __init__(self, draft: Draft, texts: Texts, folder: Path) -> None:
+        self.draft = draft
+        self.texts = texts
+        self.folder = folder
+        self.elements = Elements(draft, texts)
+        self.cookies = CookieManagers(draft, texts)
+        # Effect of a failed sample; samplers of each throughput timer; settings of connections of samplers.
+        self.on_failure: str | None = "go_on"
+        self.paced: dict[int, Paced] = {}
+        self.keepalive: list[tuple[Item, bool]] = []
+        self.connecting: list[tuple[Item, float]] = []
+        self.endless = False
+
+    def pauses(self, scope: Scope) -> list[Step]:
+        """Return the pauses of the timers of a sampler; throughput timers count the sampler."""
+        steps = []
+        for timer in scope.timers:
+            if timer.tag in THROUGHPUT_TIMERS:
+                self.paced.setdefault(id(timer.element), Paced(timer)).samplers += 1
+            elif (pause := self.elements.pause(timer)) is not None:
+                steps.append(think(pause))
+        return steps
+
+    def steps(self, sampler: Item, scope: Scope) -> list[Step]:
+        """Return the pauses of the timers, and the request."""
+        steps = self.pauses(scope)
+        method = self.texts.static(sampler.text("HTTPSampler.method", "GET")).strip().upper() or "GET"
+        if method not in METHODS:
+            why = f"left out: requests have the methods {', '.join(sorted(METHODS))}"
+            self.draft.notes.add(sampler.place, f"{sampler.name!r} with {method[:20]}", why)
+            sampler.left_out = True
+            return steps
+        self._note_options(sampler, scope)
+        given = [(name, self.texts.static(value), place) for name, value, place in _last(scope.headers)]
+        if scope.cookies is not None:
+            given = self._without_cookies(given)
+        headers = carry(given, self.draft.notes, recorded=False, keep={"cookie"})
+        templates = {name: self.texts.template(value, place) for name, value, place in _last(scope.headers)}
+        kept = {name: templates[name] for name in headers.headers}
+        if headers.bearer is not None:
+            name = next(name for name in templates if name.lower() == "authorization")
+            kept[name] = templates[name]
+        target = self._target(sampler, scope)
+        self._own_cookies(sampler, scope, target, kept)
+        path = path_of(self._value(sampler, scope, "path"), sampler.place, self.texts)
+        query: dict[str, str] = {}
+        arguments = [*_arguments_of(sampler), *scope.arguments]
+        body, more = self._arguments(sampler, arguments, method, query, kept)
+        path += f"{'&' if '?' in path else '?'}{more}" if more else ""
+        check: dict[str, Any] = {}
+        for assertion in scope.assertions:
+            self.elements.check(assertion, check)
+        # The request is translated before its extractors set anything.
+        step = request(
+            method,
+            path,
+            name=sampler.name,
+            target=target,
+            query=query,
+            headers=kept,
+            auth=self._auth(sampler, scope, headers.basic),
+            **body,
+            check=check,
+            timeout=self._timeout(sampler, scope),
+            on_failure=self.on_failure,
+        )
+        extract: dict[str, Any] = {}
+        for extractor in scope.extractors:
+            extract.update(self.elements.extract(extractor))
+        if extract:
+            step["extract"] = extract
+        if extract and self.on_failure is not None:
+            why = "JMeter looks for them in failed answers, too; here those of a request that fails are their default"
+            self.draft.notes.add(sampler.place, "extracted values", why)
+        return [*steps, step]
+
+    def _note_options(self, sampler: Item, scope: Scope) -> None:
+        note = self.draft.notes.add
+        self.keepalive.append((sampler, sampler.flag("HTTPSampler.use_keepalive")))
+        limit = self._value(sampler, scope, "connect_timeout")
+        known = self.texts.number(limit, sampler.place, "connect timeout") / 1000 if limit else 0.0
+        self.connecting.append((sampler, known))
+        follow, auto = sampler.flag("HTTPSampler.follow_redirects"), sampler.flag("HTTPSampler.auto_redirects")
+        if follow or auto:
+            why = "redirects are not followed: add the next request as a step"
+            note(sampler.place, "follow_redirects", why)
+        if sampler.flag("HTTPSampler.image_parser"):
+            note(sampler.place, "embedded resources", "are not fetched: add them as steps of the page")
+
+    def _value(self, sampler: Item, scope: Scope, name: str) -> str:
+        own = sampler.text(f"HTTPSampler.{name}").strip()
+        return own or scope.defaults.get(name, "")
+
+    def _address(self, sampler: Item, scope: Scope) -> str:
+        """Return the address and path of the request, as far as known before the run; empty without a host."""
+        url = self.texts.static(self._value(sampler, scope, "path")).strip()
+        host = self.texts.static(self._value(sampler, scope, "domain"))
+        port = self.texts.static(self._value(sampler, scope, "port")).strip()
+        scheme = self.texts.static(self._value(sampler, scope, "protocol")).strip().lower() or "http"
+        if url.startswith(ADDRESSES):
+            return url
+        place = f":{port}" if host and port.isdecimal() else ""
+        return f"{scheme}://{host}{place}/{url.removeprefix('/')}" if host else ""
+
+    def _target(self, sampler: Item, scope: Scope) -> str | None:
+        """Return the name of the target; None if the plan does not state the host."""
+        url = self._address(sampler, scope)
+        url = "/".join(url.split("/")[:3])
+        if "${" in url:
+            name = self.draft.target(url, url.split("/")[2].partition(":")[0])
+            why = f"is not known before the run: these requests go to the target {name}, set its address with --address"
+            self.draft.notes.add(sampler.place, f"address {url[:60]!r}", why)
+            return name
+        try:
+            return self.draft.target(address_of(url)) if url else None
+        except ValueError as error:
+            self.draft.notes.add(sampler.place, f"address {url[:60]!r}", str(error))
+            return None
+
+    def _arguments(
+        self, sampler: Item, arguments: list[Element], method: str, query: dict[str, str], headers: dict[str, str]
+    ) -> tuple[dict[str, Any], str]:
+        """Return arguments as query, form, multipart or raw body, whichever the sampler sends.
+
+        Returns
+        -------
+        body : dict
+            Keys of the request.
+        query : str
+            Arguments of the query that do not go into a mapping, encoded.
+        """
+        files = [each for each in sampler.collection("HTTPFileArgs.files") if each.tag == "elementProp"]
+        raw, multipart = sampler.flag("HTTPSampler.postBodyRaw"), sampler.flag("HTTPSampler.DO_MULTIPART_POST")
+        values = "".join(text_of(each, "Argument.value") for each in arguments)
+        pairs, media = self._fields(arguments)
+        fields = dict(pairs)
+        if raw or (method not in {"GET", "HEAD"} and "" in fields):
+            self._note_encoded(arguments)
+            return self._raw(values, sampler, headers), ""
+        if method == "GET" and set(fields) == {""}:
+            why = "JMeter sends arguments without a name as the body, of GET, too; here they are in the query"
+            self.draft.notes.add(sampler.place, f"{sampler.name!r}", why)
+        if method in {"GET", "HEAD"}:
+            self._without_body(files, multipart, sampler, method)
+            if method == "HEAD" and fields:
+                self.draft.notes.add(
+                    sampler.place, f"{sampler.name!r}", "JMeter sends no arguments with HEAD: left out"
+                )
+                return {}, ""
+        in_parts = method != "GET" and bool(files or multipart)
+        encoded = self._encoded(pairs, arguments, in_parts=in_parts)
+        if method in {"GET", "DELETE"} and encoded is None:
+            query.update(fields)
+        more = encoded or "" if method in {"GET", "DELETE"} else ""
+        if method == "GET":
+            return {}, more
+        if in_parts:
+            if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
+                why = "parts are sent as browsers send them: JMeter adds headers to each (charset, transfer encoding)"
+                self.draft.notes.add(sampler.place, "multipart body", why)
+            parts = {name: _typed(value, media[name]) for name, value in fields.items()}
+            parts.update(self._file(each) for each in files)
+            return ({"multipart": parts} if parts else {}), more
+        if encoded is not None:
+            if not any(name.lower() == "content-type" for name in headers):
+                headers["Content-Type"] = "application/x-www-form-urlencoded"
+            return {"body": encoded}, more
+        return ({"form": fields} if fields else {}), more
+
+    def _note_encoded(self, arguments: list[Element]) -> None:
+        """Note texts of a body that JMeter encodes."""
+        for each in arguments:
+            encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
+            value = self.texts.static(text_of(each, "Argument.value"))
+            if encode and quote_plus(value) != value:
+                self.draft.notes.add(each.place, "body", "is sent as it stands here; JMeter encodes it (always_encode)")
+
+    def _encoded(self, pairs: list[tuple[str, str]], arguments: list[Element], *, in_parts: bool) -> str | None:
+        """Encode fields with a repeated name, which a mapping cannot hold; return None if a mapping is sufficient."""
+        names = [name for name, _ in pairs]
+        twice = [index for index, name in enumerate(names) if name in names[:index]]
+        known = not any("${" in value.replace("$${", "") for _, value in pairs)
+        if twice and known and not in_parts:
+            return "&".join(
+                f"{quote(name, safe='')}={quote(value.replace('$${', '${'), safe='')}" for name, value in pairs
+            )
+        for index in twice:
+            self.draft.notes.add(
+                arguments[index].place, f"argument {names[index]!r}", "occurs twice: the last one is sent"
+            )
+        return None
+
+    def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
+        """Note files of a request that has no body."""
+        for each in files:
+            file = self._file_name(each)
+            if file:
+                why = f"JMeter sends no body with {method}: the file is left out"
+                self.draft.notes.add(each.place, f"file {file!r}", why)
+        if multipart:
+            self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"JMeter sends no body with {method}: left out")
+
+    def _fields(self, arguments: list[Element]) -> tuple[list[tuple[str, str]], dict[str, str]]:
+        """Return names and values of arguments, and the media type of each as a part of a multipart body."""
+        fields: list[tuple[str, str]] = []
+        media: dict[str, str] = {}
+        for each in arguments:
+            name, place = self.texts.static(text_of(each, "Argument.name")), each.place
+            value = self._argument(each)
+            equals = text_of(each, "HTTPArgument.use_equals", "true").strip().lower() == "true"
+            sign = text_of(each, "Argument.metadata", "=")
+            if not value and not (equals and sign):
+                self.draft.notes.add(place, f"argument {name!r}", "is sent with `=`; JMeter sends the name alone")
+            elif sign != "=":
+                why = f"is sent with `=`; JMeter has {sign[:20]!r} between name and value of a query"
+                self.draft.notes.add(place, f"argument {name!r}", why)
+            media[name] = text_of(each, "HTTPArgument.content_type").strip()
+            fields.append((name, value))
+        return fields, media
+
+    def _argument(self, argument: Element) -> str:
+        """Return the value of an argument; an encoded value is decoded, as the engine encodes it again."""
+        # By default the flag is false: HTTPArgument.isAlwaysEncoded of JMeter 5.5.
+        encode = text_of(argument, "HTTPArgument.always_encode", "false").strip().lower() == "true"
+        value = text_of(argument, "Argument.value")
+        if encode:
+            return self.texts.template(value, argument.place)
+        return self.texts.template(value, argument.place, lambda text: literal(unquote_plus(text)))
+
+    def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> dict[str, Any]:
+        """Return a raw body: JSON if it is declared as such and has places in its texts only."""
+        name = next((name for name in headers if name.lower() == "content-type"), None)
+        template = self.texts.template(text, sampler.place)
+        if not text:
+            return {}
+        if name is not None and "${" not in text:
+            body = body_keys(text, headers[name])
+            if "body" not in body and headers[name].lower() in {
+                "application/json",
+                "application/x-www-form-urlencoded",
+            }:
+                del headers[name]
+            return body
+        return {"body": template}
+
+    def _file_name(self, element: Element) -> str:
+        text_of(element, "File.paramname")
+        text_of(element, "File.mimetype")
+        return self.texts.static(text_of(element, "File.path"))
+
+    def _file(self, element: Element) -> tuple[str, Any]:
+        file = self._file_name(element)
+        name = self.texts.static(text_of(element, "File.paramname")) or "file"
+        media = text_of(element, "File.mimetype").strip()
+        path = beside(self.draft.source, file)
+        if file and path is not None:
+            part: dict[str, Any] = {"file": relative_to_workload(path, self.folder)}
+        else:
+            why = "does not exist: content of 10 KiB is made in its place"
+            self.draft.notes.add(element.place, f"file {file!r}", why)
+            part = {"generated": {"size": "10 KiB"}}
+        part["filename"] = literal(re.split(r"[/\\]", file)[-1] or "file")
+        return name, {**part, **({"content_type": media} if media else {})}
+
+    def _auth(self, sampler: Item, scope: Scope, basic: tuple[str, str] | None) -> dict[str, str] | None:
+        """Return the login: the first entry whose URL the address begins with (AuthManager.getAuthForURL)."""
+        if basic is not None:
+            return {"user": literal(basic[0]), "password": literal(basic[1])}
+        addresses = _spellings(self._address(sampler, scope))
+        for login in scope.logins or []:
+            if not any(address.startswith(login.url) for address in addresses):
+                continue
+            place = login.element.place
+            if login.mechanism.startswith("BASIC") or not login.mechanism:
+                self.draft.notes.add(place, "password", "is copied into the workload file")
+                return {
+                    "user": self.texts.template(login.user, place),
+                    "password": self.texts.template(login.password, place),
+                }
+            self.draft.notes.add(place, f"authentication {login.mechanism[:20]}", "left out: only Basic is spoken")
+            return None
+        return None
+
+    def _without_cookies(self, headers: list[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
+        """Remove a header Cookie that the cookie manager replaces once it has a cookie (HTTPHC4Impl of JMeter 5.5)."""
+        for name, _, place in headers:
+            if name.lower() == "cookie":
+                why = "left out: JMeter sends it only while the cookie manager has no cookie for the request"
+                self.draft.notes.add(place, f"header {name}", why)
+        return [each for each in headers if each[0].lower() != "cookie"]
+
+    def _own_cookies(self, sampler: Item, scope: Scope, target: str | None, headers: dict[str, str]) -> None:
+        """Record the cookies of a request; cookies that vary become its header Cookie."""
+        own = self.cookies.of_request(scope.cookies, self._address(sampler, scope), target)
+        if own:
+            headers["Cookie"] = own
+
+    def _timeout(self, sampler: Item, scope: Scope) -> str | None:
+        text = self._value(sampler, scope, "response_timeout")
+        limit = self.texts.number(text, sampler.place, "response timeout") if text else 0.0
+        self.endless = self.endless or limit <= 0
+        return seconds(limit / 1000) if limit > 0 else None
+
+
+def _typed(value: str, media: str) -> Any:
+    """Return a part of a multipart body, with its media type if that is not the default."""
+    return {"value": value, "content_type": literal(media)} if media not in {"", "text/plain"} else value
+
+
+def read_defaults(item: Item, scope: Scope, outer: Scope) -> None:
+    """Read the configuration element `HTTP Request Defaults`; of several side by side the first counts."""
+    for name in _DEFAULTED:
+        value = item.text(f"HTTPSampler.{name}").strip()
+        if value and scope.defaults.get(name) == outer.defaults.get(name):
+            scope.defaults[name] = value
+    # JMeter appends arguments of defaults to those of the request, the inner ones first (TestCompiler of JMeter 5.5).
+    inner = len(scope.arguments) - len(outer.arguments)
+    scope.arguments[inner:inner] = _arguments_of(item)
+
+
+def _arguments_of(item: Item) -> list[Element]:
+    """Return the arguments of a sampler or of defaults."""
+    return [each for each in item.collection("Arguments.arguments") if each.tag == "elementProp"]
+
+
+def read_logins(item: Item, texts: Texts) -> list[Login]:
+    """Return the entries of an authorization manager."""
+    return [
+        Login(
+            texts.static(text_of(each, "Authorization.url")).strip(),
+            text_of(each, "Authorization.username"),
+            text_of(each, "Authorization.password"),
+            # By default the mechanism is BASIC_DIGEST, which uses Basic if the server requests it.
+            text_of(each, "Authorization.mechanism").strip().upper(),
+            each,
+        )
+        for each in item.collection("AuthManager.auth_list")
+        if each.tag == "elementProp"
+    ]
+
+
+def _spellings(address: str) -> list[str]:
+    """Return an address with its port and, if that is the default port of its scheme, also without it."""
+    split = urlsplit(address.split("${", maxsplit=1)[0])
+    if not split.hostname:
+        return []
+    usual = 80 if split.scheme == "http" else 443
+    try:
+        port = split.port or usual
+    except ValueError:
+        return []
+    rest = f"{split.path or '/'}{f'?{split.query}' if split.query else ''}"
+    spelled = [f"{split.scheme}://{split.hostname}:{port}{rest}"]
+    return [*spelled, f"{split.scheme}://{split.hostname}{rest}"] if port == usual else spelled
+
+
+def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
+    """Return the headers of a header manager."""
+    elements = [each for each in item.collection("HeaderManager.headers") if each.tag == "elementProp"]
+    pairs = [(text_of(each, "Header.name").strip(), text_of(each, "Header.value"), each.place) for each in elements]
+    found: dict[str, tuple[str, str, tuple[int, int]]] = {}
+    for name, value, place in [pair for pair in pairs if pair[0]]:
+        first = found.get(name.lower())
+        if first is None:
+            found[name.lower()] = name, value, place
+        else:
+            # JMeter sends both headers, which means the same as one header with both values (RFC 9110, 5.3).
+            sign = "; " if name.lower() == "cookie" else ", "
+            found[name.lower()] = first[0], f"{first[1]}{sign}{value}", first[2]
+    return list(found.values())
+
+
+def _last(headers: list[tuple[str, str, tuple[int, int]]]) -> list[tuple[str, str, tuple[int, int]]]:
+    """Return the innermost header of each name."""
+    return list({name.lower(): (name, value, place) for name, value, place in headers}.values())

@@ -1,0 +1,256 @@
+"""Fate of each property of JMeter's elements.
+
+Names and defaults are those of JMeter 5.5: the getters of its element classes, as `scripts/import-keys` lists them.
+"""
+
+from __future__ import annotations
+
+from towtank.workload.importers.accounting import Key, Table, carried, harmless, noted
+
+_IN_NOTE = "a note of the whole element says what is done instead"
+
+# Attributes of every element, and the properties that any of them may have.
+COMMON: dict[str, Key] = {
+    **harmless("names and editors of elements", "guiclass", "testclass", "elementType", "name", "TestPlan.comments"),
+    **harmless(
+        "names and editors of elements", "TestElement.name", "TestElement.gui_class", "TestElement.test_class", "__idx"
+    ),
+    **harmless("an old copy of the attribute", "TestElement.enabled"),
+    **carried("testname", why="name of the group, page or request"),
+    **carried("enabled", why="disabled elements are left out, with a note"),
+}
+
+_SCOPE: dict[str, Key] = {
+    **noted("Sample.scope", "only the answer itself is looked at, not its redirects or embedded resources", "parent"),
+    **noted("Assertion.scope", "only the answer itself is looked at", "parent"),
+    **noted("Scope.variable", "only the answer is looked at, not a variable"),
+}
+_LOGIN: dict[str, Key] = {
+    **noted("ConfigTestElement.username", "is not used by requests of HTTP"),
+    **noted("ConfigTestElement.password", "is not used by requests of HTTP"),
+}
+
+_REQUEST: dict[str, Key] = {
+    **carried("HTTPSampler.domain", "HTTPSampler.port", "HTTPSampler.protocol", why="target of the request"),
+    **carried(
+        "HTTPSampler.path", "HTTPSampler.method", "HTTPsampler.Arguments", "HTTPsampler.Files", why="the request"
+    ),
+    **carried("HTTPSampler.postBodyRaw", "HTTPSampler.DO_MULTIPART_POST", why="kind of body"),
+    **carried("HTTPSampler.response_timeout", "HTTPSampler.connect_timeout", why="`timeout`, `connect_timeout`"),
+    **carried("HTTPSampler.use_keepalive", why="`connections: new_each_time` if no request has it, else a note"),
+    **carried("HTTPSampler.follow_redirects", "HTTPSampler.auto_redirects", why="a note: redirects are not followed"),
+    **carried("HTTPSampler.image_parser", why="a note: embedded resources are not fetched"),
+    **noted("HTTPSampler.contentEncoding", "texts are sent in UTF-8", "UTF-8", "utf-8"),
+    **noted("HTTPSampler.md5", "bodies are not replaced by their sum: checks see the body itself", "false"),
+    **noted("HTTPSampler.monitor", "the answer is not read as a status page", "false"),
+    **noted("HTTPSampler.ipSource", "connections leave from the default address: see `sources` of the defaults"),
+    **noted("HTTPSampler.ipSourceType", "connections leave from the default address", "0"),
+    **noted("HTTPSampler.proxyHost", "no proxy is used: requests go to the target itself"),
+    **noted("HTTPSampler.proxyPort", "no proxy is used: requests go to the target itself"),
+    **noted("HTTPSampler.proxyScheme", "no proxy is used: requests go to the target itself", "http"),
+    **noted("HTTPSampler.proxyUser", "no proxy is used: requests go to the target itself"),
+    **noted("HTTPSampler.proxyPass", "no proxy is used: requests go to the target itself"),
+    **noted("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART", "parts are sent as browsers send them", "false", "true"),
+    **noted("HTTPSampler.mimetype", "of an old file: the type of the file's element is taken"),
+    **noted("HTTPSampler.FILE_NAME", "of an old file: save the plan with JMeter 3 or later, then import it"),
+    **noted("HTTPSampler.FILE_FIELD", "of an old file: save the plan with JMeter 3 or later, then import it"),
+    **noted("HTTPSampler.CONTENT_TYPE", "of an old file: the header manager's Content-Type is sent"),
+    **noted("HTTPSampler.sample_timeout", "is not used"),
+    **noted("HTTPSampler.URL", "is not used: address and path are"),
+    **harmless("library of JMeter that makes the request", "HTTPSampler.implementation"),
+    **harmless(
+        "concerns embedded resources; a note reports that they are not fetched",
+        "HTTPSampler.concurrentDwn",
+        "HTTPSampler.concurrentPool",
+        "HTTPSampler.embedded_url_re",
+        "HTTPSampler.embedded_url_exclude_re",
+        "HTTPSampler.embedded_url_allow_re",
+    ),
+}
+# Of a request's defaults, only its address, path, arguments and times are taken.
+_DEFAULTS: dict[str, Key] = {
+    **noted("HTTPsampler.Files", "files of the defaults are not sent: add them to each request"),
+    **noted("HTTPSampler.method", "each request has its own method", "GET"),
+    **noted("HTTPSampler.postBodyRaw", "each request has its own body", "false"),
+    **noted("HTTPSampler.DO_MULTIPART_POST", "each request has its own body", "false"),
+    **noted("HTTPSampler.use_keepalive", "each request says it for itself", "true", "false"),
+    **noted("HTTPSampler.follow_redirects", "redirects are not followed", "false"),
+    **noted("HTTPSampler.auto_redirects", "redirects are not followed", "false"),
+    **noted("HTTPSampler.image_parser", "embedded resources are not fetched", "false"),
+}
+_GROUP: dict[str, Key] = {
+    **carried("ThreadGroup.num_threads", "ThreadGroup.ramp_time", "ThreadGroup.duration", why="finding `load`"),
+    **carried("ThreadGroup.scheduler", "ThreadGroup.main_controller", why="finding `load`"),
+    **carried("ThreadGroup.on_sample_error", why="`on_failure` of each request"),
+    **noted("ThreadGroup.delay", "start delay of the group in seconds: all groups start together", "0"),
+    **noted("ThreadGroup.delayedStart", "threads are made as they start in any case", "false"),
+    **noted(
+        "ThreadGroup.same_user_on_next_iteration",
+        "a user keeps its connections from round to round",
+        "true",
+    ),
+    **noted("ThreadGroup.start_time", "a load starts when it is started", "0"),
+    **noted("ThreadGroup.end_time", "a load ends with its stages", "0"),
+}
+_ARGUMENT: dict[str, Key] = {
+    **carried(
+        "Argument.name", "Argument.value", "HTTPArgument.always_encode", "Argument.metadata", why="name and value"
+    ),
+    **carried("HTTPArgument.content_type", why="media type of a part of a multipart body"),
+    **harmless("a comment", "Argument.desc"),
+    **carried("HTTPArgument.use_equals", why="whether `=` follows a name without a value"),
+}
+_EXTRACTORS: dict[str, dict[str, Key]] = {
+    "RegexExtractor": {
+        **carried(
+            *(f"RegexExtractor.{name}" for name in ("refname", "regex", "template", "match_number", "useHeaders"))
+        ),
+        **carried("RegexExtractor.default", "RegexExtractor.default_empty_value"),
+        **_SCOPE,
+    },
+    "BoundaryExtractor": {
+        **carried(*(f"BoundaryExtractor.{name}" for name in ("refname", "lboundary", "rboundary", "match_number"))),
+        **carried("BoundaryExtractor.default", "BoundaryExtractor.default_empty_value"),
+        **noted("BoundaryExtractor.useHeaders", "the body is searched", "false"),
+        **_SCOPE,
+    },
+    "JSONPostProcessor": {
+        **carried(*(f"JSONPostProcessor.{name}" for name in ("referenceNames", "jsonPathExprs", "match_numbers"))),
+        **carried("JSONPostProcessor.defaultValues"),
+        **noted("JSONPostProcessor.compute_concat", "the variable name_ALL is not made", "false"),
+        **_SCOPE,
+    },
+}
+_ASSERTIONS: dict[str, dict[str, Key]] = {
+    "ResponseAssertion": {
+        **carried("Asserion.test_strings", "Assertion.test_field", "Assertion.test_type"),
+        **noted("Assertion.assume_success", "the status is checked all the same", "false"),
+        **harmless("text of a message", "Assertion.custom_message"),
+        **_SCOPE,
+    },
+    "JSONPathAssertion": {
+        **carried("JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "INVERT", "ISREGEX"),
+        **noted("EXPECT_NULL", "null cannot be expected: that the path leads anywhere is checked", "false"),
+        **_SCOPE,
+    },
+    "DurationAssertion": {**carried("DurationAssertion.duration", why="a note: times are objectives"), **_SCOPE},
+}
+_TIMERS: dict[str, dict[str, Key]] = {
+    "ConstantTimer": carried("ConstantTimer.delay"),
+    **dict.fromkeys(
+        ("UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"),
+        carried("ConstantTimer.delay", "RandomTimer.range"),
+    ),
+    "ConstantThroughputTimer": carried("throughput", "calcMode", why="`pacing` of the group"),
+    "PreciseThroughputTimer": {
+        **carried("throughput", "throughputPeriod", why="`pacing` of the group"),
+        **noted("batchSize", "requests are not made in batches", "1"),
+        **noted("batchThreadDelay", "requests are not made in batches", "0"),
+        **harmless("how the schedule is drawn", "randomSeed", "exactLimit", "allowedThroughputSurplus", "duration"),
+    },
+}
+_CONTROLLERS: dict[str, dict[str, Key]] = {
+    "LoopController": carried("LoopController.loops", "LoopController.continue_forever", why="`loop`"),
+    "TransactionController": {
+        **carried("TransactionController.includeTimers", why="a note if the page has think times"),
+        **harmless("how results are listed", "TransactionController.parent"),
+    },
+    "IfController": {
+        **carried("IfController.condition"),
+        **harmless("how the condition is written", "IfController.useExpression"),
+        **noted("IfController.evaluateAll", "a condition that is kept is asked once, before its steps", "false"),
+    },
+    "ThroughputController": {
+        **carried("ThroughputController.style", "ThroughputController.percentThroughput"),
+        **harmless(_IN_NOTE, "ThroughputController.maxThroughput"),
+        **noted("ThroughputController.perThread", "the share is a probability for each user", "false", "true"),
+    },
+    "OnceOnlyController": {},
+    "GenericController": {},
+    "RecordingController": {},
+    "RandomOrderController": {},
+    "CriticalSectionController": harmless(_IN_NOTE, "CriticalSectionController.lockName"),
+    "RandomController": harmless(_IN_NOTE, "InterleaveControl.style", "InterleaveControl.accrossThreads"),
+    "InterleaveControl": harmless(_IN_NOTE, "InterleaveControl.style", "InterleaveControl.accrossThreads"),
+    "SwitchController": harmless(_IN_NOTE, "SwitchController.value"),
+    "WhileController": harmless(_IN_NOTE, "WhileController.condition"),
+    "RunTime": harmless(_IN_NOTE, "RunTime.seconds"),
+    "ForeachController": harmless(
+        _IN_NOTE, *(f"ForeachController.{name}" for name in ("inputVal", "returnVal", "startIndex", "endIndex"))
+    )
+    | harmless(_IN_NOTE, "ForeachController.useSeparator"),
+    "TestAction": carried("ActionProcessor.action", "ActionProcessor.duration")
+    | harmless(_IN_NOTE, "ActionProcessor.target"),
+}
+_CONFIGURATION: dict[str, dict[str, Key]] = {
+    "TestPlan": {
+        **carried("TestPlan.user_defined_variables", why="parameters"),
+        **noted("TestPlan.functional_mode", "answers are not kept whole", "false"),
+        **noted("TestPlan.serialize_threadgroups", "groups run at the same time, not one after the other", "false"),
+        **harmless("only groups that run after the test use it", "TestPlan.tearDown_on_shutdown"),
+        **noted("TestPlan.user_define_classpath", "no program of the plan is run"),
+    },
+    "HeaderManager": {**carried("HeaderManager.headers"), **_LOGIN},
+    "AuthManager": {
+        **carried("AuthManager.auth_list", why="`auth` of the requests whose address begins with its URL"),
+        **harmless("Basic authentication keeps nothing", "AuthManager.clearEachIteration"),
+        **harmless("Basic authentication keeps nothing", "AuthManager.controlledByThreadGroup"),
+        **_LOGIN,
+    },
+    "CookieManager": {
+        **carried(
+            "CookieManager.cookies", why="`given` among the `cookies` of the group; those that vary: header Cookie"
+        ),
+        **carried(
+            "CookieManager.clearEachIteration",
+            "CookieManager.controlledByThreadGroup",
+            why="`cookies` of the group: `kept: per_round`",
+        ),
+        **noted("CookieManager.policy", "cookies go by name, target and path", "standard", "default", "compatibility"),
+        **harmless("library of JMeter that keeps the cookies", "CookieManager.implementation"),
+        **_LOGIN,
+    },
+    "CSVDataSet": {
+        **carried("filename", "delimiter", "variableNames", "recycle", "ignoreFirstLine", "fileEncoding", "quotedData"),
+        **carried("shareMode", "stopThread", why="a note if a pool deals rows in another way"),
+        **_LOGIN,
+    },
+    "CounterConfig": {
+        **carried(*(f"CounterConfig.{name}" for name in ("name", "start", "incr", "per_user"))),
+        **noted("CounterConfig.end", "${iteration} counts on without an end", "9223372036854775807"),
+        **noted("CounterConfig.format", "the number is written as it is"),
+        **noted("CounterConfig.reset_on_tg_iteration", "${iteration} is not set back", "false"),
+    },
+    "ConfigTestElement": {**_REQUEST, **_DEFAULTS, **_LOGIN},
+    "Arguments": {**carried("Arguments.arguments"), **_LOGIN},
+}
+
+ELEMENTS: Table = {
+    **dict.fromkeys(("HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"), _REQUEST),
+    "ThreadGroup": _GROUP,
+    "OpenModelThreadGroup": {**_GROUP, **carried("OpenModelThreadGroup.schedule", why="a note: load of the study")}
+    | harmless("how the schedule is drawn", "OpenModelThreadGroup.random_seed"),
+    **_EXTRACTORS,
+    **_ASSERTIONS,
+    **_TIMERS,
+    **_CONTROLLERS,
+    **_CONFIGURATION,
+    "HTTPArgument": _ARGUMENT,
+    "Argument": carried("Argument.name", "Argument.value", why="parameters")
+    | harmless("a comment, and the sign between name and value", "Argument.desc", "Argument.metadata"),
+    "Header": carried("Header.name", "Header.value"),
+    "Authorization": {
+        **carried(*(f"Authorization.{name}" for name in ("url", "username", "password", "mechanism"))),
+        **noted("Authorization.domain", "is used by NTLM only, which is not spoken"),
+        **noted("Authorization.realm", "logins are chosen by the address, not by the realm"),
+    },
+    "Cookie": {
+        **carried("Cookie.value", "Cookie.domain", "Cookie.path", "Cookie.domain_specified"),
+        **noted("Cookie.secure", "the cookie is sent to its target with and without TLS", "false"),
+        **noted("Cookie.expires", "the cookie does not expire", "0"),
+        **harmless("the cookie is sent to its path", "Cookie.path_specified"),
+        **harmless("cookies have one version today", "Cookie.version"),
+    },
+    "HTTPFileArg": carried("File.path", "File.paramname", "File.mimetype"),
+    "HTTPFileArgs": carried("HTTPFileArgs.files"),
+}

@@ -1,0 +1,236 @@
+"""Texts of JMeter with `${name}` and `${__function(...)}` in them, as templates of a workload."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from urllib.parse import quote_plus
+
+from towtank.errors import StudyError
+from towtank.workload.importers.draft import Draft, identifier, literal, unique
+
+_FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
+_WHOLE = re.compile(r"-?\d{1,18}")
+# Functions that read a property of JMeter, and the position of the argument with the default.
+_DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
+# Most characters of variables that refer to each other, and the number that an empty one counts for.
+EXPANDED_AT_MOST = 20_000_000
+_EXPANSION = 100
+Place = tuple[int, int]
+
+
+class Texts:
+    """Translates texts; knows the meaning of each name.
+
+    Parameters
+    ----------
+    draft : Draft
+        Draft, to which parameters and notes are added.
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.columns: dict[str, tuple[str, str]] = {}
+        # Values of each column whose file exists; extracted variables with a slash before them.
+        self.rows: dict[tuple[str, str], list[str]] = {}
+        self.behind_slash: set[str] = set()
+        self.constants: dict[str, str] = {}
+        self.extracted: set[str] = set()
+        self.assigned: set[str] = set()
+        # Variables that are read before they are set: JMeter keeps values from one iteration to the next.
+        self.early: set[str] = set()
+        self.pools: set[str] = set()
+        self.counters: set[str] = set()
+        self._inside: list[str] = []
+        # Names of parameters, by the kind (variable or property of JMeter) and the name that they replace.
+        self._parameters: dict[tuple[str, str], str] = {}
+        # Remaining growth of texts: variables of variables double with each step.
+        self._left = EXPANDED_AT_MOST
+
+    def _spend(self, text: str) -> str:
+        self._left -= _EXPANSION + len(text)
+        if self._left < 0:
+            most = EXPANDED_AT_MOST // 10**6
+            raise StudyError.at(self.draft.source, f"must have variables of at most {most} MB in all, got more")
+        return text
+
+    def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
+        """Return a text as a template; `fixed` translates the text between the places."""
+        written = ""
+        for kind, piece in _pieces(text):
+            if kind == "text":
+                written += fixed(piece)
+                continue
+            reference = self._reference(piece, place)
+            if reference is not None and written.endswith("$"):
+                why = "a $ in front of a value makes text of it: the $ is left out"
+                self.draft.notes.add(place, f"${{{piece}}}", why)
+                written = written.rstrip("$")
+            written += reference if reference is not None else fixed(f"${{{piece}}}")
+        return written
+
+    def static(self, text: str, inside: tuple[str, ...] = ()) -> str:
+        """Return a text with constants and defaults of properties put in, for values needed before the run."""
+        written = ""
+        for kind, piece in _pieces(text):
+            function = _FUNCTION.fullmatch(piece.strip()) if kind == "place" else None
+            if kind == "text":
+                written += piece
+            elif piece.strip() in self.constants and piece.strip() not in inside:
+                inner = self.static(self.constants[piece.strip()], (*inside, piece.strip()))
+                written += self._spend(inner)
+            elif function is not None and function.group(1) in _DEFAULT_OF_PROPERTY:
+                written += _property(function.group(1), _arguments(function.group(2) or ""))
+            else:
+                written += f"${{{piece}}}"
+        return written
+
+    def opened(self, text: str, beginnings: tuple[str, ...]) -> str:
+        """Return a text with constants put in up to one of the beginnings; unchanged if it never begins so."""
+        pieces = [piece if kind == "text" else f"${{{piece}}}" for kind, piece in _pieces(text)]
+        heads = (self.static("".join(pieces[:count])) for count in range(len(pieces) + 1))
+        for count, head in enumerate(heads):
+            if head.startswith(beginnings):
+                return head + "".join(pieces[count:])
+        return text
+
+    def first_variable(self, text: str) -> str | None:
+        """Return the name of the column or of the extracted variable that a text begins with; None without one."""
+        kind, piece = next(_pieces(text), ("text", ""))
+        name = piece.strip()
+        known = kind == "place" and name not in self.counters and (name in self.columns or name in self.extracted)
+        return name if known else None
+
+    def values_in(self, text: str) -> tuple[list[str], dict[str, list[str]]]:
+        """Return the values of the constants in a text, and those of the columns in it by their names."""
+        places = [piece.strip() for kind, piece in _pieces(text) if kind == "place"]
+        rows = {name: self.values_of(name) for name in places if name in self.columns}
+        known = [self.static(f"${{{name}}}") for name in places if name not in rows]
+        return [value for value in known if "${" not in value], rows
+
+    def values_of(self, variable: str) -> list[str]:
+        """Return the values of a column if its file exists; none of an extracted variable."""
+        return self.rows.get(self.columns[variable], []) if variable in self.columns else []
+
+    def number(self, text: str, place: Place, what: str, default: float = 0.0) -> float:
+        """Return a number that must be known before the run; otherwise note the default."""
+        known = self.static(text).strip()
+        try:
+            value = float(known) if known else default
+        except ValueError:
+            self.draft.notes.add(place, what, f"is not known before the run ({text[:60]}): {default:g} is taken")
+            return default
+        return value if abs(value) < 1e12 else default
+
+    def _reference(self, name: str, place: Place) -> str | None:
+        """Return the place of a template for a place of JMeter; None if there is no counterpart, which is noted."""
+        name = name.strip()
+        if name in self.columns:
+            pool, column = self.columns[name]
+            self.pools.add(pool)
+            return f"${{{pool}.{column}}}"
+        if name in self.counters:
+            return "${iteration}"
+        if name in self.extracted:
+            if name not in self.assigned:
+                self.early.add(name)
+            return f"${{{identifier(name, 'value')}}}"
+        if name in self.constants:
+            return self._parameter("variable", name, self.constants[name], place)
+        function = _FUNCTION.fullmatch(name)
+        if function is not None:
+            return self._function(function.group(1), _arguments(function.group(2) or ""), name, place)
+        self.draft.notes.add(place, f"${{{name}}}", "no element of the plan sets it: it is sent as this text")
+        return None
+
+    def _parameter(self, kind: str, name: str, value: str, place: Place) -> str:
+        """Return a parameter for a user-defined variable or a property; a value with functions is put in directly."""
+        if "${" in value and name not in self._inside:
+            self._inside.append(name)
+            written = self._spend(self.template(value, place))
+            self._inside.pop()
+            return written
+        parameter = self._parameters.get((kind, name))
+        if parameter is None:
+            parameter = unique(identifier(name, "parameter"), self.draft.parameters)
+            self._parameters[kind, name] = parameter
+            self.draft.parameters[parameter] = literal(value)
+        if self.draft.parameters[parameter] != literal(value):
+            why = "has several defaults in the plan: the parameter has the first one in all places"
+            self.draft.notes.add(place, f"{kind} {name[:60]}", why)
+        return f"${{parameters.{parameter}}}"
+
+    def _function(self, function: str, arguments: list[str], name: str, place: Place) -> str | None:  # noqa: PLR0911 - one line per function
+        if function == "UUID":
+            return "${uuid}"
+        if function == "time" and not any(arguments):
+            return "${now.ms}"
+        if function == "threadNum":
+            self.draft.notes.add(place, f"${{{name}}}", "JMeter counts users from 1, ${user.number} from 0")
+            return "${user.number}"
+        if function == "counter":
+            self.draft.notes.add(place, f"${{{name}}}", "${iteration} counts transactions of one user, from 1")
+            return "${iteration}"
+        if function in _DEFAULT_OF_PROPERTY and arguments:
+            return self._parameter("property", arguments[0], _property(function, arguments), place)
+        if function == "Random" and len(arguments) >= 2 and all(_WHOLE.fullmatch(each) for each in arguments[:2]):
+            low, high = sorted(map(int, arguments[:2]))
+            return f"${{random.int({low}, {high})}}"
+        if function == "RandomString" and arguments and arguments[0].isdecimal() and 1 <= int(arguments[0]) <= 2**20:
+            self.draft.notes.add(
+                place, f"${{{name[:60]}}}", "consists of letters and digits, not of JMeter's characters"
+            )
+            return f"${{random.text({int(arguments[0])})}}"
+        if function == "urlencode" and len(arguments) == 1:
+            known = self.static(arguments[0])
+            if "${" not in known:
+                return literal(quote_plus(known))
+            inside = self.template(arguments[0], place)
+            if re.fullmatch(r"\$\{(?!parameters\.)[a-z]\w*(\.\w+)?\}", inside):
+                return f"{inside[:-1]}|url}}"
+        self.draft.notes.add(place, f"${{{name[:60]}}}", "has no counterpart in a workload: it is sent as this text")
+        return None
+
+
+def _property(function: str, arguments: list[str]) -> str:
+    """Return the value of a property that the command line of JMeter does not set."""
+    place = _DEFAULT_OF_PROPERTY[function]
+    if len(arguments) > place:
+        return arguments[place]
+    # Without a default, __P returns 1, and __property the name of the property (JMeter 5.5).
+    return "1" if function == "P" else (arguments or [""])[0]
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield texts and the contents of `${...}`, which may contain `${...}`."""
+    position = 0
+    while (start := text.find("${", position)) >= 0:
+        end, depth = start + 2, 1
+        while end < len(text) and depth:
+            depth += text.startswith("${", end) - (text[end] == "}")
+            end += 1
+        if depth:
+            break
+        if start > position:
+            yield "text", text[position:start]
+        yield "place", text[start + 2 : end - 1]
+        position = end
+    if position < len(text):
+        yield "text", text[position:]
+
+
+def _arguments(text: str) -> list[str]:
+    r"""Return the arguments of a function: separated by commas that are neither escaped by `\` nor inside a place."""
+    arguments, depth, current, escaped = [], 0, "", False
+    for index, char in enumerate(text):
+        if escaped:
+            current, escaped = current + char, False
+        elif char == "\\":
+            escaped = True
+        elif char == "," and depth == 0:
+            arguments.append(current.strip())
+            current = ""
+        else:
+            depth += text.startswith("${", index) - (char == "}" and depth > 0)
+            current += char
+    return [*arguments, current.strip()] if text.strip() else []

@@ -1,0 +1,131 @@
+"""The tree of a test plan: in the file, every element is followed by a `hashTree` with what is below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from towtank.workload.importers.xmlfile import Element
+
+# Numbers whose name and value are elements inside them.
+NUMBERS = frozenset({"FloatProperty", "doubleProp"})
+_PROPERTIES = frozenset({"stringProp", "boolProp", "intProp", "longProp", "floatProp", "doubleProp"})
+
+
+@dataclass
+class Item:
+    """An element of the plan with what is below it.
+
+    Attributes
+    ----------
+    left_out : bool
+        Whether a note says that it is left out with all below it.
+    """
+
+    element: Element
+    below: list[Item] = field(default_factory=list)
+    left_out: bool = False
+
+    @property
+    def tag(self) -> str:
+        """Kind of the element, without the package of a plugin."""
+        return self.element.tag.rpartition(".")[2]
+
+    @property
+    def kind(self) -> str:
+        """Kind whose properties it has: thread groups of plugins have those of a thread group, and more."""
+        own = not self.tag.endswith("ThreadGroup") or self.tag == "OpenModelThreadGroup"
+        return self.tag if own else "ThreadGroup"
+
+    @property
+    def name(self) -> str:
+        """The name that its author chose."""
+        return self.element.attributes.get("testname", "").strip() or self.tag
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Line and column."""
+        return self.element.place
+
+    @property
+    def enabled(self) -> bool:
+        """True if the element is enabled."""
+        return self.element.attributes.get("enabled", "true").strip().lower() != "false"
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a property as text; the name may omit the part before its dot."""
+        return text_of(self.element, name, default)
+
+    def peek(self, name: str) -> str:
+        """Return a property as text without marking it as read."""
+        child = _property(self.element, name)
+        return child.text if child is not None else ""
+
+    def number(self, name: str, default: str = "") -> str:
+        """Return a number as text, from either form of JMeter: a property, or elements <name> and <value>."""
+        for element in self.element.children:
+            fields = {child.tag: child.text for child in element.children}
+            if element.tag in NUMBERS and fields.get("name") == name:
+                element.read = True
+                return fields.get("value", default)
+        return self.text(name, default)
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """Return a switch."""
+        return self.text(name, str(default)).strip().lower() == "true"
+
+    def collection(self, name: str) -> list[Element]:
+        """Return the members of a collection, at any depth."""
+        for element in self.element.walk():
+            if element.tag == "collectionProp" and element.attributes.get("name") == name:
+                _mark(self.element, element)
+                return element.children
+        return []
+
+
+def _mark(element: Element, wanted: Element) -> bool:
+    """Mark an element as read, with those around it, if it is the wanted one or contains it."""
+    found = element is wanted or any(_mark(child, wanted) for child in element.children)
+    element.read = element.read or found
+    return found
+
+
+def text_of(element: Element, name: str, default: str = "") -> str:
+    """Return the text of a property of an element, or of an element inside it (loop controllers, arguments)."""
+    child = _property(element, name)
+    if child is None:
+        return default
+    child.read = True
+    return child.text
+
+
+def _property(element: Element, name: str) -> Element | None:
+    for child in element.children:
+        if child.tag in _PROPERTIES and child.attributes.get("name") == name:
+            return child
+    # Older files have some properties as elements of their own name: <refname>.
+    return next((child for child in element.children if child.tag == name), None)
+
+
+def inner(element: Element, name: str) -> Element | None:
+    """Return an element property by its name."""
+    for child in element.children:
+        if child.tag == "elementProp" and child.attributes.get("name") == name:
+            child.read = True
+            return child
+    return None
+
+
+def items(tree: Element) -> Iterator[Item]:
+    """Yield the items of a `hashTree`."""
+    last: Item | None = None
+    for child in tree.children:
+        if child.tag == "hashTree":
+            if last is not None:
+                last.below = list(items(child))
+        else:
+            if last is not None:
+                yield last
+            last = Item(child)
+    if last is not None:
+        yield last

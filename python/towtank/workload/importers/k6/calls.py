@@ -1,0 +1,483 @@
+"""Calls in scripts: requests, checks, pauses, groups, data, and related functions of JavaScript."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from tree_sitter import Node
+
+from towtank.workload.importers.draft import Draft, Step, page, seconds, think, unique
+from towtank.workload.importers.k6.checks import Checks, NotSayable, merge
+from towtank.workload.importers.k6.expressions import ITEMS_AT_MOST, TEXT_AT_MOST, Expressions
+from towtank.workload.importers.k6.functions import OF_NUMBERS, base64_of, of_number
+from towtank.workload.importers.k6.requests import Requests
+from towtank.workload.importers.k6.syntax import Source, json_of, named, shown, text_of
+from towtank.workload.importers.k6.values import (
+    Answer,
+    Checked,
+    Environment,
+    File,
+    Function,
+    Json,
+    Namespace,
+    Part,
+    Random,
+    Row,
+    Table,
+    Text,
+    Unknown,
+    Writer,
+)
+from towtank.workload.importers.textfile import beside
+
+# Most rows of data in the workload file. [1]
+ROWS_AT_MOST = 5000
+# Greatest depth of calls; a function that calls itself would never end. [1]
+_CALLS_AT_MOST = 30
+_FILE_AT_MOST = 50_000_000
+_HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
+_RANDOM_TEXT_AT_MOST = 2**20
+
+
+class Calls:
+    """Makes steps and values of calls.
+
+    Parameters
+    ----------
+    draft : Draft
+        Draft, to which data and notes are added.
+    source : Source
+        The script.
+    """
+
+    def __init__(self, draft: Draft, source: Source) -> None:
+        self.draft = draft
+        self.source = source
+        self.writer = Writer(draft)
+        self.expressions = Expressions(self.writer, self.call, self.drawn, self.ends)
+        self.requests = Requests(draft, self.writer)
+        self.out: list[Step] = []
+        self.pages: list[str] = []
+        self.depth = 0
+        # The last step, the number of steps, and the current depth of loops.
+        self.last: Step | None = None
+        self.made = 0
+        self.loops = 0
+        # Tests that leave a function, which end the round in a workload: the node, depth of the function, steps made.
+        self._leaving: list[tuple[Node, int]] = []
+        self.left: list[tuple[Node, int]] = []
+        self.inside_group = False
+        self.tables: dict[int, Table | None] = {}
+        self.body: Callable[[Node, Environment], Any] = lambda *_: None
+
+    def note(self, node: Node, what: str, why: str) -> None:
+        """Note something about a part of the script."""
+        self.draft.notes.add(self.source.place(node), what, why)
+
+    def value(self, node: Node | None, environment: Environment) -> Any:
+        """Return the value of an expression."""
+        return self.expressions.value(node, environment)
+
+    def call(self, node: Node, environment: Environment) -> Any:
+        """Return the value of a call, and add its steps."""
+        constructor = node.type == "new_expression"
+        callee = node.child_by_field_name("constructor" if constructor else "function")
+        arguments = node.child_by_field_name("arguments")
+        if callee is not None and callee.type == "member_expression":
+            return self._method(node, callee, arguments, environment)
+        function = self.value(callee, environment)
+        if isinstance(function, Function):
+            return self.run(function, [self.value(each, environment) for each in named(arguments)], node)
+        if isinstance(function, Namespace):
+            return self._known(function.name, node, arguments, environment)
+        return function if isinstance(function, Unknown) else Unknown(f"{shown(node)} is not understood")
+
+    def _method(self, node: Node, callee: Node, arguments: Node | None, environment: Environment) -> Any:
+        holder = self.value(callee.child_by_field_name("object"), environment)
+        name = text_of(callee.child_by_field_name("property"))
+        if isinstance(holder, Namespace):
+            return self._known(f"{holder.name}.{name}", node, arguments, environment)
+        values = [self.value(each, environment) for each in named(arguments)]
+        if isinstance(holder, Answer) and name == "json":
+            path = values[0] if values else ""
+            return self._json(holder, path) if isinstance(path, str) else Unknown("its path is not known")
+        if isinstance(holder, dict) and isinstance(holder.get(name), Function):
+            return self.run(holder[name], values, node)
+        found = self._of_list(holder, name, values, node)
+        if found is not None:
+            return found
+        if name in {"toString", "trim"} and self.writer.text(holder) is not None:
+            return holder
+        return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
+
+    def _of_list(self, holder: Any, name: str, values: list[Any], node: Node) -> Any:  # noqa: PLR0911 - one per method
+        """Return the value of a known method of texts and lists; None for any other."""
+        if isinstance(holder, File):
+            return self._of_list(holder.text, name, values, node) if holder.text is not None else holder
+        bounds = all(isinstance(each, int) and not isinstance(each, bool) for each in values)
+        if name == "slice" and isinstance(holder, str | list) and bounds:
+            return holder[slice(*values[:2])] if len(values) > 1 else holder[(values or [0])[0] :]
+        if name == "split" and isinstance(holder, str) and values and isinstance(values[0], str):
+            return holder.split(values[0]) if values[0] else list(holder)
+        if name == "trim" and isinstance(holder, str):
+            return holder.strip()
+        if not isinstance(holder, list) or not values:
+            return None
+        if name == "join" and all(isinstance(each, str) for each in [*holder, values[0]]):
+            length = sum(map(len, holder)) + len(values[0]) * len(holder)
+            return str(values[0]).join(holder) if length <= TEXT_AT_MOST else None
+        if name == "concat" and isinstance(values[0], list):
+            return [*holder, *values[0]] if len(holder) + len(values[0]) <= ITEMS_AT_MOST else None
+        if name == "filter" and isinstance(values[0], Namespace) and values[0].name == "Boolean":
+            return [each for each in holder if each]
+        if name in {"map", "filter"} and isinstance(values[0], Function):
+            made = [self.run(values[0], [each], node) for each in holder[: ROWS_AT_MOST + 1]]
+            if name == "map":
+                return made
+            if all(isinstance(each, bool) for each in made):
+                return [each for each, kept in zip(holder, made, strict=False) if kept]
+        return None
+
+    @staticmethod
+    def _json(answer: Answer, path: str) -> Part:
+        """Return the part of `res.json('a.0.b')`: a path with dots and numbers, or all of it."""
+        part = Part(answer.step, "json")
+        for each in path.split(".") if path else []:
+            part = part.member(int(each) if each.isdecimal() else each) or part
+        return part
+
+    def _known(self, name: str, node: Node, arguments: Node | None, environment: Environment) -> Any:  # noqa: PLR0911 - one line per function
+        """Return the value of a function of k6 or JavaScript."""
+        name = name.removeprefix("k6.")
+        module, _, method = name.rpartition(".")
+        if name == "http.url":
+            return self.value(arguments, environment)
+        if name == "check":
+            return self._check(node, named(arguments), environment)
+        if name == "SharedArray":
+            return self._shared(node, [self.value(each, environment) for each in named(arguments)])
+        values = [self.value(each, environment) for each in named(arguments)]
+        if module == "http" and method in _HTTP:
+            step = self.requests.call(method, values, self.source.place(node))
+            return self._made(step)
+        if name in {"http.batch", "group", "sleep"}:
+            return {"http.batch": self._batch, "group": self._group, "sleep": self._sleep}[name](node, values)
+        if module == "console":
+            return None
+        if method in {"setResponseCallback", "expectedStatuses"}:
+            self.note(node, shown(node), "2xx and 3xx are good, or what `check` says: left out")
+            return None
+        return self._pure(name, node, values)
+
+    def _made(self, step: Step | None) -> Any:
+        if step is None:
+            return Unknown("is the answer to a request that was left out")
+        # k6 goes on after a failed request and after a failed check.
+        step["on_failure"] = "go_on"
+        self._add(step)
+        return Answer(step)
+
+    def _add(self, step: Step) -> None:
+        self.out.append(step)
+        self.last = step
+        self.made += 1
+
+    def checked(self, step: Step) -> Checked:
+        """Return the value of a test of an answer."""
+        return Checked((step,), prompt=step is self.last)
+
+    def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
+        """Let requests end the round if they fail, as the script does after its test.
+
+        Parameters
+        ----------
+        checked : Checked
+            The requests.
+        node : Node
+            The test.
+        thrown : bool
+            Whether k6 ends the round, too; otherwise it leaves the function in which the test stands.
+        """
+        for step in checked.steps:
+            step.pop("on_failure", None)
+        if not checked.prompt or checked.steps[-1] is not self.last:
+            why = "follows other steps: here a failed request ends the round before them"
+            self.note(node, shown(node), why)
+        if not thrown and self.depth > 1:
+            self._leaving.append((node, self.depth))
+
+    def _leave(self) -> None:
+        """Remember the tests that leave the function which ends here."""
+        while self._leaving and self._leaving[-1][1] == self.depth:
+            self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
+
+    def settle(self) -> None:
+        """Note tests that leave a function only, if anything is done after it."""
+        for node, made in self.left:
+            if made < self.made:
+                why = "leaves only its function in k6; here a failed request ends the whole round"
+                self.note(node, shown(node), why)
+        self.left.clear()
+
+    def _pure(self, name: str, node: Node, values: list[Any]) -> Any:  # noqa: PLR0911 - one line per function
+        """Return the value of a function without steps."""
+        first = values[0] if values else None
+        numbers = [each for each in values if isinstance(each, int | float)]
+        if name == "Math.random":
+            return Random(0.0, 1.0)
+        if name in OF_NUMBERS and isinstance(first, int | float | Random):
+            return of_number(name, first, node)
+        if name == "randomIntBetween" and len(numbers) == 2:
+            return Random(numbers[0], numbers[1] + 1, whole=True)
+        if name == "randomString" and numbers and 1 <= numbers[0] <= _RANDOM_TEXT_AT_MOST:
+            return Text(f"${{random.text({int(numbers[0])})}}")
+        if name == "randomItem" and values:
+            return self.drawn(first, Random(0, 1, whole=True), node)
+        if name in {"uuidv4", "crypto.randomUUID"}:
+            return Text("${uuid}")
+        if name in {"Date.now", "Date"} and not values:
+            return Text("${now.ms}")
+        if name == "Object.assign" and values and all(isinstance(each, dict) for each in values):
+            return {key: value for each in values for key, value in each.items()}
+        if name == "JSON.stringify" and values:
+            return Json(first)
+        if name == "String" and values:
+            return first
+        if name == "encodeURIComponent" and values:
+            return self._encoded(first, node)
+        if name in {"encoding.b64encode", "b64encode"} and isinstance(first, str):
+            return base64_of(first, values[1] if len(values) > 1 else "std") or Unknown(
+                f"{shown(node)} is not understood"
+            )
+        return self._files(name, node, first)
+
+    def _encoded(self, value: Any, node: Node) -> Any:
+        """Return a text as a part of a URL; the engine encodes a value of the run."""
+        if isinstance(value, str):
+            return quote(value, safe="-_.!~*'()")
+        self.note(node, shown(node), "is encoded in a query or a form, not in a path")
+        return value
+
+    def _files(self, name: str, node: Node, first: Any) -> Any:
+        if name == "open" and isinstance(first, str):
+            return self._open(first)
+        if name == "JSON.parse" and isinstance(first, File):
+            return first if first.text is None else json_of(first.text)
+        if name == "JSON.parse" and isinstance(first, Part) and first.kind == "body":
+            return Part(first.step, "json")
+        if name == "papaparse.parse" and isinstance(first, File):
+            rows = first if first.text is None else list(csv.DictReader(io.StringIO(first.text)))
+            return {"data": rows}
+        if name == "http.file" and isinstance(first, File):
+            return first
+        return Unknown(f"{shown(node)} has no counterpart in a workload")
+
+    def _open(self, name: str) -> File:
+        path = beside(self.draft.source, name)
+        try:
+            if path is None or path.stat().st_size > _FILE_AT_MOST:
+                return File(name, None)
+            return File(name, path.read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError):
+            return File(name, None)
+
+    def _shared(self, node: Node, values: list[Any]) -> Any:
+        """Return `new SharedArray(name, function)` as a pool of data."""
+        if len(values) != 2 or not isinstance(values[1], Function):
+            return Unknown(f"{shown(node)} is not understood")
+        rows = self.run(values[1], [], node)
+        name = values[0] if isinstance(values[0], str) else "data"
+        if isinstance(rows, File):
+            table = self.writer.table(name, [{}], 1)
+            assert table is not None  # one row is enough for a table
+            table.open = True
+            del self.draft.data[table.pool]
+            self.draft.data[table.pool] = {"columns": ["row"], "rows": [["change-me"]]}
+            why = "does not exist: one row with placeholders is in its place"
+            self.note(node, f"file {rows.path}", why)
+            return table
+        return self._table(name, rows, node) or Unknown(f"{shown(node)} is no list of texts or of mappings")
+
+    def _table(self, name: str, rows: Any, node: Node) -> Table | None:
+        table = self.writer.table(name, rows, ROWS_AT_MOST) if isinstance(rows, list) else None
+        if table is not None and table.length > ROWS_AT_MOST:
+            self.note(node, f"data {name!r}", f"the first {ROWS_AT_MOST} of {table.length} rows are kept")
+        return table
+
+    def drawn(self, holder: Any, index: Any, node: Node) -> Any:
+        """Draw a row for an element of data that is chosen at the run."""
+        if isinstance(holder, list):
+            key = id(holder)
+            if key not in self.tables:
+                self.tables[key] = self._table("values", holder, node)
+            holder = self.tables[key]
+        if not isinstance(holder, Table):
+            return Unknown(f"{shown(node)} is not understood")
+        if not isinstance(index, Random):
+            self.note(node, shown(node), "rows are dealt one after the other, at each draw the next one, whoever draws")
+            self.draft.data[holder.pool]["order"] = "sequential"
+        self.out.append({"draw": holder.pool})
+        return Row(holder)
+
+    def run(self, function: Function, values: list[Any], node: Node) -> Any:
+        """Return the value of a function; its steps are added at the call."""
+        if self.depth >= _CALLS_AT_MOST:
+            self.note(node, shown(node), "functions call each other too deeply: left out")
+            return Unknown("is the value of a function that was left out")
+        environment = function.environment.new_child()
+        parameters = function.node.child_by_field_name("parameters") or function.node.child_by_field_name("parameter")
+        names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)
+        for index, name in enumerate(names):
+            given = values[index] if index < len(values) else None
+            self.bind(name, given, environment)
+        body = function.node.child_by_field_name("body")
+        self.depth += 1
+        try:
+            if body is not None and body.type == "statement_block":
+                return self.body(body, environment)
+            return self.value(body, environment)
+        finally:
+            self._leave()
+            self.depth -= 1
+
+    def bind(self, pattern: Node, value: Any, environment: Environment) -> None:
+        """Give a value to a name, or to the names of `{a, b}`."""
+        if pattern.type == "assignment_pattern":
+            left, right = pattern.child_by_field_name("left"), pattern.child_by_field_name("right")
+            assert left is not None  # it has a name
+            self.bind(left, self.value(right, environment) if value is None else value, environment)
+        elif pattern.type == "object_pattern":
+            for child in named(pattern):
+                if child.type == "shorthand_property_identifier_pattern":
+                    environment[text_of(child)] = self.expressions.member(value, text_of(child), child)
+                elif child.type == "pair_pattern":
+                    inner = child.child_by_field_name("value")
+                    key = text_of(child.child_by_field_name("key"))
+                    assert inner is not None  # a pair has one
+                    self.bind(inner, self.expressions.member(value, key, child), environment)
+        else:
+            environment[text_of(pattern)] = value
+
+    def _check(self, node: Node, arguments: list[Node], environment: Environment) -> Any:
+        """Read `check(answer, {...})` as checks of the request; note each test that has no counterpart."""
+        subject: Any = self.value(arguments[0], environment) if arguments else None
+        answer = Answer(subject.step) if isinstance(subject, Part) else subject
+        tests = self._tests(arguments[1] if len(arguments) > 1 else None, environment)
+        if not isinstance(answer, Answer) or tests is None:
+            self.note(node, shown(node), "is no check of the answer to a request: left out")
+            return True
+        for place, name, test in tests:
+            what = f"check {name}"
+            if not isinstance(test, Function):
+                self.note(place, what, "is no function: left out")
+                continue
+            try:
+                merge(answer.step.setdefault("check", {}), self._test(test, subject))
+            except (NotSayable, ValueError) as reason:
+                self.note(place, what, f"cannot be checked: {reason}")
+        if not answer.step.get("check"):
+            answer.step.pop("check", None)
+        return self.checked(answer.step)
+
+    def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
+        """Return the tests with their places and names; None if they are not known."""
+        if node is not None and node.type == "object":
+            pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
+            return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]
+        known = self.value(node, environment)
+        return (
+            [(node, name, test) for name, test in known.items()]
+            if node is not None and isinstance(known, dict)
+            else None
+        )
+
+    def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
+        """Return one test as a check of its own, so that a failure leaves nothing behind."""
+        environment = test.environment.new_child()
+        parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")
+        names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)
+        if names:
+            environment[text_of(names[0])] = subject
+        body = test.node.child_by_field_name("body")
+        if body is not None and body.type == "statement_block":
+            statements = named(body)
+            if len(statements) != 1 or statements[0].type != "return_statement" or not named(statements[0]):
+                raise NotSayable("it is more than one expression")
+            body = named(statements[0])[0]
+        if body is None:
+            raise NotSayable("it has no expression")
+        check: dict[str, Any] = {}
+        Checks(lambda node: self.value(node, environment), self.writer.text).add(body, check)
+        return check
+
+    def _batch(self, node: Node, values: list[Any]) -> Any:
+        """Read `http.batch([...])` as one request after the other."""
+        batch = values[0] if values else None
+        if not isinstance(batch, list | dict):
+            self.note(node, shown(node), "its requests are not known before the run: left out")
+            return Unknown("is the answers to requests that were left out")
+        self.note(node, "http.batch", "its requests are made one after the other: a user has one connection")
+        items = batch.items() if isinstance(batch, dict) else enumerate(batch)
+        answers = {key: self._made(self._batched(each, node)) for key, each in items}
+        return answers if isinstance(batch, dict) else list(answers.values())
+
+    def _batched(self, each: Any, node: Node) -> Step | None:
+        place = self.source.place(node)
+        if isinstance(each, list) and each:
+            method, url, body, params = (each + [None] * 4)[:4]
+        elif isinstance(each, dict):
+            method, url, body, params = each.get("method", "GET"), each.get("url"), each.get("body"), each.get("params")
+        else:
+            method, url, body, params = "GET", each, None, None
+        return self.requests.make(str(method).upper(), url, body, params, place)
+
+    def _group(self, node: Node, values: list[Any]) -> Any:
+        """Read `group(name, function)` as a page, divided at think times."""
+        if len(values) != 2 or not isinstance(values[1], Function):
+            self.note(node, shown(node), "is not understood: left out")
+            return None
+        outer, self.out = self.out, []
+        nested, self.inside_group = self.inside_group, True
+        result = self.run(values[1], [], node)
+        steps, self.out, self.inside_group = self.out, outer, nested
+        name = values[0] if isinstance(values[0], str) and values[0] else "group"
+        if nested:
+            self.note(
+                node, f"group {name}", "pages cannot be inside pages: its steps are kept, its time is not measured"
+            )
+            self.out += steps
+        else:
+            self._divide(name, steps)
+        return result
+
+    def _divide(self, name: str, steps: list[Step]) -> None:
+        chunk: list[Step] = []
+        for step in [*steps, {}]:
+            if step and "think" not in step:
+                chunk.append(step)
+                continue
+            if chunk:
+                title = unique(name, self.pages)
+                self.pages.append(title)
+                self.out.append(page(title, chunk))
+                chunk = []
+            self.out += [step] if step else []
+
+    def _sleep(self, node: Node, values: list[Any]) -> Any:
+        pause = values[0] if values else None
+        if isinstance(pause, int | float) and not isinstance(pause, bool) and 0 <= pause < 1e9:
+            if pause > 0:
+                self._add(think(seconds(pause)))
+        elif isinstance(pause, Random) and 0 <= pause.low <= pause.high < 1e9:
+            high = pause.high - 1 if pause.whole else pause.high
+            self._add(think({"uniform": {"min": seconds(pause.low), "max": seconds(max(high, pause.low))}}))
+            if pause.whole:
+                self.note(node, shown(node), "any time between the two is drawn, not whole seconds only")
+        else:
+            self.note(node, shown(node), "its time is not known before the run: 1 s is assumed")
+            self._add(think("1 s"))
+        return None

@@ -1,0 +1,207 @@
+"""Tests of `check()` as checks of an answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tree_sitter import Node
+
+from towtank.workload import expressions
+from towtank.workload.importers.k6.syntax import named, shown, text_of
+from towtank.workload.importers.k6.values import Answer, Part
+
+_EQUAL = frozenset({"===", "=="})
+_UNEQUAL = frozenset({"!==", "!="})
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+# Statuses below or from a bound on; of a range, the half with the class is used.
+_CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
+    ("<", 300): {"status": "2xx"},
+    ("<", 400): {"status": ["2xx", "3xx"]},
+    (">=", 200): {},
+}
+
+
+class NotSayable(Exception):  # noqa: N818 - it is not an error of the program
+    """A test that a workload cannot make; its text says why."""
+
+
+class Checks:
+    """Translates the body of a test.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Value of an expression in the environment of the test.
+    write : callable
+        Value as a template, or None.
+    """
+
+    def __init__(self, evaluate: Any, write: Any) -> None:
+        self.evaluate = evaluate
+        self.write = write
+
+    def add(self, node: Node, check: dict[str, Any], *, negated: bool = False) -> None:
+        """Add a test to a check.
+
+        Raises
+        ------
+        NotSayable
+            If that cannot be; the check is as it was then.
+        """
+        if node.type == "parenthesized_expression":
+            self.add(named(node)[0], check, negated=negated)
+        elif node.type == "unary_expression" and text_of(node.child_by_field_name("operator")) == "!":
+            inner = node.child_by_field_name("argument")
+            assert inner is not None  # a unary expression has an operand
+            self.add(inner, check, negated=not negated)
+        elif node.type == "binary_expression":
+            self._binary(node, check, negated=negated)
+        elif node.type == "call_expression":
+            self._call(node, check, negated=negated)
+        else:
+            self._there(node, check, negated=negated)
+
+    def _binary(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
+        operator = text_of(node.child_by_field_name("operator"))
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        assert left is not None and right is not None  # a binary expression has both
+        if operator == "&&" and not negated:
+            trial: dict[str, Any] = {}
+            self.add(left, trial)
+            self.add(right, trial)
+            merge(check, trial)
+        elif operator == "||" and not negated:
+            merge(check, {"status": self._statuses(node)})
+        else:
+            self._compare(node, operator, left, right, check, negated=negated)
+
+    def _compare(  # noqa: PLR0912 - one branch per test that a workload has
+        self, node: Node, operator: str, left: Node, right: Node, check: dict[str, Any], *, negated: bool
+    ) -> None:
+        subject, value = self.evaluate(left), self.evaluate(right)
+        if not isinstance(subject, Part) and isinstance(value, Part):
+            subject, value = value, subject
+        same = (operator in _EQUAL) != negated and operator in _EQUAL | _UNEQUAL
+        searched = self._searched(left)
+        if searched is not None:
+            found = (operator in _UNEQUAL and value == -1) or (operator == ">" and value == -1)
+            found = found or (operator == ">=" and value == 0)
+            if found or (operator in _EQUAL and value == -1):
+                merge(check, {"contains" if found != negated else "not_contains": [searched]})
+                return
+        if not isinstance(subject, Part):
+            raise NotSayable(shown(node))
+        if subject.kind == "status" and same and isinstance(value, int):
+            merge(check, {"status": value})
+        elif subject.kind == "status" and (limit := _limit(operator, value, negated=negated)) in _CLASSES:
+            merge(check, _CLASSES[limit])
+        elif subject.kind == "json" and same and self.write(value) is not None and value is not None:
+            merge(check, {"json": {expressions.json_path(subject.path): self.write(value)}})
+        elif subject.kind == "json" and not same and operator in _UNEQUAL and value in {None, ""} and not negated:
+            merge(check, {"json": {expressions.json_path(subject.path): None}})
+        elif subject.kind == "header" and same and self.write(value) is not None:
+            merge(check, {"header": {subject.path: self.write(value)}})
+        elif subject.kind == "body_length" and operator == ">" and isinstance(value, int) and not negated:
+            merge(check, {"size": {"min": f"{value + 1} B"}})
+        elif subject.kind == "json_length" and isinstance(value, int) and not negated:
+            merge(check, {"json": {expressions.json_path(_element(subject.path, operator, value, node)): None}})
+        elif subject.kind == "duration":
+            raise NotSayable("times are objectives of the study, not checks of an answer")
+        else:
+            raise NotSayable(shown(node))
+
+    def _searched(self, node: Node) -> str | None:
+        """Return the text that `r.body.indexOf(text)` searches."""
+        function, arguments = node.child_by_field_name("function"), named(node.child_by_field_name("arguments"))
+        if node.type != "call_expression" or function is None or len(arguments) != 1:
+            return None
+        if text_of(function.child_by_field_name("property")) != "indexOf":
+            return None
+        subject = self.evaluate(function.child_by_field_name("object"))
+        text = self.write(self.evaluate(arguments[0]))
+        return text if isinstance(subject, Part) and subject.kind == "body" else None
+
+    def _statuses(self, node: Node) -> list[int]:
+        """Return all statuses of `r.status === 200 || r.status === 201`."""
+        statuses: list[int] = []
+        for side in (node.child_by_field_name("left"), node.child_by_field_name("right")):
+            trial: dict[str, Any] = {}
+            assert side is not None  # a binary expression has both
+            self.add(side, trial)
+            if set(trial) != {"status"}:
+                raise NotSayable(shown(node))
+            statuses += trial["status"] if isinstance(trial["status"], list) else [trial["status"]]
+        return statuses
+
+    def _call(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
+        function, arguments = node.child_by_field_name("function"), named(node.child_by_field_name("arguments"))
+        name = text_of(function.child_by_field_name("property")) if function is not None else ""
+        if function is not None and name in {"includes", "match", "test"} and len(arguments) == 1:
+            holder, argument = function.child_by_field_name("object"), arguments[0]
+            if name == "test" and holder is not None:
+                holder, argument = argument, holder
+            subject = self.evaluate(holder)
+            prefix = "not_" if negated else ""
+            if isinstance(subject, Part) and subject.kind == "body" and argument.type == "regex":
+                merge(check, {f"{prefix}regex": [self._regex(argument)]})
+                return
+            text = self.write(self.evaluate(argument))
+            if isinstance(subject, Part) and text is not None and name == "includes":
+                if subject.kind == "body":
+                    merge(check, {f"{prefix}contains": [text]})
+                    return
+                if subject.kind == "header" and not negated:
+                    merge(check, {"header": {subject.path: text}})
+                    return
+        self._there(node, check, negated=negated)
+
+    @staticmethod
+    def _regex(node: Node) -> str:
+        flags = re.sub(r"[^ims]", "", text_of(node.child_by_field_name("flags")))
+        pattern = text_of(node.child_by_field_name("pattern")).replace("\\/", "/")
+        try:
+            return expressions.regex(f"(?{flags}){pattern}" if flags else pattern)
+        except ValueError as error:
+            raise NotSayable(str(error)) from None
+
+    def _there(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
+        """Add a test of a value alone: it exists."""
+        subject = self.evaluate(node)
+        if isinstance(subject, Part) and subject.kind == "json" and not negated:
+            merge(check, {"json": {expressions.json_path(subject.path): None}})
+        elif not (isinstance(subject, Answer) or subject is True) or negated:
+            raise NotSayable(shown(node))
+
+
+def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | None:
+    """Return a bound of whole numbers as `<` or `>=`; None if it is not one."""
+    sign = _OPPOSITE.get(operator, "") if negated else operator
+    if sign not in _OPPOSITE or not isinstance(value, int):
+        return None
+    return ("<", value + (sign == "<=")) if sign.startswith("<") else (">=", value + (sign == ">"))
+
+
+def _element(path: str, sign: str, length: int, node: Node) -> str:
+    """Return the path of the element that a list of at least this length has.
+
+    Raises
+    ------
+    NotSayable
+        If the test wants a list to be short, or exactly so long.
+    """
+    least = {">": length + 1, ">=": length}.get(sign, 1 if sign in _UNEQUAL and length == 0 else 0)
+    if least < 1:
+        raise NotSayable(f"{shown(node)}: only that a list has at least some elements can be checked")
+    return f"{path}[{least - 1}]"
+
+
+def merge(check: dict[str, Any], more: dict[str, Any]) -> None:
+    """Add to a check: lists and mappings grow, an existing status stays."""
+    for key, value in more.items():
+        if isinstance(value, list) and key != "status":
+            check.setdefault(key, []).extend(each for each in value if each not in check.get(key, []))
+        elif isinstance(value, dict):
+            check.setdefault(key, {}).update(value)
+        else:
+            check.setdefault(key, value)

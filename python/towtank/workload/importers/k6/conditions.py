@@ -1,0 +1,254 @@
+"""Conditions of scripts: chance, the first round of a user, good and failed answers, values that exist.
+
+A condition is evaluated once, as in k6: the requests in it are made once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tree_sitter import Node
+
+from towtank.units import exact_share
+from towtank.workload.importers.k6.checks import Checks, NotSayable, merge
+from towtank.workload.importers.k6.syntax import named, shown, text_of, throws
+from towtank.workload.importers.k6.values import Checked, Environment, Part, Random
+
+if TYPE_CHECKING:
+    from towtank.workload.importers.k6.script import Script
+
+# Values of JavaScript whose truth is that of Python.
+_KNOWN = (bool, int, float, str)
+_EQUAL = frozenset({"==", "==="})
+_ROUNDS = frozenset({"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"})
+_AGAIN = "k6 tries again in the next round if it failed"
+
+
+class Returned(Exception):  # noqa: N818 - it is not an error of the program
+    """A function of the script returns."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition without its `!`, and its value or those of the two sides of its comparison."""
+
+    node: Node
+    negated: bool
+    value: Any
+    left: Any = None
+    right: Any = None
+    sign: str = ""
+
+
+class Conditions:
+    """Follows `if` statements.
+
+    Parameters
+    ----------
+    script : Script
+        Follows the statements inside.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.calls = script.calls
+
+    def follow(self, node: Node, environment: Environment) -> None:
+        """Follow an `if` statement."""
+        condition = self._read(node.child_by_field_name("condition"), environment)
+        consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        share = _chance(condition)
+        if share is not None:
+            self._branch(share, consequence, alternative, environment)
+        elif self._first_round(condition, environment):
+            self._once(node, (consequence, alternative), environment)
+        elif self._tested(node, condition, environment):
+            return
+        elif isinstance(condition.value, Part) and condition.value.kind in {"json", "header"}:
+            self._filled(condition.value, condition.negated, consequence, alternative, environment)
+        elif condition.value is None or isinstance(condition.value, _KNOWN):
+            taken = consequence if bool(condition.value) != condition.negated else alternative
+            self.script.statements(statements_of(taken), environment)
+        else:
+            why = "its condition is not known before the run: its branches are left out"
+            self.script.leave_out(node, why, environment)
+
+    def _read(self, node: Node | None, environment: Environment) -> Condition:
+        """Evaluate a condition."""
+        negated, subject = False, node
+        while subject is not None and subject.type in {"unary_expression", "parenthesized_expression"}:
+            if subject.type == "unary_expression" and text_of(subject.child_by_field_name("operator")) != "!":
+                break
+            negated ^= subject.type == "unary_expression"
+            subject = named(subject)[-1]
+        assert subject is not None  # an `if` has a condition
+        sign = text_of(subject.child_by_field_name("operator")) if subject.type == "binary_expression" else ""
+        if not sign or sign in {"&&", "||", "??"}:
+            return Condition(subject, negated, self.calls.value(subject, environment))
+        if _is_first_round(subject) and not negated:
+            return Condition(subject, negated, None, right=0, sign=sign)
+        left = self.calls.value(subject.child_by_field_name("left"), environment)
+        right = self.calls.value(subject.child_by_field_name("right"), environment)
+        value = self.calls.expressions.combined(sign, left, right, subject)
+        return Condition(subject, negated, value, left, right, sign)
+
+    def _first_round(self, condition: Condition, environment: Environment) -> bool:
+        """Return True if a condition holds in the first round of a user only: `!token`, `__ITER === 0`."""
+        if condition.sign:
+            left = condition.node.child_by_field_name("left")
+            if condition.negated or condition.sign not in _EQUAL or left is None:
+                return False
+            if condition.right == 0 and not isinstance(condition.right, bool):
+                return text_of(left) in _ROUNDS
+            subject = left if condition.right is None else None
+        else:
+            subject = condition.node if condition.negated else None
+        # A variable outside of functions keeps its value between rounds.
+        name = text_of(subject) if subject is not None and subject.type == "identifier" else ""
+        holder = next((scope for scope in environment.maps if name in scope), None)
+        return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
+
+    def _once(self, node: Node, branches: tuple[Node | None, Node | None], environment: Environment) -> None:
+        """Add the steps that a user does in its first round only."""
+        consequence, alternative = branches
+        outer, self.calls.out = self.calls.out, []
+        try:
+            self.script.statements(statements_of(consequence), environment)
+        except Returned:
+            self.calls.note(node, shown(node), "ends the first round in k6; here the user goes on")
+        self.script.once += self.calls.out
+        self.calls.out = outer
+        why = "is done once by each user, before its rounds"
+        # A variable stays empty if its request failed; the number of the round does not ask for that.
+        asked = text_of(node.child_by_field_name("condition"))
+        again = "" if any(name in asked for name in _ROUNDS) else f"; {_AGAIN}"
+        self.calls.note(node, shown(node), f"{why}{again}")
+        self.script.statements(statements_of(alternative), environment)
+
+    def _tested(self, node: Node, condition: Condition, environment: Environment) -> bool:
+        """Read a condition on a good answer: a failed step ends the round if the script returns."""
+        consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        leaves, otherwise = _leaves(consequence), _leaves(alternative)
+        if not leaves and alternative is not None and not otherwise:
+            return False
+        good = self._good(condition, environment, negated=condition.negated ^ leaves)
+        if good is None:
+            return False
+        if isinstance(condition.value, Checked) and leaves != condition.negated:
+            why = "is done only if an answer is good" if leaves else "is done only if an answer is not good"
+            self.script.leave_out(node, f"{why}: left out", environment)
+            return True
+        bad, going_on = (consequence, alternative) if leaves else (alternative, consequence)
+        ends = statements_of(bad)
+        self.calls.ends(good, node, thrown=not (ends and ends[-1].type == "return_statement"))
+        if not leaves and not otherwise:
+            why = "if it does not hold, the round ends here"
+            self.calls.note(node, shown(condition.node), why)
+        if _does_something(ends):
+            self.calls.note(node, shown(node), "steps before the end of the round are left out")
+        self.script.statements(statements_of(going_on), environment)
+        return True
+
+    def _good(self, condition: Condition, environment: Environment, *, negated: bool) -> Checked | None:
+        """Return the requests whose answers a condition tests; a comparison becomes a check of the request."""
+        if isinstance(condition.value, Checked):
+            return condition.value
+        sides = [condition.left, condition.right]
+        part = next((side for side in sides if isinstance(side, Part) and side.kind == "status"), None)
+        if part is None:
+            return None
+        known = {"left": condition.left, "right": condition.right}
+        values = {id_of(condition.node.child_by_field_name(side)): value for side, value in known.items()}
+
+        def value_of(node: Node) -> Any:
+            return values[id_of(node)] if id_of(node) in values else self.calls.value(node, environment)
+
+        check: dict[str, Any] = {}
+        try:
+            Checks(value_of, self.calls.writer.text).add(condition.node, check, negated=negated)
+        except (NotSayable, ValueError):
+            return None
+        merge(part.step.setdefault("check", {}), check)
+        self.calls.note(condition.node, shown(condition.node), "another status counts as a failed step")
+        return self.calls.checked(part.step)
+
+    def _branch(
+        self, share: float, consequence: Node | None, alternative: Node | None, environment: Environment
+    ) -> None:
+        then, otherwise = self.script.inside(consequence, environment), self.script.inside(alternative, environment)
+        if not then:
+            then, otherwise, share = otherwise, [], 1 - share
+        if then:
+            more = {"else": otherwise} if otherwise else {}
+            self.calls.out.append({"branch": exact_share(round(share, 6)), "then": then, **more})
+
+    def _filled(
+        self, value: Part, negated: bool, consequence: Node | None, alternative: Node | None, environment: Environment
+    ) -> None:
+        """Read a condition on a value of an answer: its absence must not fail the request."""
+        place = self.calls.writer.extracted(value)
+        if place is None:
+            return
+        name = place[2:-1]
+        spec = value.step["extract"][name]
+        value.step["extract"][name] = {**(spec if isinstance(spec, dict) else {"json": spec}), "default": ""}
+        then, otherwise = self.script.inside(consequence, environment), self.script.inside(alternative, environment)
+        state = "empty" if negated else "filled"
+        if not then:
+            then, otherwise, state = otherwise, [], "filled" if negated else "empty"
+        if then:
+            more = {"else": otherwise} if otherwise else {}
+            self.calls.out.append({"if": {state: name}, "then": then, **more})
+
+
+def _is_first_round(comparison: Node) -> bool:
+    """Return True if a comparison asks for the first round by its number (`__ITER === 0`), which needs no value."""
+    left, right = (comparison.child_by_field_name(side) for side in ("left", "right"))
+    sign = comparison.child_by_field_name("operator")
+    if left is None or right is None or text_of(sign) not in _EQUAL:
+        return False
+    return text_of(left) in _ROUNDS and text_of(right) == "0"
+
+
+def _chance(condition: Condition) -> float | None:
+    """Return `Math.random() < 0.3` as a share; None of other conditions."""
+    left, limit = condition.left, condition.right
+    if not isinstance(left, Random) or not isinstance(limit, int | float) or left.high <= left.low:
+        return None
+    share = min(max((limit - left.low) / (left.high - left.low), 0.0), 1.0)
+    below = share if condition.sign in {"<", "<="} else 1 - share if condition.sign in {">", ">="} else None
+    return 1 - below if below is not None and condition.negated else below
+
+
+def statements_of(node: Node | None) -> list[Node]:
+    """Return the statements of a branch."""
+    if node is None:
+        return []
+    inner = named(node)
+    if node.type == "else_clause" and len(inner) == 1 and inner[0].type == "statement_block":
+        return named(inner[0])
+    return inner if node.type in {"statement_block", "else_clause"} else [node]
+
+
+def id_of(node: Node | None) -> int:
+    """Return the identity of a node of the tree; 0 for None."""
+    return node.id if node is not None else 0
+
+
+def _leaves(node: Node | None) -> bool:
+    """Return True if a branch ends the function or the round."""
+    statements = statements_of(node)
+    return bool(statements) and (statements[-1].type == "return_statement" or throws(statements[-1]))
+
+
+def _does_something(statements: list[Node]) -> bool:
+    """Return True if a branch that leaves does more than leave and print."""
+    if any(not text_of(node).startswith("console.") for node in statements[:-1]):
+        return True
+    returned = named(statements[-1]) if statements and statements[-1].type == "return_statement" else []
+    return any(node.type in {"call_expression", "await_expression"} for node in returned)

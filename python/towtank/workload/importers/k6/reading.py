@@ -1,0 +1,156 @@
+"""Scripts of k6, as far as they can be read without running them; the rest is noted, line by line.
+
+`syntax` reads JavaScript with tree-sitter, `expressions` and `calls` find the values of expressions, `script` follows
+the statements, `options` reads the options.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tree_sitter import Node
+
+from towtank.errors import StudyError
+from towtank.units import exact_share
+from towtank.workload.importers.draft import Draft, Options, Step, identifier, method_of, seconds, unique, weights
+from towtank.workload.importers.k6.options import Scenario, read_options
+from towtank.workload.importers.k6.script import Script
+from towtank.workload.importers.k6.syntax import Source, named, text_of
+
+# Variables in templates, and those that a condition reads.
+_READ = re.compile(r"\$\{(\w+)[|}]")
+_ASKED = re.compile(r'"if": \{"\w+": "(\w+)"')
+
+
+def read(path: Path, options: Options) -> Draft:
+    """Read a script."""
+    del options  # files that a script names are not sent
+    source = Source(path)
+    draft = Draft(str(path), "k6", identifier(path.stem, "script"), f"Script {path.name}")
+    try:
+        _read(draft, source)
+    except RecursionError:
+        raise StudyError.at(path, "must be nested less deeply") from None
+    return draft
+
+
+def _read(draft: Draft, source: Source) -> None:
+    script = Script(draft, source)
+    script.top()
+    found = script.globals.get("options")
+    place = _place_of_options(source)
+    options = found if isinstance(found, dict) else {}
+    scenarios = read_options(options, place, draft, _places(source))
+    # k6 empties the cookie jar of a user before every iteration, unless the options say otherwise.
+    cookies = {} if options.get("noCookiesReset") is True else {"cookies": {"kept": "per_round"}}
+    made: dict[str, str] = {}
+    once: dict[str, list[str]] = {}
+    sizes: dict[str, float] = {}
+    for scenario in scenarios:
+        function = script.exported.get(scenario.function)
+        if function is None:
+            draft.notes.add(place, f"scenario {scenario.name}", f"the script exports no function {scenario.function}")
+            continue
+        if scenario.function not in made:
+            steps = script.steps(function)
+            if not _requests(steps):
+                continue
+            wanted = "script" if scenario.function == "default" else scenario.function
+            made[scenario.function] = unique(identifier(wanted, "script"), draft.transactions)
+            if script.once:
+                once[scenario.function] = [unique(f"{made[scenario.function]}_once", draft.transactions)]
+                draft.transactions[once[scenario.function][0]] = script.once
+            draft.transactions[made[scenario.function]] = steps
+        name = unique(identifier("users" if scenario.name == "default" else scenario.name, "users"), draft.groups)
+        first = once.get(scenario.function)
+        loop = {**_pace(scenario, draft), "mix": {made[scenario.function]: 100}}
+        draft.groups[name] = {**({"once": first} if first else {}), "loop": loop, **cookies}
+        sizes[name] = scenario.users
+    for name, share in weights(sizes).items() if len(sizes) > 1 else ():
+        draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **draft.groups[name]}
+    for name in ("setup", "teardown", "handleSummary"):
+        if name in script.exported:
+            why = "is left out: it runs once for the whole test, not for each user"
+            draft.notes.add(source.place(script.exported[name].node), f"{name}()", why)
+    _tidy(draft)
+    _say_of_values(draft)
+
+
+def _say_of_values(draft: Draft) -> None:
+    """Note the values of failed answers, if the round goes on after them."""
+    steps = [step for transaction in draft.transactions.values() for step in _requests(transaction)]
+    if any(step.get("extract") and step.get("on_failure") == "go_on" for step in steps):
+        why = (
+            "k6 extracts them from failed answers, too, and writes `undefined` if they are missing; "
+            "here those of a request that fails are empty"
+        )
+        draft.notes.add((1, 0), "values of answers", why)
+
+
+def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
+    """Return the pace of the users of a scenario: arrival rates become a pacing, as a closed load has no arrivals."""
+    if scenario.rate <= 0:
+        return {"think": "0 s"}
+    pacing = seconds(scenario.users / scenario.rate)
+    why = (
+        f"{scenario.rate:g} iterations per second are {scenario.users:g} users with a pacing of {pacing} each: with "
+        f"another number of users change the pacing, or load it openly with `towtank drive --rate`"
+    )
+    draft.notes.add(scenario.place, f"scenario {scenario.name}: arrival rate", why)
+    return {"pacing": pacing}
+
+
+def _places(source: Source) -> dict[tuple[str, ...], tuple[int, int]]:
+    """Return the place of each key of the exported options, by its path."""
+    found: dict[tuple[str, ...], tuple[int, int]] = {}
+    waiting: list[tuple[tuple[str, ...], Node]] = []
+    for node in source.root.named_children:
+        declaration = node.child_by_field_name("declaration") if node.type == "export_statement" else None
+        for declarator in named(declaration):
+            value = declarator.child_by_field_name("value")
+            if text_of(declarator.child_by_field_name("name")) == "options" and value is not None:
+                waiting.append(((), value))
+    while waiting:
+        path, node = waiting.pop()
+        for pair in named(node) if node.type == "object" else []:
+            key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+            if key is not None and value is not None:
+                name = (*path, text_of(key).strip("'\""))
+                found[name] = source.place(pair)
+                waiting.append((name, value))
+    return found
+
+
+def _place_of_options(source: Source) -> tuple[int, int]:
+    """Return the place of the exported options; the beginning of the file without them."""
+    for node in source.root.named_children:
+        if node.type == "export_statement" and b"options" in (node.text or b"")[:40]:
+            return source.place(node)
+    return (1, 0)
+
+
+def _tidy(draft: Draft) -> None:
+    """Name targets in steps only if there are several; remove values that nothing reads."""
+    steps = [step for transaction in draft.transactions.values() for step in transaction]
+    if len(draft.targets) <= 1:
+        for step in _requests(steps):
+            step.pop("target", None)
+    written = json.dumps(draft.transactions)
+    draft.parameters = {name: value for name, value in draft.parameters.items() if f"${{parameters.{name}}}" in written}
+    draft.data = {name: pool for name, pool in draft.data.items() if f'"draw": "{name}"' in written}
+    read = {*_READ.findall(written), *_ASKED.findall(written)}
+    for step in _requests(steps):
+        kept = {name: spec for name, spec in step.pop("extract", {}).items() if name in read}
+        if kept:
+            step["extract"] = kept
+
+
+def _requests(steps: list[Step]) -> list[Step]:
+    """Return all requests of steps, including those inside them."""
+    found: list[Step] = []
+    for step in steps:
+        found += [step] if method_of(step) else []
+        found += _requests([each for key in ("steps", "then", "else") for each in step.get(key, [])])
+    return found

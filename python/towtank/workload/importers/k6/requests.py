@@ -1,0 +1,292 @@
+"""Requests of scripts: URL, body and parameters of `http.get` and the other methods."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import quote, unquote_plus
+
+from towtank.workload.importers.accounting import Ledger
+from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.draft import METHODS, Draft, Step, literal, request, seconds
+from towtank.workload.importers.headers import carry
+from towtank.workload.importers.k6.table import OPTIONS
+from towtank.workload.importers.k6.urls import located
+from towtank.workload.importers.k6.values import File, Json, Part, Random, Text, Unknown, Writer
+
+_PATH = re.compile(r"([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
+_PLACE = re.compile(r"(\$\{[^}]*\})")
+_SAFE = "/%:@!$&'()*+,;=~-._{}"
+_METHODS = {"del": "delete", "get": "get", "post": "post", "put": "put", "patch": "patch", "head": "head"}
+Place = tuple[int, int]
+
+
+class Requests:
+    """Makes requests.
+
+    Parameters
+    ----------
+    draft : Draft
+        Draft, to which targets and notes are added.
+    writer : Writer
+        Makes texts of values.
+    """
+
+    def __init__(self, draft: Draft, writer: Writer) -> None:
+        self.draft = draft
+        self.writer = writer
+        self.ledger = Ledger(draft.notes, OPTIONS, strict=False)
+
+    def call(self, name: str, arguments: list[Any], place: Place) -> Step | None:
+        """Return the request of `http.NAME(...)`; None if it cannot be made, which is noted."""
+        if name == "request":
+            method, rest = arguments[0] if arguments else None, arguments[1:]
+            if not isinstance(method, str):
+                self.draft.notes.add(place, "http.request", "its method is not known: left out")
+                return None
+        else:
+            method, rest = _METHODS[name], arguments
+        bodyless = name in {"get", "head"}
+        url = rest[0] if rest else None
+        body = None if bodyless else (rest[1] if len(rest) > 1 else None)
+        at = 1 if bodyless else 2
+        return self.make(method.upper(), url, body, rest[at] if len(rest) > at else None, place)
+
+    def make(self, method: str, url: Any, body: Any, params: Any, place: Place) -> Step | None:
+        """Return one request; None if it cannot be made, which is noted."""
+        text = self.writer.text(url)
+        if text is None or method not in METHODS:
+            why = url.why if isinstance(url, Unknown) else f"its URL or its method {method[:20]!r} cannot be written"
+            self.draft.notes.add(place, f"{method} request", f"left out: {why}")
+            return None
+        try:
+            found = located(text, self.draft, place)
+        except ValueError as error:
+            self.draft.notes.add(place, f"{method} request", f"left out: {error}")
+            return None
+        path, query = _path_and_query(found.path)
+        params = params if isinstance(params, dict) else self._no_params(params, place)
+        headers = self._headers(params.get("headers"), place)
+        self._cookies(params.get("cookies"), headers, place)
+        keys = self._body(body, headers, place)
+        return request(
+            method,
+            path,
+            name=self._name(params, place),
+            target=self.draft.target(found.address) if found.address else None,
+            query=query,
+            headers=headers,
+            auth=found.login,
+            **keys,
+            timeout=self._timeout(params.get("timeout"), place),
+        )
+
+    def _no_params(self, params: Any, place: Place) -> dict[str, Any]:
+        if params is not None:
+            self.draft.notes.add(place, "parameters of the request", "are not known before the run: left out")
+        return {}
+
+    def _headers(self, headers: Any, place: Place) -> dict[str, str]:
+        if headers is None:
+            return {}
+        if not isinstance(headers, dict):
+            self.draft.notes.add(place, "headers", "are not known before the run: left out")
+            return {}
+        templates: dict[str, str] = {}
+        for name, value in headers.items():
+            text = self.writer.text(value)
+            if text is None:
+                self.draft.notes.add(place, f"header {name}", "its value is not known before the run: left out")
+            else:
+                templates[name] = text
+        plain = [(name, text.replace("$${", "${"), place) for name, text in templates.items()]
+        others = [each for each in plain if each[0].lower() != "authorization"]
+        carried = carry(others, self.draft.notes, recorded=False, keep={"cookie"})
+        login = {name: text for name, text in templates.items() if name.lower() == "authorization"}
+        return {**{name: templates[name] for name in carried.headers}, **login}
+
+    def _cookies(self, cookies: Any, headers: dict[str, str], place: Place) -> None:
+        """Add the cookies of the request to its header Cookie: k6 sends them beside those of the jar."""
+        if cookies is None:
+            return
+        if not isinstance(cookies, dict):
+            self.draft.notes.add(place, "cookies", "are not known before the run: left out")
+            return
+        given = next((name for name in headers if name.lower() == "cookie"), "Cookie")
+        pairs = [headers[given]] if given in headers else []
+        for name, entry in cookies.items():
+            what = f"cookie {name!r}"
+            text = self.writer.text(entry.get("value") if isinstance(entry, dict) else entry)
+            if text is None:
+                self.draft.notes.add(place, what, "its value is not known before the run: left out")
+                continue
+            if not (isinstance(entry, dict) and entry.get("replace") is True):
+                why = "replaces a cookie of the same name from the server; k6 sends both"
+                self.draft.notes.add(place, what, why)
+            # Go's net/http quotes values with a space or a comma.
+            pairs.append(f'{name}="{text}"' if re.search("[ ,]", _PLACE.sub("", text)) else f"{name}={text}")
+        if pairs:
+            headers[given] = "; ".join(pairs)
+
+    def _body(self, body: Any, headers: dict[str, str], place: Place) -> dict[str, Any]:
+        """Return the keys of the body; remove the header Content-Type if the key implies it."""
+        if body is None:
+            return {}
+        given = next((name for name in headers if name.lower() == "content-type"), None)
+        media = headers[given].partition(";")[0].strip().lower() if given else ""
+        keys: dict[str, Any] | None
+        if isinstance(body, Json):
+            keys = self._json(self._known(body.value, "value", place), media, place)
+        elif isinstance(body, dict):
+            keys = self._fields(self._known(body, "field", place), headers, place)
+        elif isinstance(body, str):
+            keys = body_keys(body, media) if media else {"body": literal(body)}
+        else:
+            text = self.writer.text(body)
+            keys = {"body": text} if text is not None else None
+        if given is None and body != "" and keys is not None and "body" in keys and not isinstance(body, dict | Json):
+            self.draft.notes.add(
+                place, "header Content-Type", "k6 sends texts without it; the workload says text/plain"
+            )
+        if keys is None:
+            self.draft.notes.add(place, "body", "is not known before the run: 1 KiB of text is sent in its place")
+            return {"body": "${random.text(1024)}"}
+        implied = {
+            "json": "application/json",
+            "form": "application/x-www-form-urlencoded",
+            "multipart": "multipart/form-data",
+        }
+        if given is not None and any(media == implied.get(key) for key in keys):
+            del headers[given]
+        return keys
+
+    def _known(self, value: Any, name: str, place: Place) -> Any:
+        """Return a body with placeholders for single values that are not known."""
+        if isinstance(value, dict):
+            return {key: self._known(inner, key, place) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._known(inner, name, place) for inner in value]
+        if isinstance(value, Unknown):
+            self.draft.notes.add(place, f"field {name}", f"is sent as 'change-me': {value.why}")
+            return "change-me"
+        return value
+
+    def _json(self, value: Any, media: str, place: Place) -> dict[str, Any] | None:
+        written = self.writer.json(value)
+        if written is None:
+            return None
+        if written[0] is None or not isinstance(written[0], dict | list):
+            return {"body": self.writer.text(Json(value)) or "null"}
+        if _numbers(value):
+            why = "values of the run are sent as texts, even if the script sends numbers"
+            self.draft.notes.add(place, "values in a JSON body", why)
+        if not media:
+            why = "k6 sends JSON without it as text; the workload says application/json"
+            self.draft.notes.add(place, "header Content-Type", why)
+        return {"json": written[0]}
+
+    def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
+        """Return a form, whose fields k6 sends in the order of their names; with a file in it, a multipart body."""
+        files = {name: value for name, value in fields.items() if isinstance(value, File)}
+        pairs = [
+            (name, self._field(each))
+            for name, value in sorted(fields.items())
+            if name not in files
+            for each in (value if isinstance(value, list) and not files else [value])
+        ]
+        if None in [text for _, text in pairs]:
+            return None
+        texts = {name: text for name, text in pairs if text is not None}
+        if not files and len(texts) < len(pairs):
+            if not any(name.lower() == "content-type" for name in headers):
+                headers["Content-Type"] = "application/x-www-form-urlencoded"
+            return {"body": "&".join(f"{quote(name, safe='')}={_in_form(text or '')}" for name, text in pairs)}
+        if not files:
+            return {"form": texts}
+        parts: dict[str, Any] = dict(texts)
+        for name, file in files.items():
+            why = "its content is made up: 10 KiB; name the file in the workload to send it"
+            self.draft.notes.add(place, f"file {file.path}", why)
+            parts[name] = {"generated": {"size": "10 KiB"}, "filename": literal(file.path.rpartition("/")[2] or "file")}
+        return {"multipart": parts}
+
+    def _field(self, value: Any) -> str | None:
+        """Return a field of a form as k6 writes it: None is `<nil>` of Go."""
+        return "<nil>" if value is None else self.writer.text(value)
+
+    def _name(self, params: dict[str, Any], place: Place) -> str | None:
+        """Return the tag `name`, by which k6 groups requests; note other tags and options."""
+        tags = params.get("tags")
+        name = tags.get("name") if isinstance(tags, dict) else None
+        for key, value in params.items():
+            # Without a callback k6 calls no answer a failure; of other parameters null is their default.
+            text = "null" if key == "responseCallback" and value is None else json_text(value)
+            self.ledger.settle("params", key, text, place)
+        return name if isinstance(name, str) and name else None
+
+    def _timeout(self, value: Any, place: Place) -> str | None:
+        if value is None:
+            return None
+        limit = duration(value)
+        if limit is None and isinstance(value, int | float):
+            limit = value / 1000
+        if limit is None or limit <= 0:
+            self.draft.notes.add(place, "timeout", "is no duration that is known: left out")
+            return None
+        return seconds(limit)
+
+
+def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
+    """Return the path, and its query as a mapping; in the path if that is not possible."""
+    found = _PATH.fullmatch(template)
+    assert found is not None  # the expression matches any text
+    path = _each(found[1], lambda text: quote(text, safe=_SAFE))
+    pairs = [part.partition("=") for part in (found[2] or "").split("&") if part]
+    whole = all(sign and "${" not in key for key, sign, _ in pairs)
+    if whole and len({key for key, _, _ in pairs}) == len(pairs):
+        return path, {unquote_plus(key): _each(value, unquote_plus) for key, _, value in pairs}
+    return f"{path}?{_each(found[2] or '', lambda text: quote(text, safe=_SAFE))}", {}
+
+
+def _numbers(value: Any) -> bool:
+    """Return True if a JSON value may contain a number that only the run knows."""
+    if isinstance(value, dict | list):
+        return any(_numbers(each) for each in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, Random | Part) or value == Text("${now.ms}")
+
+
+def json_text(value: Any) -> str:
+    """Return a value as a note shows it; empty if it is null."""
+    try:
+        return "" if value is None else json.dumps(value)
+    except TypeError:
+        return "..."
+
+
+def duration(value: Any) -> float | None:
+    """Parse a duration of k6, `1m30s`; None if it is not one. [s]
+
+    Examples
+    --------
+    >>> duration("1m30s")
+    90.0
+    """
+    units = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+    if not isinstance(value, str) or not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", value):
+        return None
+    return sum(float(number) * units[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value))
+
+
+def _in_form(template: str) -> str:
+    """Return a template for the text of a form: its texts encoded, its places encoded by the engine."""
+    pieces = _PLACE.split(template.replace("$${", "$\0{"))
+    return "".join(
+        f"{piece[:-1]}|url}}" if piece.startswith("${") else quote(piece.replace("$\0{", "${"), safe="")
+        for piece in pieces
+    )
+
+
+def _each(template: str, change: Any) -> str:
+    """Apply a function to the texts of a template, not to its places."""
+    return "".join(piece if piece.startswith("${") else change(piece) for piece in _PLACE.split(template))

@@ -1,0 +1,125 @@
+"""JavaScript as parsed by tree-sitter: places, faults, and literals."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import tree_sitter_javascript
+from tree_sitter import Language, Node, Parser
+
+from towtank.errors import Fault, StudyError
+from towtank.workload.importers.textfile import read_text
+
+_BYTES_AT_MOST = 10_000_000
+# Most faults reported per file: the first ones cause most of the later ones. [1]
+_FAULTS_AT_MOST = 10
+_ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.|\n))", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
+
+
+class Source:
+    """A script as read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be read or is not JavaScript.
+    """
+
+    def __init__(self, path: Path) -> None:
+        text = read_text(path, at_most=_BYTES_AT_MOST)
+        self.path = path
+        self.bytes = text.encode("utf-8")
+        self.lines = self.bytes.split(b"\n")
+        # The tree must live as long as its nodes.
+        self.tree = Parser(Language(tree_sitter_javascript.language())).parse(self.bytes)
+        self.root = self.tree.root_node
+        if self.root.has_error:
+            faults = [self._fault(node) for node in _errors(self.root)]
+            raise StudyError(faults[:_FAULTS_AT_MOST])
+
+    def place(self, node: Node) -> tuple[int, int]:
+        """Return line and column, from 1, the column in characters."""
+        row, column = node.start_point
+        return row + 1, len(self.lines[row][:column].decode("utf-8", "replace")) + 1
+
+    def _fault(self, node: Node) -> Fault:
+        got = f"no {node.type}" if node.is_missing else repr(text_of(node)[:40])
+        return Fault(str(self.path), *self.place(node), "", f"must be JavaScript, got {got} here")
+
+
+def _errors(node: Node) -> Iterator[Node]:
+    """Yield the parts that could not be parsed, outermost first; without recursion, as files may be nested deeply."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if each.is_error or each.is_missing:
+            yield each
+        elif each.has_error:
+            waiting += reversed(each.children)
+
+
+def text_of(node: Node | None) -> str:
+    """Return the text of a node."""
+    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+
+
+def throws(node: Node | None) -> bool:
+    """Return True if a statement or an expression ends the round: `throw`, `fail()`, `exec.test.abort()`."""
+    ends = node is not None and node.type == "throw_statement"
+    return ends or re.match(r"(\w+\.)?(fail|test\.abort)\(", text_of(node)) is not None
+
+
+def shown(node: Node) -> str:
+    """Return a node as a note shows it: one line, shortened."""
+    text = " ".join(text_of(node).split())
+    return text if len(text) <= 70 else f"{text[:67]}..."
+
+
+def named(node: Node | None) -> list[Node]:
+    """Return the named children without comments."""
+    return [child for child in node.named_children if child.type != "comment"] if node is not None else []
+
+
+def unescaped(text: str) -> str:
+    """Return the text of a string or template with its escapes resolved."""
+
+    def value(match: re.Match[str]) -> str:
+        code = match.group(1) or match.group(2) or match.group(3)
+        if code:
+            number = int(code, 16)
+            return chr(number) if number <= 0x10FFFF else "\N{REPLACEMENT CHARACTER}"
+        return _ESCAPES.get(match.group(4), match.group(4))
+
+    return _ESCAPE.sub(value, text)
+
+
+def number_of(text: str) -> int | float | None:
+    """Parse a number of JavaScript; None if it is not one, or too large for a float."""
+    text = text.replace("_", "").lower().rstrip("n")
+    try:
+        if text[:2] in {"0x", "0o", "0b"}:
+            return int(text, 0)
+        value = float(text)
+        if not math.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    except (ValueError, OverflowError):
+        return None
+
+
+def json_of(text: str) -> object:
+    """Return the value of a JSON text; None if it is invalid."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

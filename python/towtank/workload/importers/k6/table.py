@@ -1,0 +1,113 @@
+"""Fate of each option of k6: of the test, of its scenarios, of requests.
+
+Names are those of the type definitions of k6, as `scripts/import-keys` lists them; defaults are k6's own.
+"""
+
+from __future__ import annotations
+
+from towtank.workload.importers.accounting import Fate, Key, Table, carried, harmless, noted
+
+
+def _left_out(*names: str) -> dict[str, Key]:
+    """Declare functions without a counterpart; everything that needs their values is left out with them."""
+    return {name: Key(Fate.NOTED, "left out, with what needs its value") for name in names}
+
+
+_REPORT = "how k6 reports and sends its results"
+_LOAD = "finding `load`; users and pace of the group"
+
+_LOAD_KEYS: dict[str, Key] = {
+    **carried("vus", "duration", "iterations", "stages", why=_LOAD),
+    **noted("gracefulStop", "requests in flight at the end are awaited for `drain`, 30 s", '"30s"'),
+    **noted("gracefulRampDown", "users who leave finish their current transaction", '"30s"'),
+}
+
+_SCENARIO: dict[str, Key] = {
+    **_LOAD_KEYS,
+    **carried("executor", "exec", why="group and its transaction"),
+    **carried("startVUs", "preAllocatedVUs", "maxVUs", "rate", "startRate", "timeUnit", why=_LOAD),
+    **carried("startTime", "maxDuration", why="a note: all groups run together until the load ends"),
+    **noted("env", "environment variables are parameters of the whole workload", "{}"),
+    **noted("options", "options of a browser are not used"),
+    **harmless("labels of results", "tags"),
+}
+
+OPTIONS: Table = {
+    "options": {
+        **_LOAD_KEYS,
+        **carried("scenarios", "thresholds", why="groups; objectives"),
+        **carried("noCookiesReset", why="`cookies` of the groups: `kept: per_round` unless it is true"),
+        **carried("maxRedirects", why="a note if k6 follows redirects"),
+        **carried("noConnectionReuse", why="`connections: new_each_time`"),
+        **carried("userAgent", why="header User-Agent"),
+        **noted("noVUConnectionReuse", "a user keeps its connection from round to round", "false"),
+        **noted("minIterationDuration", "rounds may be shorter: set the pacing of the group"),
+        **noted("rps", "the requests per second of all users are not limited: set the pacing of the groups", "0"),
+        **noted("batch", "requests of a batch are made one after the other"),
+        **noted("batchPerHost", "requests of a batch are made one after the other"),
+        **noted("blacklistIPs", "addresses are those of the targets: none is refused"),
+        **noted("blockHostnames", "addresses are those of the targets: none is refused"),
+        **noted("hosts", "names are not replaced: set the address of the load with --address"),
+        **noted("dns", "names are looked up by the system"),
+        **noted("discardResponseBodies", "bodies are read to their end in any case", "false"),
+        **noted("insecureSkipTLSVerify", "certificates are a matter of the target", "false"),
+        **noted("tlsAuth", "certificates are a matter of the target"),
+        **noted("tlsVersion", "certificates are a matter of the target"),
+        **noted("tlsCipherSuites", "certificates are a matter of the target"),
+        **noted("tlsAIAFetch", "certificates are a matter of the target", "false"),
+        **noted("throw", "a failed request fails its step", "false"),
+        **noted("executionSegment", "the whole load is taken, not a part of it"),
+        **noted("executionSegmentSequence", "the whole load is taken, not a part of it"),
+        **noted("paused", "a load starts when it is started", "false", "null"),
+        **noted("vusMax", "users are as many as the load has"),
+        **harmless(_REPORT, "summaryTrendStats", "summaryTimeUnit", "noSummary", "tags", "systemTags", "httpDebug"),
+        **harmless(_REPORT, "noUsageReport", "linger", "cloud", "ext", "handleSummaryTimeout", "noThresholds"),
+        **harmless("setup() and teardown() are left out with a note", "setupTimeout", "teardownTimeout"),
+    },
+    **dict.fromkeys(
+        (
+            "shared-iterations",
+            "per-vu-iterations",
+            "constant-vus",
+            "ramping-vus",
+            "constant-arrival-rate",
+            "ramping-arrival-rate",
+            "externally-controlled",
+            "scenario",
+        ),
+        _SCENARIO,
+    ),
+    "stage": carried("duration", "target", why=_LOAD),
+    "threshold": {
+        **carried("threshold", why="finding `objectives`, as a study has them"),
+        **noted("abortOnFail", "a load continues to its end, even if an objective is missed", "false"),
+        **harmless("says when a threshold may end the test; a note says that it does not", "delayAbortEval"),
+    },
+    "params": {
+        **carried("headers", "timeout", "tags", why="headers, `timeout`, name of the request"),
+        **carried("cookies", why="header Cookie of the request"),
+        **noted("auth", "Digest and NTLM are not spoken: Basic is, with the user info of the URL", '"basic"'),
+        **noted("jar", "every user has one store of cookies"),
+        **noted("redirects", "redirects are not followed: add the next request as a step", "0"),
+        **noted("compression", "bodies are sent as they are", '""'),
+        **noted("responseCallback", "2xx and 3xx are good, or what `check` says"),
+        **noted("responseType", "bodies are kept if something reads them", '"text"'),
+    },
+    "functions": {
+        **carried("get", "head", "post", "put", "patch", "del", "request", "batch", why="requests, in their order"),
+        **carried("check", why="`check` of the request"),
+        **carried("fail", why="a failure of the request before it ends the round"),
+        **carried("group", "sleep", why="pages; think times"),
+        **carried("url", "file", "b64encode", "SharedArray", why="values and data"),
+        **carried("scenario", "vu", why="numbers of users and rounds"),
+        **noted("setResponseCallback", "2xx and 3xx are good, or what `check` says"),
+        **noted("expectedStatuses", "2xx and 3xx are good, or what `check` says"),
+        **_left_out("options", "asyncRequest", "cookieJar", "CookieJar"),
+        **_left_out("randomSeed", "instance", "test", "Counter", "Gauge", "Rate", "Trend", "parseHTML"),
+        **_left_out("createHMAC", "createHash", "hmac", "md4", "md5", "randomBytes", "ripemd160", "sha1", "sha256"),
+        **_left_out("sha384", "sha512", "sha512_224", "sha512_256", "b64decode"),
+        **_left_out("Parser", "parse", "File", "open", "Client", "Stream", "connect", "Blob", "WebSocket"),
+        **_left_out("CountQueuingStrategy", "ReadableStream", "ReadableStreamDefaultReader"),
+        **_left_out("setTimeout", "clearTimeout", "setInterval", "clearInterval"),
+    },
+}

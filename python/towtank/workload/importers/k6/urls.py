@@ -1,0 +1,174 @@
+"""Separate the addresses from the URLs of a script: a workload has paths, and its targets have the addresses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from towtank.workload.importers.draft import Draft, address_of, literal, unique, user_info
+
+PLACEHOLDER = "change-me"
+_PLACE = re.compile(r"(?<!\$)(\$\{[^}]*\})")
+_PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
+_COLUMN = re.compile(r"\$\{([a-z]\w*)\.(\w+)\}")
+_AUTHORITY = re.compile(r"[^/?#]*?://[^/?#]*")
+_OF_ANSWER = "its address is a value of an answer: extract a path that begins with / instead"
+_OF_THE_RUN = "its address is not known before the run"
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a template: its text, its value if known before the run, its parameter."""
+
+    written: str
+    known: str | None
+    parameter: str | None = None
+
+
+@dataclass(frozen=True)
+class Located:
+    """A URL, split into its parts.
+
+    Attributes
+    ----------
+    address : str or None
+        Scheme, host and port; None if the URL has none.
+    login : dict or None
+        User info of the URL.
+    path : str
+        Template of path and query.
+    """
+
+    address: str | None
+    login: dict[str, str] | None
+    path: str
+
+
+def located(template: str, draft: Draft, place: Place) -> Located:
+    """Split a URL; parameters count as their defaults.
+
+    Raises
+    ------
+    ValueError
+        If only the run knows the target; the message has the reason.
+    """
+    rows = _COLUMN.match(template)
+    if rows is not None and rows[1] in draft.data:
+        return _of_rows(rows[1], rows[2], template[rows.end() :], draft, place)
+    pieces = _pieces(template, draft)
+    first_unknown = next((index for index, piece in enumerate(pieces) if piece.known is None), len(pieces))
+    known = "".join(piece.known or "" for piece in pieces[:first_unknown])
+    found = _AUTHORITY.match(known)
+    if found is None:
+        return _without_address(pieces, draft, place)
+    if found.end() == len(known) and _goes_on(known, pieces[first_unknown:]):
+        raise ValueError(_OF_THE_RUN)
+    rest, asked = _behind(pieces, found.end())
+    if PLACEHOLDER in found[0].rpartition("@")[2]:
+        unset = [name for name in asked if draft.parameters[name] == PLACEHOLDER]
+        return Located(_unset(draft, place, unset), None, _path(rest))
+    try:
+        return Located(address_of(found[0]), user_info(found[0]), _path(rest))
+    except ValueError as error:
+        draft.notes.add(place, "URL", str(error))
+        return Located(None, None, _path(rest))
+
+
+def _pieces(template: str, draft: Draft) -> list[Piece]:
+    found = []
+    for written in filter(None, _PLACE.split(template)):
+        parameter = _PARAMETER.fullmatch(written)
+        if parameter is not None:
+            default = str(draft.parameters.get(parameter[1], "")).replace("$${", "${")
+            found.append(Piece(written, default, parameter[1]))
+        else:
+            found.append(Piece(written, None if written.startswith("${") else written.replace("$${", "${")))
+    return found
+
+
+def _goes_on(known: str, rest: list[Piece]) -> bool:
+    """Return True if host or port go on with a value of the run; a path that follows them begins with a slash."""
+    behind = rest[1].known if len(rest) > 1 else None
+    return bool(rest) and (known.endswith(("://", ":", ".", "@")) or (behind or "").startswith((".", ":", "@")))
+
+
+def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
+    """Return the pieces after so many characters, and the parameters among the pieces before."""
+    at, rest, asked = 0, [], []
+    for piece in pieces:
+        text = piece.known or ""
+        if at >= end:
+            rest.append(piece)
+        elif piece.parameter is not None:
+            asked.append(piece.parameter)
+        if at < end < at + len(text):
+            rest.append(Piece(literal(text[end - at :]), text[end - at :]))
+        at += len(text)
+    return rest, asked
+
+
+def _without_address(pieces: list[Piece], draft: Draft, place: Place) -> Located:
+    """Return a URL without a known address: the part after a parameter with the address, or a path."""
+    if pieces and pieces[0].known is None:
+        raise ValueError(_OF_THE_RUN if pieces[0].written.startswith("${random") else _OF_ANSWER)
+    if pieces and pieces[0].parameter is not None:
+        return Located(_unset(draft, place, [pieces[0].parameter]), None, _path(pieces[1:]))
+    return Located(None, None, _path(pieces))
+
+
+def _path(pieces: list[Piece]) -> str:
+    """Return a path with its slash; a value of the run after an address has its own slash."""
+    template = "".join(piece.written for piece in pieces)
+    if pieces and (pieces[0].known is None or pieces[0].known.startswith("/")):
+        return template
+    return f"/{template}"
+
+
+def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
+    """Return an address with parameters in it; its target is named like the last parameter."""
+    shown = ", ".join(f"parameters.{name}" for name in parameters)
+    draft.notes.add(place, "URL", f"where requests go to is not in the script ({shown}): only the path is kept")
+    address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"
+    draft.target(address, parameters[-1])
+    return address
+
+
+def _of_rows(pool: str, column: str, rest: str, draft: Draft, place: Place) -> Located:
+    """Return a URL that begins with a column: its paths become a column, if all rows have one address."""
+    data = draft.data[pool]
+    values = [str(row[data["columns"].index(column)]) for row in data["rows"]]
+    if not any("://" in value for value in values):
+        why = "its values must be paths that begin with /, without an address"
+        draft.notes.add(place, f"URL that begins with a value of the data {pool!r}", why)
+        return Located(None, None, f"${{{pool}.{column}}}{rest}")
+    addresses = {_address(value) for value in values}
+    if len(addresses) > 1 or None in addresses:
+        raise ValueError(f"its address is a value of the data {pool!r}, which has more than one")
+    return Located(addresses.pop(), None, f"${{{pool}.{_paths(data, column, values)}}}{rest}")
+
+
+def _address(url: str) -> str | None:
+    """Return the address of a URL; None if it is invalid, or has a login."""
+    try:
+        return address_of(url) if user_info(url) is None else None
+    except ValueError:
+        return None
+
+
+def _paths(data: dict[str, Any], column: str, values: list[str]) -> str:
+    """Add a column with the paths of a column of URLs if it does not exist; return its name."""
+    paths = []
+    for value in values:
+        split = urlsplit(value)
+        paths.append((split.path or "/") + (f"?{split.query}" if split.query else ""))
+    for index, name in enumerate(data["columns"]):
+        if name.startswith(f"{column}_path") and [row[index] for row in data["rows"]] == paths:
+            return str(name)
+    added = unique(f"{column}_path", data["columns"])
+    data["columns"].append(added)
+    for row, path in zip(data["rows"], paths, strict=True):
+        row.append(path)
+    return added

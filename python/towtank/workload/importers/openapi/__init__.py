@@ -1,0 +1,1 @@
+"""Descriptions of interfaces (OpenAPI 3)."""

@@ -1,0 +1,325 @@
+"""Descriptions of interfaces, OpenAPI 3.0 and 3.1: one transaction per operation, all equally frequent."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from towtank import yamlfile
+from towtank.errors import StudyError
+from towtank.workload.importers import jsonfile
+from towtank.workload.importers.accounting import Ledger
+from towtank.workload.importers.draft import (
+    METHODS,
+    Draft,
+    Options,
+    address_of,
+    equal_weights,
+    identifier,
+    literal,
+    request,
+    unique,
+    user_info,
+)
+from towtank.workload.importers.nodes import child_of, entries_of, items_of, place_of, text_of
+from towtank.workload.importers.openapi.table import KEYS, SHAPE
+from towtank.workload.importers.openapi.values import Maker, References
+from towtank.workload.importers.textfile import read_text
+from towtank.workload.importers.tree_account import account
+from towtank.yamlfile import Node
+
+_PLACE = re.compile(r"\{([^{}]+)\}")
+_FORM = "application/x-www-form-urlencoded"
+# Headers that cannot be parameters of a description.
+_NO_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
+# Keys of a path that are not operations.
+_NOT_OPERATIONS = frozenset({"parameters", "servers", "summary", "description", "$ref"})
+_OTHER_METHODS = frozenset({"options", "trace"})
+
+
+def read(path: Path, options: Options) -> Draft:
+    """Read a description."""
+    del options  # all paths are of one interface
+    root = _tree(path)
+    version = child_of(root, "openapi")
+    if version is None or not re.fullmatch(r"3\.[01](\.\d+)?", str(version.value)):
+        got = "swagger 2.0" if child_of(root, "swagger") is not None else repr(version.value) if version else "none"
+        message = f"must be OpenAPI 3.0 or 3.1 with the key openapi, got {got} instead"
+        place = version or child_of(root, "swagger") or root
+        raise StudyError.at(path, message, line=place.line, column=place.column, where="openapi")
+    title = text_of(root, "info", "title") or path.stem
+    draft = Draft(str(path), "openapi", identifier(title, "interface"), title)
+    reader = _Reader(draft, root)
+    reader.read()
+    ledger = Ledger(draft.notes, KEYS, own=lambda key: key.startswith(("x-", "/")))
+    account(root, "openapi", ledger, SHAPE, References(root, lambda *_: None).resolve)
+    return draft
+
+
+def _tree(path: Path) -> Node:
+    """Read JSON with its own reader, which has no limits of study files; everything else as YAML."""
+    if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
+        return jsonfile.load(path)
+    return yamlfile.load(path).root
+
+
+class _Reader:
+    def __init__(self, draft: Draft, root: Node) -> None:
+        self.draft = draft
+        self.root = root
+        self.note = draft.notes.add
+        self.references = References(root, self.note)
+        self.maker = Maker(self.references, self.note)
+        self.base = ""
+
+    def read(self) -> None:
+        """Make the transactions, the group, the target."""
+        self._server()
+        for path, declared in entries_of(self.root, "paths").items():
+            item = self.references.resolve(declared)
+            for method, operation in entries_of(item).items() if item is not None else ():
+                if method.upper() in METHODS:
+                    self._operation(path, method, operation, items_of(item, "parameters"))
+                elif method in _OTHER_METHODS:
+                    why = f"left out: requests have the methods {', '.join(sorted(METHODS))}"
+                    self.note(place_of(operation), f"{method.upper()} {path}", why)
+                elif method not in _NOT_OPERATIONS and not method.startswith("x-"):
+                    self.note(place_of(operation), f"{path}.{method}", "is no operation")
+        hooks = child_of(self.root, "webhooks")
+        if hooks is not None:
+            self.note(place_of(hooks), "webhooks", "left out: they are requests of the server")
+        if self.draft.transactions:
+            mix = equal_weights(self.draft.transactions)
+            self.draft.groups = {"users": {"loop": {"think": {"exponential": "1 s"}, "mix": mix}}}
+            why = "a description has neither: all operations are equally frequent, users pause for 1 s on average"
+            self.note((1, 0), "mix and think times", why)
+
+    def _server(self) -> None:
+        servers = items_of(self.root, "servers")
+        url = text_of(servers[0], "url") if servers else ""
+        for name, variable in (entries_of(servers[0], "variables") if servers else {}).items():
+            url = url.replace(f"{{{name}}}", text_of(variable, "default"))
+        for server in servers[1:]:
+            self.note(place_of(server), f"server {text_of(server, 'url')}", "left out: the first one is taken")
+        if "://" in url:
+            try:
+                address = address_of(url)
+            except ValueError as error:
+                raise StudyError.at(
+                    self.draft.source,
+                    str(error),
+                    line=servers[0].line,
+                    column=servers[0].column,
+                    where="servers[0].url",
+                ) from None
+            self.draft.target(address)
+            login = user_info(url)
+            if login is not None:
+                self.draft.defaults["auth"] = login
+            url = url.split("://", 1)[1].partition("/")[2]
+        self.base = "/" + url.strip("/") if url.strip("/") else ""
+
+    def _operation(self, path: str, method: str, operation: Node, shared: list[Node]) -> None:
+        name = identifier(text_of(operation, "operationId") or f"{method} {path}", "operation")
+        name = unique(name, self.draft.transactions)
+        label = f"{method.upper()} {path}"
+        values = self._parameters(label, [*shared, *items_of(operation, "parameters")])
+        keys = self._body(label, operation)
+        headers = {**values["header"], **keys.pop("headers", {})}
+        query = dict(values["query"])
+        cookies = dict(values["cookie"])
+        auth = self._security(label, operation, {"header": headers, "query": query, "cookie": cookies})
+        if cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        for key in ("callbacks",):
+            node = operation.child(key)
+            if node is not None:
+                self.note(place_of(node), f"{label}: {key}", "left out: they are requests of the server")
+        if getattr(operation.child("deprecated"), "value", False) is True:
+            self.note(place_of(operation), label, "is deprecated; it is in the mix like the others")
+        self.draft.transactions[name] = [
+            request(
+                method,
+                self._path(label, path, values["path"], operation),
+                name=label,
+                query=query,
+                headers=headers,
+                auth=auth,
+                **keys,
+                check=_check(operation),
+            )
+        ]
+
+    def _path(self, label: str, path: str, values: dict[str, str], operation: Node) -> str:
+        whole = literal(quote(self.base + path, safe="/{}:@!$&'()*+,;=~-._%"))
+
+        def value(match: re.Match[str]) -> str:
+            name = match.group(1)
+            if name not in values:
+                self.note(
+                    place_of(operation), f"{label}: {{{name}}}", "is not described: the value 1 stands in its place"
+                )
+            return values.get(name, "1")
+
+        filled = _PLACE.sub(value, whole.replace("%7B", "{").replace("%7D", "}"))
+        return filled if filled.startswith("/") else f"/{filled}"
+
+    def _parameters(self, label: str, declared: list[Node]) -> dict[str, dict[str, str]]:
+        """Return the values of parameters by location; those of the operation override those of its path."""
+        values: dict[str, dict[str, str]] = {"path": {}, "query": {}, "header": {}, "cookie": {}}
+        for each in declared:
+            parameter = self.references.resolve(each)
+            if parameter is None:
+                continue
+            name, where = text_of(parameter, "name"), text_of(parameter, "in")
+            if where not in values:
+                self.note(place_of(parameter), f"{label}: {where} {name}", "left out: its location is unknown")
+                continue
+            if where == "header" and name.lower() in _NO_PARAMETERS:
+                why = "left out: bodies, answers and logins say it (OpenAPI 3.1, Parameter Object)"
+                self.note(place_of(parameter), f"{label}: header {name}", why)
+                continue
+            required = getattr(parameter.child("required"), "value", False) is True
+            given, value = self._given(parameter)
+            if not given and not required:
+                self.note(
+                    place_of(parameter), f"{label}: {where} {name}", "left out: it is optional and has no example"
+                )
+                continue
+            if not given:
+                why = "is generated from its schema: draw real values from a pool of data"
+                self.note(place_of(parameter), f"{label}: {where} {name}", why)
+            text = self._serialised(value, parameter, f"{label}: {where} {name}")
+            values[where][name] = quote(text, safe="-._~${}|,") if where == "path" and "${" not in text else text
+        return values
+
+    def _given(self, parameter: Node) -> tuple[bool, Any]:
+        """Return True if a parameter has an example, and its value, generated if there is no example."""
+        holders: list[Node | None] = [parameter, self.references.resolve(parameter.child("schema"))]
+        for media in entries_of(parameter, "content").values():
+            holders += [media, self.references.resolve(media.child("schema"))]
+        for holder in holders:
+            given, value = self.maker.example(holder) if holder is not None else (False, None)
+            if given:
+                return True, value
+        schema = parameter.child("schema") or next(
+            (m.child("schema") for m in entries_of(parameter, "content").values()), None
+        )
+        return False, self.maker.value(schema)
+
+    def _serialised(self, value: Any, parameter: Node, label: str) -> str:
+        """Return a value as text: lists joined with commas, mappings as JSON, which is noted."""
+        if isinstance(value, list):
+            if len(value) > 1 and text_of(parameter, "in") == "query":
+                self.note(place_of(parameter), label, "several values are sent as one, joined with commas")
+            return ",".join(_text(each) for each in value)
+        if isinstance(value, dict):
+            self.note(place_of(parameter), label, "a mapping is sent as JSON")
+        return "1" if value is None else _text(value)
+
+    def _body(self, label: str, operation: Node) -> dict[str, Any]:
+        body = self.references.resolve(operation.child("requestBody"))
+        contents = entries_of(body, "content")
+        if not contents:
+            return {}
+        media = next((each for each in contents if each.partition(";")[0].strip().endswith(("/json", "+json"))), None)
+        media = media or next((each for each in (_FORM, "multipart/form-data") if each in contents), None)
+        media = media or next(iter(contents))
+        for other in contents:
+            if other != media:
+                self.note(place_of(contents[other]), f"{label}: body {other}", f"left out: {media} is sent")
+        content = contents[media]
+        given, value = self.maker.example(content)
+        schema = content.child("schema")
+        if not given:
+            value = self.maker.value(schema)
+            resolved = self.references.resolve(schema)
+            if resolved is None or not self.maker.example(resolved)[0]:
+                self.note(
+                    place_of(content),
+                    f"{label}: body",
+                    "is generated from its schema: check that the server accepts it",
+                )
+        return self._encoded(label, media, value, content)
+
+    def _encoded(self, label: str, media: str, value: Any, content: Node) -> dict[str, Any]:
+        if media.partition(";")[0].strip().endswith(("/json", "+json")):
+            if value is None:
+                return {"body": "null", "headers": {"Content-Type": literal(media)}}
+            return {
+                "json": value,
+                **({} if media == "application/json" else {"headers": {"Content-Type": literal(media)}}),
+            }
+        if media == _FORM and isinstance(value, dict):
+            for key in (key for key, each in value.items() if isinstance(each, list | dict)):
+                self.note(place_of(content), f"{label}: field {key}", "a list or a mapping is sent as JSON")
+            return {"form": {key: _text(each) for key, each in value.items()}}
+        if media == "multipart/form-data" and isinstance(value, dict):
+            return {"multipart": {key: self._part(key, each, content) for key, each in value.items()}}
+        if isinstance(value, dict | list):
+            self.note(place_of(content), f"{label}: body {media}", "cannot be made: its value is sent as JSON")
+        text = _text(value) if value is not None else "text"
+        return {"body": text, "headers": {"Content-Type": literal(media)} if "*" not in media else {}}
+
+    def _part(self, name: str, value: Any, content: Node) -> Any:
+        schema = self.references.resolve(child_of(self.references.resolve(content.child("schema")), "properties", name))
+        if text_of(schema, "format") == "binary":
+            return {"generated": {"size": "10 KiB"}, "filename": f"{identifier(name, 'file')}.bin"}
+        return _text(value)
+
+    def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
+        """Return the login of the first security requirement, and add its parameters to the workload."""
+        declared = operation.child("security") or self.root.child("security")
+        ways, auth = items_of(declared), None
+        for way in ways[1:]:
+            names = " and ".join(entries_of(way)) or "none"
+            self.note(place_of(way), f"{label}: security {names}", "left out: the first way to sign in is taken")
+        for name in entries_of(ways[0]) if ways else ():
+            scheme = self.references.resolve(child_of(self.root, "components", "securitySchemes", name))
+            kind, how, where = text_of(scheme, "type"), text_of(scheme, "scheme").lower(), text_of(scheme, "in")
+            parameter = identifier(name, "secret")
+            if scheme is None:
+                why = "left out: components.securitySchemes has none of this name"
+                self.note(place_of(ways[0]), f"security {name}", why)
+            elif kind == "http" and how == "basic":
+                auth = {
+                    "user": f"${{parameters.{parameter}_user}}",
+                    "password": f"${{parameters.{parameter}_password}}",
+                }
+                self._secret(scheme, name, f"{parameter}_user", f"{parameter}_password")
+            elif kind == "apiKey" and where in places:
+                places[where][text_of(scheme, "name")] = f"${{parameters.{parameter}}}"
+                self._secret(scheme, name, parameter)
+            elif kind in {"oauth2", "openIdConnect"} or (kind == "http" and how == "bearer"):
+                places["header"]["Authorization"] = f"Bearer ${{parameters.{parameter}}}"
+                self._secret(scheme, name, parameter)
+            else:
+                self.note(
+                    place_of(scheme), f"security {name} ({kind})", "left out: it has no counterpart in a workload"
+                )
+        return auth
+
+    def _secret(self, scheme: Node, name: str, *parameters: str) -> None:
+        for parameter in parameters:
+            self.draft.parameters.setdefault(parameter, "change-me")
+        named = " and ".join(f"parameters.{parameter}" for parameter in parameters)
+        self.note(place_of(scheme), f"security {name}", f"its values are unknown: set {named}")
+
+
+def _check(operation: Node) -> dict[str, Any] | None:
+    """Return a check of the successful statuses that the operation names; without any, 2xx and 3xx are good."""
+    good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
+    statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
+    if not statuses:
+        return None
+    return {"status": statuses[0] if len(statuses) == 1 else statuses}
+
+
+def _text(value: Any) -> str:
+    """Return a value in the form of a path, query or form."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,93 @@
+"""Fate of each key of a description of an interface (OpenAPI 3.0 and 3.1)."""
+
+from __future__ import annotations
+
+from towtank.workload.importers.accounting import Key, Table, carried, harmless, noted
+from towtank.workload.importers.tree_account import EACH, ONE, VALUES, Shape
+
+_WORDS: dict[str, Key] = {
+    **harmless("text for readers", "description", "summary", "title", "externalDocs", "tags", "$comment"),
+    **harmless("followed at its place", "$ref"),
+}
+_VALUE: dict[str, Key] = {**carried("example", "examples", "schema", why="value that is sent"), **_WORDS}
+_MADE = "the generated value may violate it: check that the server accepts it"
+
+KEYS: Table = {
+    "openapi": {
+        **carried("openapi", "info", "paths", "servers", "security", "webhooks", why="transactions, targets, logins"),
+        **harmless("read at each reference", "components"),
+        **harmless("says how schemas are written", "jsonSchemaDialect"),
+        **_WORDS,
+    },
+    "server": {**carried("url", "variables", why="target, and what its paths begin with"), **_WORDS},
+    "pathitem": {
+        **carried("get", "put", "post", "delete", "head", "patch", "parameters", why="a transaction each"),
+        **carried("options", "trace", why="a note: left out"),
+        **noted("servers", "requests of this path go to the first server of the description"),
+        **_WORDS,
+    },
+    "operation": {
+        **carried("operationId", "parameters", "requestBody", "responses", "security"),
+        **carried("callbacks", "deprecated", why="a note"),
+        **noted("servers", "requests of this operation go to the first server of the description"),
+        **_WORDS,
+    },
+    "parameter": {
+        **carried("name", "in", "required", why="path, query, header or cookie"),
+        **carried("content", why="value that is sent"),
+        **_VALUE,
+        **noted("style", "values are sent as text, lists joined with commas", "form", "simple"),
+        **noted("explode", "lists are sent as one value, joined with commas", "false"),
+        **noted("allowReserved", "reserved characters are encoded", "false"),
+        **noted("allowEmptyValue", "a value is sent", "false"),
+        **noted("deprecated", "is sent like the others", "false"),
+    },
+    "requestBody": {**carried("content"), **harmless("a body that is described is sent", "required"), **_WORDS},
+    "mediatype": {**_VALUE, **noted("encoding", "parts are sent with the media type of their kind")},
+    "response": {
+        **noted("links", "links are not followed: take values from answers with `extract`"),
+        **harmless("answers are checked by their status", "headers", "content"),
+        **_WORDS,
+    },
+    "schema": {
+        **carried(
+            "type", "format", "default", "example", "examples", "enum", "const", "properties", "items", "required"
+        ),
+        **carried("oneOf", "anyOf", "allOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        **carried("multipleOf", "minItems", "minLength", "maxLength", "pattern", "readOnly"),
+        **harmless(
+            "a value may be made without it", "nullable", "writeOnly", "deprecated", "maxItems", "maxProperties"
+        ),
+        **harmless(
+            "a value may be made without it", "additionalProperties", "patternProperties", "$defs", "$schema", "$id"
+        ),
+        **noted("discriminator", _MADE),
+        **noted("not", _MADE),
+        **noted("xml", "bodies in XML are not made"),
+        **noted("uniqueItems", _MADE, "false"),
+        **noted("minProperties", _MADE, "0"),
+        **_WORDS,
+    },
+}
+
+_SCHEMAS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("oneOf", "anyOf", "allOf"), (EACH, "schema")),
+    "items": (ONE, "schema"),
+    "properties": (VALUES, "schema"),
+}
+SHAPE: Shape = {
+    "openapi": {"paths": (VALUES, "pathitem"), "servers": (EACH, "server")},
+    "pathitem": {
+        **dict.fromkeys(("get", "put", "post", "delete", "head", "patch"), (ONE, "operation")),
+        "parameters": (EACH, "parameter"),
+    },
+    "operation": {
+        "parameters": (EACH, "parameter"),
+        "requestBody": (ONE, "requestBody"),
+        "responses": (VALUES, "response"),
+    },
+    "parameter": {"schema": (ONE, "schema"), "content": (VALUES, "mediatype")},
+    "requestBody": {"content": (VALUES, "mediatype")},
+    "mediatype": {"schema": (ONE, "schema")},
+    "schema": _SCHEMAS,
+}

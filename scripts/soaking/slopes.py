@@ -1,0 +1,64 @@
+"""Slope of a series of figures, with an interval that allows for correlated neighbours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+# Number of block means in place of samples: caches that fill and are emptied correlate neighbours.
+_BLOCKS = 20
+# Share of the time that counts as the start of a process.
+_WARM = 0.15
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Slope of a figure.
+
+    Attributes
+    ----------
+    mean : float
+        Mean of the figure after the start.
+    per_hour, low, high : float
+        Slope of a line through it, and its 95 % interval. [1/h]
+    """
+
+    mean: float
+    per_hour: float
+    low: float
+    high: float
+
+    def rises(self, allowed_per_hour: float) -> bool:
+        """Return True if the figure rises significantly, and by more than is allowed."""
+        return self.low > 0 and self.per_hour > allowed_per_hour
+
+    def is_flat(self, allowed_per_hour: float) -> bool:
+        """Return True if the figure rises by no more than is allowed, significantly."""
+        return self.high <= allowed_per_hour
+
+
+def slope_of(times_s: Sequence[float], values: Sequence[float]) -> Slope:
+    """Fit a line through the means of blocks, without the start.
+
+    Raises
+    ------
+    ValueError
+        If there are too few samples.
+    """
+    begin = times_s[0] + _WARM * (times_s[-1] - times_s[0]) if times_s else 0.0
+    kept = [(at, value) for at, value in zip(times_s, values, strict=True) if at >= begin]
+    if len(kept) < 2 * _BLOCKS:
+        raise ValueError(f"must be at least {2 * _BLOCKS} samples after the start, got {len(kept)}")
+    blocks = np.array_split(np.array(kept, dtype=float), _BLOCKS)
+    at = np.array([block[:, 0].mean() for block in blocks]) / 3600
+    value = np.array([block[:, 1].mean() for block in blocks])
+    away = at - at.mean()
+    slope = float(away @ value / (away @ away))
+    residuals = value - value.mean() - slope * away
+    error = math.sqrt(float(residuals @ residuals) / (_BLOCKS - 2) / float(away @ away))
+    half = float(stats.t.ppf(0.975, _BLOCKS - 2)) * error
+    return Slope(float(value.mean()), slope, slope - half, slope + half)

@@ -1,0 +1,249 @@
+"""Formulas whose value is known: by hand, by SciPy, or by a limit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from towtank.analysis.aggregation import aggregate
+from towtank.analysis.checks.course import _kinds
+from towtank.analysis.checks.window import _relaxation_s
+from towtank.analysis.ideal import ideal_line
+from towtank.analysis.statistics import batches
+from towtank.analysis.statistics.change_points import _p_value, _worth
+from towtank.analysis.statistics.estimates import BATCH_MEANS, ORDER_STATISTICS, RUNS, Estimate
+from towtank.analysis.statistics.intervals import difference_interval, ratio_interval, welch_difference
+from towtank.analysis.statistics.run_to_run import METHOD, with_run_to_run
+
+NORMAL = 1.959963984540054
+"""Quantile of 97.5 % of the normal distribution."""
+
+
+def mean_of(values: list[float]) -> Estimate:
+    """Return the mean of independent values with Student's interval."""
+    half = float(stats.t.ppf(0.975, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    mean = float(np.mean(values))
+    return Estimate(mean, mean - half, mean + half, RUNS, len(values))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [([10.0, 12.0, 11.0, 15.0], [3.0, 9.0]), ([1.0, 2.0, 4.0, 2.5, 2.5], [7.0, 1.0, 12.0, 5.0, 9.0])],
+)
+def test_a_difference_is_that_of_welch(first: list[float], second: list[float]) -> None:
+    """As `scipy.stats.ttest_ind` has it, with variances that differ."""
+    known = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    found = difference_interval(mean_of(first), mean_of(second))
+    assert (found.value, found.n) == (pytest.approx(np.mean(first) - np.mean(second)), min(len(first), len(second)))
+    assert (found.low, found.high) == pytest.approx((known.low, known.high), rel=1e-9)
+    direct = welch_difference(first, second)
+    assert (direct.low, direct.high) == pytest.approx((known.low, known.high), rel=1e-9)
+    wider = difference_interval(mean_of(first), mean_of(second), 0.99)
+    known = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.99)
+    assert (wider.low, wider.high, wider.confidence) == pytest.approx((known.low, known.high, 0.99), rel=1e-9)
+
+
+def test_two_runs_that_agree_by_chance_are_worth_no_more_than_with_equal_errors() -> None:
+    """By hand: 2 and 6 runs of equal errors have (1/2 + 1/6)^2 / ((1/2)^2 / 1 + (1/6)^2 / 5) = 40/23 degrees.
+
+    Welch has 5 degrees of freedom here. The runs are 10 and 10.001 against 8, 9, ..., 13: standard errors 0.0005 and
+    sqrt(3.5 / 6).
+    """
+    few, many = [10.0, 10.001], [8.0, 9.0, 10.0, 11.0, 12.0, 13.0]
+    error, t = math.hypot(0.0005, math.sqrt(3.5 / 6)), stats.t.ppf(0.975, 40 / 23)
+    found = difference_interval(mean_of(few), mean_of(many))
+    assert found.high - found.value == pytest.approx(t * error, rel=1e-6)
+    assert found.high - found.value > 1.8 * (welch_difference(few, many).high - welch_difference(few, many).value)
+
+
+def test_a_ratio_of_means_over_runs_is_symmetric_in_its_logarithm() -> None:
+    """By hand: 20 and 10 with standard errors 1/sqrt(3) and 0.5/sqrt(3), both 5 % / sqrt(3), hence t with 4 degrees."""
+    found = ratio_interval(mean_of([19.0, 20.0, 21.0]), mean_of([9.5, 10.0, 10.5]))
+    half = stats.t.ppf(0.975, 4) * 0.05 * math.sqrt(2 / 3)
+    assert (found.value, found.method, found.n) == (2.0, RUNS, 3)
+    assert (found.low, found.high) == pytest.approx((2 * math.exp(-half), 2 * math.exp(half)), rel=1e-9)
+
+
+def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fieller() -> None:
+    """By hand: 20 over 10 [9, 11] and over 10 exactly: g = 0.01 and the ends 2 (1 -+ 0.1) / 0.99, then 20 [-4, 44]."""
+    exact, about = Estimate(20.0, 20.0, 20.0, ORDER_STATISTICS, 9), Estimate(10.0, 9.0, 11.0, ORDER_STATISTICS, 9)
+    found = ratio_interval(exact, about)
+    assert (found.low, found.high) == pytest.approx((1.8 / 0.99, 2.2 / 0.99), rel=1e-9)
+    below = ratio_interval(Estimate(20.0, -4.0, 44.0, RUNS, 3), Estimate(10.0, 10.0, 10.0, RUNS, 3))
+    assert (below.low, below.high) == pytest.approx((-0.4, 4.4), rel=1e-9)
+
+
+def test_a_ratio_of_runs_whose_interval_would_say_nothing_has_none() -> None:
+    """Runs of 5 and 15: 10 with a standard error of 5, and t of one degree, 12.7: 6.4 in the logarithm."""
+    found = ratio_interval(mean_of([5.0, 15.0]).of_quantity(), mean_of([10.0, 10.0]))
+    assert (found.value, found.low, found.high, found.method) == (1.0, None, None, "none")
+
+
+def test_a_difference_to_a_value_without_an_interval_has_none() -> None:
+    found = difference_interval(mean_of([1.0, 2.0, 3.0]), Estimate(0.5, n=7))
+    assert (found.value, found.low, found.high, found.n) == (1.5, None, None, 3)
+
+
+def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
+    """Order statistics rest on the normal distribution: 1.96 times 10 % of 100 is 19.6 on both sides."""
+    found = with_run_to_run(Estimate(100.0, 95.0, 120.0, ORDER_STATISTICS, 500), 0.1)
+    assert found.low == pytest.approx(100 - math.hypot(5, 10 * NORMAL), rel=1e-9)
+    assert found.high == pytest.approx(100 + math.hypot(20, 10 * NORMAL), rel=1e-9)
+    assert (found.n, found.method) == (1000, f"{ORDER_STATISTICS}, {METHOD}")
+
+
+def test_an_assumed_error_of_a_mean_has_the_freedom_of_welch() -> None:
+    """A standard error of 2 with 9 degrees of freedom beside one of 10 that is certain: (2^2 + 10^2)^2 / (2^4 / 9)."""
+    half = 2 * float(stats.t.ppf(0.975, 9))
+    found = with_run_to_run(Estimate(100.0, 100 - half, 100 + half, BATCH_MEANS, 10), 0.1)
+    freedom = (2**2 + 10**2) ** 2 / (2**4 / 9)
+    reach = float(stats.t.ppf(0.975, freedom)) * 10
+    assert found.high - 100 == pytest.approx(math.hypot(half, reach), rel=1e-9)
+    assert 100 - found.low == pytest.approx(math.hypot(half, reach), rel=1e-9)
+    assert found.n == math.floor(freedom) + 1
+
+
+def test_an_assumed_error_keeps_a_time_above_zero_and_a_value_without_interval_as_it_is() -> None:
+    found = with_run_to_run(Estimate(1.0, 0.0, 9.0, ORDER_STATISTICS, 50), 0.5)
+    assert found.low == 0.0
+    assert found.high is not None
+    below = with_run_to_run(Estimate(-1.0, -1.5, -0.5, ORDER_STATISTICS, 50), 0.5)
+    assert below.low is not None
+    assert below.low < -1.5
+    alone = Estimate(1.0, n=3)
+    assert with_run_to_run(alone) is alone
+    sure = Estimate(1.0, 0.9, 1.1, BATCH_MEANS, 10)
+    assert with_run_to_run(sure, 0.0) is sure
+
+
+def test_sums_of_neighbours_keep_all_values() -> None:
+    """Seven values in threes: the one that is left over stands at the start and goes into the first sum."""
+    assert batches._summed(np.arange(1.0, 8.0), 3).tolist() == [1 + 2 + 3 + 4, 5 + 6 + 7]
+    assert batches._summed(np.arange(1.0, 7.0), 2).tolist() == [3.0, 7.0, 11.0]
+
+
+@pytest.mark.parametrize(("correlation", "worth"), [(-0.5, 100.0), (0.0, 100.0), (0.5, 100 / 3), (0.9, 100 / 19)])
+def test_values_of_an_autoregressive_series_are_worth_fewer(correlation: float, worth: float) -> None:
+    """n (1 - r) / (1 + r); negative correlation is not counted on."""
+    assert batches._worth(100, correlation) == pytest.approx(worth, rel=1e-9)
+
+
+@pytest.mark.parametrize("worth", [0.25, 1.0])
+def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
+    """Two sides of 8 and 12 observations, each `worth` so much: t with (8 + 12) worth - 2 degrees of freedom."""
+    left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
+    first, second = 8 * worth, 12 * worth
+    freedom = first + second - 2
+    # The variance of each side is 1 and 4, over n as in the published program.
+    pooled = ((first - 1) * 1 + (second - 1) * 4) / freedom
+    statistic = (4 - 2) / math.sqrt(pooled * (1 / first + 1 / second))
+    assert _p_value(left, right, worth) == pytest.approx(2 * stats.t.sf(statistic, freedom), rel=1e-12)
+    assert _p_value(right, left, worth) == pytest.approx(2 * stats.t.sf(statistic, freedom), rel=1e-12)
+
+
+def test_too_few_observations_or_no_spread_decide_a_change_without_a_test() -> None:
+    flat, other = np.full(4, 2.0), np.full(4, 3.0)
+    assert _p_value(flat, other) == 0.0
+    assert _p_value(flat, flat) == 1.0
+    assert _p_value(flat, np.array([1.0, 5.0]), 0.25) == 1.0
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6])
+def test_the_worth_of_an_observation_is_that_of_its_autocorrelation(correlation: float) -> None:
+    """(1 - r) / (1 + r) of a long series, also with a level that was found in it; 4 standard errors of r are 0.02."""
+    stream = np.random.default_rng(5)
+    noise = stream.standard_normal(40_000)
+    values = np.zeros(len(noise))
+    for place in range(1, len(noise)):
+        values[place] = correlation * values[place - 1] + noise[place]
+    values[20_000:] += 50
+    found = _worth(values, [20_000])
+    assert (1 - found) / (1 + found) == pytest.approx(correlation, abs=0.02)
+
+
+@dataclass(frozen=True)
+class Level:
+    """Measured values of one level of a study."""
+
+    response_s: float
+    response_half: float
+    think_s: float
+    failed: float
+
+
+def run_of(users: int, level: Level) -> dict[str, Any]:
+    """Return the summary of a window of 100 s, with 10 independent stretches."""
+    rate = users / (level.think_s + level.response_s)
+
+    def estimate(value: float, half: float) -> dict[str, Any]:
+        low, high = value - half, value + half
+        return {"value": value, "low": low, "high": high, "confidence": 0.95, "method": BATCH_MEANS, "n": 10}
+
+    times = {key: estimate(level.response_s, level.response_half) for key in ("mean", "p50", "p90", "p95", "p99")}
+    return {
+        "run": f"r{users}", "factors": {}, "verdict": {"level": "valid", "reasons": []},
+        "users": {"asked": users, "mean": users}, "rate": None, "throughput_per_s": estimate(rate, 0.1 * rate),
+        "response_time_s": {**times, "min": 0.0, "max": 1.0}, "errors": {"share": level.failed}, "transactions": {},
+        "tiers": {}, "host": {"disks": {}}, "window": {"start_s": 0.0, "end_s": 100.0},
+        "laws": {"little": {"z_s": level.think_s, "x_per_s": rate}},
+    }  # fmt: skip
+
+
+def test_the_ideal_line_has_the_errors_of_think_time_and_response_time() -> None:
+    """Cycles of 2 s: 1 / 2 a second for each user, of which 10 % fail. The mean of n exponential think times has the
+    error Z / sqrt(n); both errors count with 9 degrees of freedom."""
+    level = Level(response_s=0.5, response_half=0.1, think_s=1.5, failed=0.1)
+    rows = [aggregate("users", users, [run_of(users, level)]) for users in (20, 40)]
+    line = ideal_line(rows)
+    assert line is not None
+    assert line["per_user_per_s"] == pytest.approx(0.9 / 2, rel=1e-9)
+    picks = 100 * 20 / 2 + 100 * 40 / 2
+    quantile = float(stats.t.ppf(0.975, 9))
+    relative = quantile * math.hypot(1.5 / math.sqrt(picks), 0.1 / quantile) / 2
+    assert line["interval"]["low"] == pytest.approx(0.45 * (1 - relative), rel=1e-6)
+    assert line["interval"]["high"] == pytest.approx(0.45 * (1 + relative), rel=1e-6)
+
+
+def tier(busy: float | None, used: float | None, cpus: float | None) -> dict[str, Any]:
+    return {"utilization": busy, "cpus_used": {"value": used}, "cpus_allotted": cpus}
+
+
+def memory_of_mm1(used: float, service_s: float, most: int = 400) -> float:
+    """Return the integral of the autocorrelation of the number in an M/M/1, from its generator. [s]"""
+    rates = np.zeros((most + 1, most + 1))
+    for number in range(most):
+        rates[number, number + 1], rates[number + 1, number] = used / service_s, 1 / service_s
+    rates -= np.diag(rates.sum(axis=1))
+    chances = used ** np.arange(most + 1)
+    chances /= chances.sum()
+    apart = np.arange(most + 1) - float(chances @ np.arange(most + 1))
+    # The expected sum of what is still to come, up to a constant that the mean takes away.
+    ahead = np.linalg.lstsq(-rates, apart, rcond=None)[0]
+    return float(chances @ (apart * ahead)) / float(chances @ apart**2)
+
+
+@pytest.mark.parametrize(("used", "service_s"), [(0.5, 0.01), (0.8, 0.01), (0.3, 0.2)])
+def test_the_memory_of_a_tier_is_that_of_m_m_1(used: float, service_s: float) -> None:
+    found = _relaxation_s(tier(used, used, 1), used / service_s, 10.0)
+    assert found == pytest.approx(memory_of_mm1(used, service_s), rel=1e-6)
+
+
+def test_the_memory_of_a_tier_by_hand() -> None:
+    """(1 + U) S / (m (1 - U)^2): of one CPU at 80 % with 10 ms 0.45 s; two CPUs forget twice as fast."""
+    assert _relaxation_s(tier(0.8, 0.8, 1), 80.0, 10.0) == pytest.approx(0.45, rel=1e-9)
+    assert _relaxation_s(tier(0.5, 1.0, 2), 100.0, 10.0) == pytest.approx(0.03, rel=1e-9)
+    # CPU time besides requests makes none of them longer than it was.
+    assert _relaxation_s(tier(0.5, 0.5, 1), 50.0, 0.005) == pytest.approx(0.03, rel=1e-9)
+    for unknown in (tier(None, 0.5, 1), tier(0.5, None, 1), tier(0.5, 0.5, None), tier(0.0, 0.0, 1), tier(1.0, 1.0, 1)):
+        assert _relaxation_s(unknown, 50.0, 10.0) == 0.0
+
+
+def test_kinds_of_failures_are_named_by_their_frequency() -> None:
+    """The three most frequent ones, the most frequent first."""
+    assert _kinds({"timeout": 7, "refused": 1200, "check": 30, "closed": 2}) == "1,200 refused, 30 check, 7 timeout"
+    assert _kinds({}) == ""

@@ -1,0 +1,87 @@
+"""Claims about all levels of a factor: falls, rises and stays, with the allowed share, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from towtank.analysis.claims.over_levels import LevelSeries, Step, _may_be, _moves, _stays, _together, ratio_of
+from towtank.analysis.statistics import ratio_interval
+from towtank.analysis.statistics.estimates import Estimate
+
+
+def series(*values: float, half: float = 0.5) -> LevelSeries:
+    """Levels with means of nine runs each and intervals of 95 % of this half width."""
+    return [
+        (str(number), Estimate(value, value - half, value + half, "runs", 9)) for number, value in enumerate(values)
+    ]
+
+
+def verdict(steps: list[Step]) -> bool | None:
+    return _together([step.holds for step in steps])
+
+
+@pytest.mark.parametrize(
+    ("values", "allow", "falls"),
+    [
+        ((100, 90, 80), 0.0, True),
+        ((100, 105, 80), 0.0, False),
+        # Five more than before are within a tenth of 100.
+        ((100, 105, 80), 0.1, True),
+        ((100, 115, 80), 0.1, False),
+        # A step back within a tenth of the whole way is allowed; 2.0 of 20 is at its edge.
+        ((100, 100.2, 80), 0.0, True),
+        ((100, 102, 80), 0.0, None),
+        # Each step may rise a little, but the last level is above the first.
+        ((100, 102, 104), 0.1, False),
+    ],
+)
+def test_a_series_falls_by_its_steps_and_as_a_whole(
+    values: tuple[float, ...], allow: float, falls: bool | None
+) -> None:
+    assert verdict(_moves(series(*values), allow, "falls")) is falls
+    mirrored = series(*(200 - value for value in values))
+    if allow == 0.0:
+        assert verdict(_moves(mirrored, 0.0, "rises")) is falls
+
+
+@pytest.mark.parametrize(
+    ("values", "allow", "stays"),
+    [
+        ((100, 104, 96), 0.1, True),
+        ((100, 104, 85), 0.1, False),
+        ((100, 104, 115), 0.1, False),
+        ((100, 104, 110), 0.1, None),
+        ((100, 100, 100), 0.0, None),
+    ],
+)
+def test_a_series_stays_within_a_share_of_its_first_level(
+    values: tuple[float, ...], allow: float, stays: bool | None
+) -> None:
+    assert verdict(_stays(series(*values), allow)) is stays
+
+
+def test_the_ratio_of_two_times_is_not_below_zero() -> None:
+    """Fieller's interval of 100 [0, 260] to 10 [9, 11] begins at -5.5; of values that may be negative it stays."""
+    first, last = Estimate(10.0, 9.0, 11.0, "batch means", 30), Estimate(100.0, 0.0, 260.0, "batch means", 3)
+    assert ratio_interval(last, first).low == pytest.approx(-5.5355, abs=1e-4)
+    assert (ratio_of(last, first).low, ratio_of(last, first).high) == (0.0, ratio_interval(last, first).high)
+    below = Estimate(100.0, -60.0, 260.0, "batch means", 3)
+    assert ratio_of(below, first).low == ratio_interval(below, first).low < 0
+
+
+def test_a_level_may_be_the_highest_unless_another_one_is_certainly_above() -> None:
+    found = series(100, 100.3, 90)
+    assert [_may_be(level, found, upward=True) for level in "012"] == [True, True, False]
+    assert [_may_be(level, found, upward=False) for level in "012"] == [False, False, True]
+
+
+def test_a_step_that_cannot_be_explained_leaves_the_reason_to_the_next() -> None:
+    """The first step has no interval; the second has one, and may rise within it."""
+    levels = [("0", Estimate(90.5)), *series(90, 90)]
+    steps = [step for step in _moves(levels, 0.0, "falls") if step.holds is None]
+    texts = [step.why("users", "s") for step in steps]
+    assert texts[0] == ""
+    assert texts[1].startswith("from users 0 to 1 it may rise by up to ")
+    assert (
+        Step("0 to 1", "fall", Estimate(0.0, 0.0, 0.0), 0.0).why("users", "s").endswith("the edge of what is allowed")
+    )

@@ -1,0 +1,98 @@
+"""Windows that are short beside the memory of a queue of open load."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.checks.window import memory
+from towtank.analysis.doubts import Doubt, Kind, Level
+
+OPEN = {"users": None, "rate": 100.0}
+
+
+def found(
+    manifest: dict[str, Any],
+    length_s: float,
+    *tiers: tuple[float, float],
+    rate: float = 100.0,
+    response_s: float | None = None,
+    steady: bool = True,
+) -> list[Doubt]:
+    """Doubts about a window; tiers by the CPUs that they use and have."""
+    summary = {
+        "request_throughput_per_s": {"value": rate},
+        "response_time_s": {"mean": {"value": response_s}},
+        "tiers": {
+            f"t{number}": {"cpus_used": {"value": used}, "cpus_allotted": cpus, "utilization": used / cpus}
+            for number, (used, cpus) in enumerate(tiers)
+        },
+    }
+    window: Any = SimpleNamespace(length_s=length_s, steady=steady)
+    observed: Any = None
+    return list(memory(Evidence(manifest, None, summary, window, observed, length_s, finished=True)))
+
+
+@pytest.mark.parametrize(
+    ("busy", "length_s", "level"),
+    [
+        # The windows in which intervals do not hold in 93 % of the runs, tests/certified/test_certified_coverage.py.
+        (0.90, 20, Level.NOTE),
+        (0.90, 30, Level.NOTE),
+        (0.95, 30, Level.SUSPECT),
+        (0.95, 60, Level.SUSPECT),
+        (0.95, 120, Level.NOTE),
+        # Windows in which they do.
+        (0.95, 300, None),
+        (0.80, 20, None),
+        (0.50, 20, None),
+    ],
+)
+def test_a_window_that_is_short_beside_the_memory_of_a_queue_says_so(
+    busy: float, length_s: float, level: Level | None
+) -> None:
+    levels = [doubt.level for doubt in found(OPEN, length_s, (busy, 1.0))]
+    assert levels == ([] if level is None else [level])
+
+
+def test_the_busiest_tier_and_the_length_that_would_do_are_named() -> None:
+    # 1.95 * 9.5 ms / 0.05^2 = 7.41 s, forty times 296 s.
+    (doubt,) = found(OPEN, 60.0, (0.1, 1.0), (0.95, 1.0))
+    assert doubt.kind == Kind.SHORT_WINDOW
+    assert "is 8.1 times as long as the queue at t1 (95 % busy) remembers" in doubt.message
+    assert "296 s" in doubt.message
+
+
+def test_a_long_window_is_named_in_digits() -> None:
+    # 1.98 * 9.8 ms / 0.02^2 = 48.51 s.
+    (doubt,) = found(OPEN, 60.0, (0.98, 1.0))
+    assert "1,940 s" in doubt.message
+
+
+def test_work_that_no_request_waits_for_is_no_service_time() -> None:
+    # 2 /s of 25 ms each, and 0.85 CPUs of the tier's own work: not 450 ms for each request.
+    assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0)[0].level == Level.SUSPECT
+    assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0, response_s=0.03)[0].level == Level.NOTE
+
+
+def test_a_queue_at_its_limit_is_no_reason_for_a_day_of_load() -> None:
+    (doubt,) = found(OPEN, 60.0, (0.999, 1.0))
+    assert "t0 is at its limit, where no window is long enough: lower the rate" in doubt.message
+    assert found(OPEN, 60.0, (0.999, 1.0), steady=False) == []
+
+
+def test_two_servers_of_twice_the_work_remember_as_long() -> None:
+    alone, both = (found(OPEN, 60.0, tier)[0] for tier in ((0.9, 1.0), (1.8, 2.0)))
+    assert alone.seen == pytest.approx(both.seen)
+
+
+@pytest.mark.parametrize("used", [0.0, 1.0, 1.2])
+def test_idle_and_overloaded_tiers_have_no_such_memory(used: float) -> None:
+    assert found(OPEN, 1.0, (used, 1.0)) == []
+
+
+def test_users_who_wait_for_answers_bound_the_queue() -> None:
+    assert found({"users": 10, "rate": None}, 10.0, (0.95, 1.0)) == []

@@ -1,0 +1,21 @@
+"""The examples in the docstrings of the API give what they show."""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+from importlib import import_module
+
+import pytest
+
+import towtank.api
+
+MODULES = [f"towtank.api.{found.name}" for found in pkgutil.iter_modules(towtank.api.__path__)]
+WITH_EXAMPLES = {"towtank.api.frames", "towtank.api.models", "towtank.api.quantity"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_give_what_they_show(name: str) -> None:
+    found = doctest.testmod(import_module(name))
+    assert found.failed == 0
+    assert (found.attempted > 0) == (name in WITH_EXAMPLES)

@@ -1,0 +1,57 @@
+"""`import towtank` is cheap, and its public names are those that are listed."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from enum import EnumType
+
+import pytest
+
+import towtank
+
+HEAVY = {"duckdb", "jinja2", "numpy", "pydantic", "rich", "ruamel", "scipy", "typer", "vl_convert"}
+
+
+def modules_after(code: str) -> set[str]:
+    """Return the modules that a new Python has loaded after some code."""
+    code += "\nimport sys; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_the_import_loads_nothing_but_itself() -> None:
+    plain = modules_after("import __future__, importlib, typing")
+    assert modules_after("import towtank") - plain == {"towtank"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import towtank; towtank.errors.StudyError; dir(towtank)",
+        "import towtank; " + "; ".join(f"towtank.{name}" for name in towtank.__all__),
+        "import towtank.api.plugin",
+    ],
+    ids=["errors", "names", "plugin"],
+)
+def test_names_and_the_plugin_load_nothing_heavy(code: str) -> None:
+    assert {name.partition(".")[0] for name in modules_after(code)} & HEAVY == set()
+
+
+def test_public_names_are_those_that_are_listed() -> None:
+    assert sorted(towtank.__all__) == sorted([*towtank._NAMES, "errors"])
+    assert set(towtank.__all__) <= set(dir(towtank))
+    with pytest.raises(AttributeError, match="no attribute 'latency'"):
+        towtank.latency  # noqa: B018
+
+
+@pytest.mark.parametrize("name", towtank._NAMES)
+def test_every_public_name_says_what_it_is(name: str) -> None:
+    found = getattr(towtank, name)
+    assert inspect.getdoc(found)
+    if not isinstance(found, type) or isinstance(found, EnumType):
+        return
+    for attribute, value in vars(found).items():
+        if not attribute.startswith("_") and (callable(value) or isinstance(value, property)):
+            assert inspect.getdoc(value), f"{name}.{attribute}"

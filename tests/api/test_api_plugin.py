@@ -1,0 +1,140 @@
+"""The plugin of pytest: a missed objective is a failure, a measurement that is not valid is an error."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from pages import ROOT
+
+pytest_plugins = ["pytester"]
+
+# A measurement as the API gives it, without a measurement: the document of a drive with two requests.
+CONFTEST = """
+import pytest
+import towtank.api.plugin
+from towtank.api.driving import Drive
+from towtank.errors import TargetError
+
+def document(valid):
+    times = {name: 434.0 for name in ("mean", "p50", "p90", "p95", "p99", "p99.9", "min", "max")}
+    p95 = {"p95": {"value": 0.434, "low": 0.425, "high": 0.442, "confidence": 0.95}}
+    doubt = {"kind": "generator_saturated", "level": "invalid", "message": "it had no CPU left", "hint": "add threads"}
+    return {
+        "target": "http://127.0.0.1/checkout", "valid": valid, "doubts": [] if valid else [doubt], "users": 2,
+        "rate": None, "requests": 2, "errors": 0, "throughput_per_s": 2.0, "response_time_ms": times,
+        "exchange_time_ms": times, "transactions": {},
+        "estimates": {"throughput_per_s": {}, "response_time_s": p95, "exchange_time_s": {}},
+    }
+
+@pytest.fixture(autouse=True)
+def measured(monkeypatch):
+    import towtank
+
+    def drive(target, **options):
+        if "nobody" in target:
+            raise TargetError("nothing takes connections there")
+        return Drive(document("saturated" not in target))
+
+    monkeypatch.setattr(towtank, "drive", drive, raising=False)
+"""
+
+
+@pytest.fixture
+def ended(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Run tests in a process of their own, with the plugin, named where its entry point is not installed."""
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    pytester.makeconftest(CONFTEST)
+
+    def run(code: str, *options: str) -> pytest.RunResult:
+        pytester.makepyfile(code)
+        named = () if entry_points(group="pytest11", name="towtank") else ("-p", "towtank.api.plugin")
+        return pytester.runpytest_subprocess(*named, "-p", "no:cacheprovider", *options)
+
+    return run
+
+
+def test_a_missed_objective_fails_with_value_interval_and_verdict(ended) -> None:  # type: ignore[no-untyped-def]
+    done = ended("""
+        def test_checkout(towtank):
+            assert towtank.drive("http://127.0.0.1/checkout").p95 < "400 ms"
+        """)
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(
+        [
+            "E * assert 434 [[]425, 442] ms < '400 ms'",
+            "E * objective: below 400 ms",
+            "E * measured: 434 [[]425, 442] ms",
+            "E * of: p95 of the response time of http://127.0.0.1/checkout, a measurement that is valid",
+            "E * its 95 % interval does not hold the limit: the miss is certain",
+        ]
+    )
+
+
+def test_a_limit_within_the_interval_is_said(ended) -> None:  # type: ignore[no-untyped-def]
+    done = ended("""
+        def test_checkout(towtank):
+            assert towtank.drive("http://127.0.0.1/checkout").p95 < 0.43
+
+        def test_throughput(towtank):
+            assert towtank.drive("http://127.0.0.1/checkout").throughput_per_s >= 3
+        """)
+    done.assert_outcomes(failed=2)
+    done.stdout.fnmatch_lines(
+        [
+            "E * objective: below 0.43 s",
+            "E * its 95 % interval holds the limit: the miss is not certain",
+            "E * objective: at least 3 1/s",
+            "E * without an interval: how sure the value is, is not known",
+        ]
+    )
+
+
+def test_a_measurement_that_is_not_valid_is_an_error(ended, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
+    done = ended(
+        """
+        def test_saturated(towtank):
+            assert towtank.drive("http://127.0.0.1/saturated").p95 < "400 ms"
+
+        def test_nobody(towtank):
+            assert towtank.drive("http://127.0.0.1/nobody").p95 < "400 ms"
+
+        def test_met(towtank):
+            assert towtank.drive("http://127.0.0.1/checkout").p95 < "500 ms"
+
+        def test_of_somebody_else():
+            from towtank.errors import ModelError
+
+            raise ModelError("a plain failure")
+        """,
+        "--junit-xml=report.xml",
+    )
+    done.assert_outcomes(passed=1, errors=2, failed=1)
+    done.stdout.fnmatch_lines(
+        [
+            "*ERROR at measurement of test_saturated*",
+            "the load on http://127.0.0.1/checkout is no valid measurement:",
+            "  invalid: it had no CPU left (add threads)",
+        ]
+    )
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    suite = ElementTree.parse(Path(pytester.path) / "report.xml").getroot()[0]
+    assert (suite.attrib["errors"], suite.attrib["failures"]) == ("2", "1")
+
+
+def test_the_fixture_has_every_function(ended) -> None:  # type: ignore[no-untyped-def]
+    done = ended("""
+        import towtank as package
+
+        def test_names(towtank):
+            assert all(getattr(towtank, name) for name in package.__all__)
+        """)
+    done.assert_outcomes(passed=1)
+
+
+def test_installing_towtank_gives_the_plugin() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["entry-points"]["pytest11"] == {"towtank": "towtank.api.plugin"}

@@ -1,0 +1,182 @@
+"""`towtank.drive` and `towtank.run`: measurements from Python, which leave the calling process as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import towtank
+from towtank.errors import StudyError, TargetError
+from towtank.results.folder import ResultsFolder, RunFolder
+
+
+def traits() -> dict[str, Any]:
+    """Return what a library must leave alone."""
+    return {
+        "signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)],
+        "environment": dict(os.environ),
+        "cpus": os.sched_getaffinity(threading.get_native_id()),
+        "folder": Path.cwd(),
+    }
+
+
+def test_a_drive_has_counts_times_and_verdict(address: str) -> None:
+    found = towtank.drive(f"http://{address}/path", users=4, think="10 ms", duration=1.0)
+    assert found.target == f"http://{address}/path"
+    assert (found.users, found.rate, found.errors) == (4, None, 0)
+    assert found.window_s == pytest.approx(1.0)
+    assert found.requests > 0
+    assert found.throughput_per_s is not None and found.throughput_per_s.unit == "1/s"
+    assert found.p95 is not None and found.response_time_ms.p95 is not None
+    assert found.p95.unit == "s" and found.p95 < "10 s"
+    assert found.response_time_ms.p95 == pytest.approx(1e3 * found.p95)
+    assert found.response_time_ms.p95 == found.document["response_time_ms"]["p95"]
+    assert found.valid == found.document["valid"]
+    assert found.verdict.level in ("valid", "suspect", "invalid")
+    assert found.transactions["request"].response_time_s.max is not None
+    frame = found.frame()
+    assert sum(frame["requests"]) == found.requests
+    shown = found._repr_html_()
+    assert f"verdict: <strong>{found.verdict}</strong>" in shown and "data:image/svg+xml" in shown
+    assert f": {found.verdict}, " in repr(found)
+
+
+def test_a_drive_leaves_the_process_as_it_is(address: str) -> None:
+    before, meanwhile, steps = traits(), [], []
+
+    def progress(step: towtank.Progress) -> None:
+        steps.append(step)
+        if step.kind == "second":
+            meanwhile.append((traits(), threading.current_thread()))
+
+    towtank.drive(f"http://{address}/", users=2, think="10 ms", duration="2 s", progress=progress)
+    assert meanwhile
+    assert all(seen == (before, threading.current_thread()) for seen in meanwhile)
+    assert traits() == before
+    assert steps[0].kind == "run_started" and steps[0].planned_s == pytest.approx(2.0)
+    second = next(step for step in steps if step.kind == "second")
+    assert second.stage == "steady" and second.users == 2 and 0 < second.share <= 1
+
+
+def test_an_open_load_and_a_kept_record(address: str, tmp_path: Path) -> None:
+    found = towtank.drive(f"http://{address}/", rate=100.0, duration="1 s", out=tmp_path / "kept")
+    assert found.rate == 100.0
+    # Requests that were due until the end; a busy machine ends some of them after it.
+    engine = json.loads((tmp_path / "kept" / "engine" / "engine.json").read_text())
+    assert found.requests <= engine["totals"]["offered"] == pytest.approx(100, abs=2)
+    assert RunFolder(tmp_path / "kept").manifest["status"] == "complete"
+    with pytest.raises(StudyError, match=r"towtank\.drive\(\): out: must be a folder without a run"):
+        towtank.drive(f"http://{address}/", rate=100.0, out=tmp_path / "kept")
+
+
+def test_arguments_are_checked_before_anything_starts() -> None:
+    with pytest.raises(StudyError) as raised:
+        towtank.drive("http://127.0.0.1:1/", users=3, rate=5.0, duration="soon", timeout=0.0)
+    places = {(fault.file, fault.where) for fault in raised.value.faults}
+    assert places == {("towtank.drive()", name) for name in ("rate", "duration", "timeout")}
+    assert "together with users" in str(raised.value)
+    with pytest.raises(StudyError, match=r"towtank\.drive\(\): target: must be a URL"):
+        towtank.drive("ftp://127.0.0.1/")
+
+
+def test_a_target_that_is_not_there_is_an_error() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, but nothing listens
+        with pytest.raises(TargetError, match="cannot be reached"):
+            towtank.drive(f"http://127.0.0.1:{taken.getsockname()[1]}/", duration="1 s")
+
+
+def test_an_interrupt_ends_the_load_and_keeps_the_record(address: str, tmp_path: Path) -> None:
+    def progress(step: towtank.Progress) -> None:
+        if step.kind == "second":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        towtank.drive(f"http://{address}/", duration="60 s", out=tmp_path / "kept", progress=progress)
+    run = RunFolder(tmp_path / "kept")
+    assert run.manifest["status"] == "stopped"
+    assert "engine_ended" in [event["k"] for event in run.events()]
+    assert not [thread for thread in threading.enumerate() if thread.name == "towtank-conducting"]
+
+
+def test_an_error_of_the_callback_ends_the_load_and_is_raised(address: str, tmp_path: Path) -> None:
+    def progress(step: towtank.Progress) -> None:
+        if step.kind == "second":
+            raise LookupError("of the callback")
+
+    with pytest.raises(LookupError, match="of the callback"):
+        towtank.drive(f"http://{address}/", duration="60 s", out=tmp_path / "kept", progress=progress)
+    assert RunFolder(tmp_path / "kept").manifest["status"] == "stopped"
+
+
+def test_a_study_is_run_and_resumed(study: Path, tmp_path: Path) -> None:
+    before, meanwhile, notes = traits(), [], []
+
+    def progress(step: towtank.Progress) -> None:
+        meanwhile.append(traits())
+        notes.append(step.text)
+
+    out = tmp_path / "results"
+    results = towtank.run(study, changes={"load.stages.steady": "2 s"}, out=out, report=False, progress=progress)
+    assert all(seen == before for seen in (*meanwhile, traits()))
+    assert results.folder == out
+    assert [run.status for run in results.runs] == ["complete", "complete"]
+    assert [run.load for run in results.runs] == [2, 4]
+    # Other work on this machine may leave a run of two seconds without a window; an invalid run still is a point.
+    analysed = [run.load for run in results.runs if run.summary]
+    assert [point.load for point in results.points] == analysed
+    assert [objective.text for objective in results.objectives] == ["p95 < 10 s"]
+    assert all(point.throughput_per_s is not None for point in results.points if point.throughput_per_s is not None)
+    assert "analysing" in notes
+    assert not (out / "report.html").exists()
+    again = towtank.run(study, changes={"load.stages.steady": "2 s"}, out=out, resume=True, report=False)
+    assert [run.summary["window"] for run in again.runs] == [run.summary["window"] for run in results.runs]
+    assert len([event for event in ResultsFolder.open(out).events() if event["k"] == "study_resumed"]) == 1
+
+
+def test_an_interrupted_study_keeps_its_runs(study: Path, tmp_path: Path) -> None:
+    def progress(step: towtank.Progress) -> None:
+        if step.kind == "second" and step.run.startswith("r002"):
+            raise KeyboardInterrupt
+
+    out = tmp_path / "results"
+    with pytest.raises(KeyboardInterrupt) as raised:
+        towtank.run(study, changes={"load.stages.steady": "5 s"}, out=out, report=False, progress=progress)
+    assert str(out) in raised.value.__notes__[0]
+    assert [run.status for run in towtank.open(out).runs] == ["complete", "stopped"]
+
+
+def test_faults_of_a_study_and_of_its_arguments(study: Path, tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"towtank\.run\(\): out: must be given with resume"):
+        towtank.run(study, resume=True)
+    with pytest.raises(StudyError, match=r"load\.stages\.steady"):
+        towtank.run(study, changes={"load.stages.steady": 5}, out=tmp_path / "results")
+    with pytest.raises(StudyError, match="quick"):
+        towtank.run(study, preset="quick", out=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_file_from_outside_of_the_study_needs_trust(study: Path, tmp_path: Path) -> None:
+    workload = (study if study.is_dir() else study.parent) / "workload.yaml"
+    workload.write_text(workload.read_text().replace("[{get: /}]", "[{post: /, file: /etc/hostname}]"))
+    assert "/etc/hostname" in workload.read_text()
+    with pytest.raises(StudyError, match="must be below the folder of its study"):
+        towtank.run(study, out=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+    assert towtank.run(study, out=tmp_path / "results", trusted=True).runs
+
+
+def test_it_works_outside_of_the_main_thread(address: str) -> None:
+    found: list[towtank.Drive] = []
+    work = lambda: found.append(towtank.drive(f"http://{address}/", think="10 ms", duration="1 s"))  # noqa: E731
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found[0].requests > 0

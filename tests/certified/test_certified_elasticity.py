@@ -1,0 +1,281 @@
+"""Single runs of closed systems whose speed differs from run to run: elasticities, and differences that are claimed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from certification import Section, percent
+from covering import SERIES
+
+from towtank.analysis import comparison
+from towtank.analysis.elasticity import LARGEST, Elasticity, elasticity, elasticity_of, elasticity_of_groups
+from towtank.analysis.statistics.estimates import BATCH_MEANS, Estimate
+from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
+
+PAIRS = SERIES or 200
+SERVICE_S = 0.01
+WITHIN = 0.004
+LOADS = (0.1, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 3.0)
+"""Users, relative to those at which the bounds for few and for many users meet. [1]"""
+
+
+@dataclass(frozen=True)
+class At:
+    """A closed system at a load.
+
+    Attributes
+    ----------
+    x_per_s, r_s : float
+        Throughput [1/s] and response time [s].
+    used : tuple of float
+        CPUs that each of its tiers uses. [1]
+    cpus : int
+        CPUs of a tier. [1]
+    """
+
+    x_per_s: float
+    r_s: float
+    used: tuple[float, ...]
+    cpus: int = 1
+
+    def elasticity(self, users: int) -> Elasticity:
+        """Return the elasticities as the summary of a run shows them."""
+        return elasticity_of(
+            {
+                "throughput_per_s": {"value": self.x_per_s},
+                "response_time_s": {"mean": {"value": self.r_s}},
+                "users": {"mean": float(users)},
+                "tiers": {
+                    str(number): {
+                        "utilization": used / self.cpus,
+                        "cpu_control_group": f"/{number}",
+                        "cpus_used": {"value": used},
+                    }
+                    for number, used in enumerate(self.used)
+                },
+            }
+        )
+
+
+def servers(count: int, cpus: int | None = None) -> Callable[[int, float, float], At]:
+    """Users who think, then queue for several equal servers: the machine-repairman model, by its balance equations."""
+
+    def at(users: int, think_s: float, times: float) -> At:
+        service_s = count * SERVICE_S * times
+        logs = [0.0]
+        for inside in range(1, users + 1):
+            rise = (users - inside + 1) / think_s * service_s / min(inside, count)
+            logs.append(logs[-1] + math.log(rise))
+        shares = np.exp(np.array(logs) - max(logs))
+        shares /= shares.sum()
+        inside = float(shares @ np.arange(users + 1))
+        x_per_s = (users - inside) / think_s
+        return At(x_per_s, inside / x_per_s, (x_per_s * service_s,), cpus or count)
+
+    return at
+
+
+def stations(*relative: float) -> Callable[[int, float, float], At]:
+    """Users who think, then visit several stations with one server each: mean value analysis."""
+
+    def at(users: int, think_s: float, times: float) -> At:
+        demands_s = SERVICE_S * times * np.array(relative)
+        queues = np.zeros(len(relative))
+        x_per_s = r_s = 0.0
+        for inside in range(1, users + 1):
+            residence_s = demands_s * (1 + queues)
+            r_s = float(residence_s.sum())
+            x_per_s = inside / (think_s + r_s)
+            queues = x_per_s * residence_s
+        return At(x_per_s, r_s, tuple(x_per_s * demands_s))
+
+    return at
+
+
+SYSTEMS = {
+    "one server": servers(1),
+    "two servers": servers(2),
+    "eight servers": servers(8),
+    "one thread on two CPUs": servers(1, 2),
+    "one thread on four CPUs": servers(1, 4),
+    "stations of 10, 7 and 3 ms": stations(1.0, 0.7, 0.3),
+    "four equal stations": stations(1.0, 1.0, 1.0, 1.0),
+}
+HIDDEN = ("one thread on two CPUs", "one thread on four CPUs")
+THINK_S = (0.1, 1.0, 5.0)
+
+
+def users_at(load: float, think_s: float) -> int:
+    return max(1, round(load * (think_s + SERVICE_S) / SERVICE_S))
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("think_s", THINK_S)
+@pytest.mark.parametrize("load", LOADS)
+def test_values_follow_the_speed_at_most_as_said_and_at_least_two_fifths_as_much(
+    system: str, think_s: float, load: float
+) -> None:
+    """By the derivative of the exact solution; a station that no tier shows may be missed by a tenth."""
+    allowed = 1.10 if system in HIDDEN else 1.005
+    users, step = users_at(load, think_s), 1e-4
+    here, slower, faster = (SYSTEMS[system](users, think_s, times) for times in (1.0, 1 + step, 1 - step))
+    said = here.elasticity(users)
+    of_response = math.log(slower.r_s / faster.r_s) / math.log((1 + step) / (1 - step))
+    of_throughput = math.log(faster.x_per_s / slower.x_per_s) / math.log((1 + step) / (1 - step))
+    assert said.response_time / 2.5 <= of_response <= allowed * said.response_time
+    assert said.throughput / 2.5 <= of_throughput <= allowed * said.throughput
+
+
+def estimate(value: float, random: np.random.Generator) -> dict[str, object]:
+    seen = value * (1 + WITHIN * random.standard_normal())
+    half = 2.045 * WITHIN * seen
+    return Estimate(seen, seen - half, seen + half, BATCH_MEANS, 30).document()
+
+
+def point_of(here: At, users: int, random: np.random.Generator) -> dict[str, object]:
+    """A point of one run, which knows itself to 0.4 %."""
+    return {
+        "users": users, "load": users, "verdicts": ["valid"], "transactions": {}, "tiers": {},
+        "throughput_per_s": estimate(here.x_per_s, random),
+        "response_time_s": {"mean": estimate(here.r_s, random)},
+        "elasticity": here.elasticity(users).document(),
+    }  # fmt: skip
+
+
+def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHARE) -> dict[str, float]:
+    """Share of pairs of single runs that are called different, by metric; the second is `effect` times as slow."""
+    random, think_s = np.random.default_rng(round(1000 * load * effect)), 1.0
+    users, found = users_at(load, think_s), {"throughput_per_s": 0, "response_time_s.mean": 0}
+    for _ in range(PAIRS):
+        points = [
+            point_of(SYSTEMS[system](users, think_s, times * (1 + share * random.standard_normal())), users, random)
+            for times in (1.0, effect)
+        ]
+        configurations = [
+            {"key": {"cache": level}, "points": [point]} for level, point in zip(("a", "b"), points, strict=True)
+        ]
+        for line in comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations):
+            found[line["metric"]] += comparison.is_certain(line)
+    return {metric: count / PAIRS for metric, count in found.items()}
+
+
+SECTION = Section(
+    "Single runs of a system whose speed differs",
+    "system | users, relative to the knee | truth | throughput called different | response time called different",
+    f"{PAIRS} pairs of single runs of a closed system, solved exactly, with a think time of 1 s; each run knows itself "
+    f"to {100 * WITHIN:g} %, and all service times of a run differ from those of the next by a standard deviation of "
+    f"{100 * ASSUMED_SHARE:g} %. Equal systems are called different in 5 % at most; four standard deviations of so "
+    "many are allowed. Below the knee think times fix the throughput, so that a slower system has the same.",
+)
+
+
+@pytest.mark.certify
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.9, 1.1, 1.5, 3.0])
+def test_equal_systems_of_another_speed_are_called_different_in_5_percent_at_most(
+    system: str, load: float, tabled
+) -> None:
+    found = claimed(system, load, 1.0)
+    allowed = 0.05 + 4 * (0.05 * 0.95 / PAIRS) ** 0.5
+    cells = (system, f"{load:g}", "equal", *(percent(share) for share in found.values()))
+    tabled(SECTION, *cells, holds=max(found.values()) <= allowed)
+
+
+@pytest.mark.certify
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("load", [0.1, 1.5, 3.0])
+def test_a_system_of_three_times_the_service_times_is_seen(system: str, load: float, tabled) -> None:
+    found = claimed(system, load, 3.0)
+    cells = (system, f"{load:g}", "3 times as slow", *(percent(share) for share in found.values()))
+    tabled(SECTION, *cells, holds=found["response_time_s.mean" if load < 1 else "throughput_per_s"] >= 0.95)
+
+
+def test_throughput_and_response_time_of_a_saturated_system_agree() -> None:
+    """By hand: N = 104, Z = 1 s, D = 10 ms have X = 100 /s and R = 40 ms: 2 % less X is R half as long again."""
+    said = elasticity(1.0, 100.0 * 0.04, 104.0)
+    assert said.response_time == pytest.approx(104 / (100 * 0.04))
+    assert said.throughput == 1.0
+
+
+@pytest.mark.parametrize(
+    ("busy", "response_time", "throughput"), [(0.0, 1.0, 0.0), (0.5, 2.0, 0.0), (0.9, 10.0, 0.0), (1.0, LARGEST, 1.0)]
+)
+def test_arrivals_fix_the_throughput_of_an_open_load(busy: float, response_time: float, throughput: float) -> None:
+    """By hand: R = D / (1 - X D) with X fixed; a saturated station has the throughput 1 / D."""
+    said = elasticity(busy, 1.0, None)
+    assert (said.response_time, said.throughput) == (pytest.approx(response_time), throughput)
+
+
+def of_groups(groups: list[tuple[int, float, float]], times: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Throughput and response time of two groups (users, think time [s], demand [s]) at one server, and its use.
+
+    Exact mean value analysis of a closed network with two classes: M. Reiser and S. S. Lavenberg, "Mean-value analysis
+    of closed multichain queuing networks", Journal of the ACM 27(2), 313-322, 1980, doi:10.1145/322186.322195.
+    """
+    (most, first_s, first_d), (others, second_s, second_d) = groups
+    queues = np.zeros((most + 1, others + 1))
+    rates, responses = np.zeros(2), np.zeros(2)
+    for mine in range(most + 1):
+        for other in range(others + 1):
+            before = (queues[mine - 1, other] if mine else 0.0, queues[mine, other - 1] if other else 0.0)
+            responses = times * np.array([first_d, second_d]) * (1 + np.array(before))
+            rates = np.array([mine, other]) / (np.array([first_s, second_s]) + responses)
+            queues[mine, other] = float(rates @ responses)
+    return rates, responses, float(rates @ np.array([first_d, second_d])) * times
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [(20, 0.1, 0.01), (150, 5.0, 0.01)],
+        [(5, 0.1, 0.01), (100, 5.0, 0.05)],
+        [(60, 1.0, 0.01), (60, 1.0, 0.01)],
+        [(40, 5.0, 0.1), (20, 0.1, 0.01)],
+        [(10, 0.1, 0.01), (30, 5.0, 0.01)],
+        [(3, 2.0, 0.02), (100, 1.0, 0.005)],
+    ],
+)
+def test_two_groups_follow_the_speed_at_most_as_said(groups: list[tuple[int, float, float]]) -> None:
+    """By the derivative of the exact solution, of the mean of all, of each group, and of the throughput of all."""
+    step = 1e-4
+    rates, responses, busy = of_groups(groups, 1.0)
+    shown = [
+        {"users": users, "throughput_per_s": rates[number], "response_time_s": responses[number], "pace_s": None}
+        for number, (users, _, _) in enumerate(groups)
+    ]
+    said = elasticity_of_groups(busy, shown)
+    slower, faster = (of_groups(groups, times)[:2] for times in (1 + step, 1 - step))
+    by = math.log((1 + step) / (1 - step))
+    means = [float(rate @ response / rate.sum()) for rate, response in (slower, faster)]
+    of_all = math.log(means[0] / means[1]) / by
+    of_each = np.log(slower[1] / faster[1]) / by
+    of_throughput = math.log(float(faster[0].sum() / slower[0].sum())) / by
+    assert max(of_all, *of_each) <= 1.005 * said.response_time
+    assert of_throughput <= 1.005 * said.throughput
+    assert said.response_time <= 12 * of_all
+
+
+def paced(users: float, x_per_s: float, r_s: float, pace_s: float) -> dict[str, float]:
+    return {"users": users, "throughput_per_s": x_per_s, "response_time_s": r_s, "pace_s": pace_s}
+
+
+def test_a_pace_fixes_the_throughput_until_no_pause_is_left() -> None:
+    """By hand: 90 users at a pace of 1 s are 90 /s whatever D is; 150 have R = 1.5 s = N / X, in proportion to D."""
+    kept = elasticity_of_groups(0.9, [paced(90, 90.0, 0.07, 1.0)])
+    assert (kept.response_time, kept.throughput) == (pytest.approx(1 / (0.1 + 0.9 / 50)), 0.0)
+    gone = elasticity_of_groups(1.0, [paced(150, 100.0, 1.5, 1.0)])
+    assert (gone.response_time, gone.throughput) == (pytest.approx(1.0), pytest.approx(1.0))
+    between = elasticity_of_groups(1.0, [paced(105, 100.0, 1.0, 1.0)])
+    assert (between.response_time, between.throughput) == (pytest.approx(21.0), 1.0)
+
+
+def test_groups_that_were_not_counted_apart_give_times_no_interval() -> None:
+    run = {"throughput_per_s": {"value": 50.0}, "response_time_s": {"mean": {"value": 0.1}}, "rate": None}
+    assert elasticity_of({**run, "users": {"mean": 60.0, "groups": None}}).response_time == LARGEST
+    assert elasticity_of({**run, "users": {"mean": 60.0, "groups": []}}) == elasticity_of(
+        {**run, "users": {"mean": 60.0}}
+    )

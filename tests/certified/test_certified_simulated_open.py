@@ -1,0 +1,96 @@
+"""Intervals of the simulator against queues whose means and percentiles are known, in runs that end with a precision.
+
+`TOWTANK_CERTIFY` is the number of runs of each queue; without it few.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from certification import Section, Tabled, percent
+from covering import QUANTILES, SERIES
+from scipy import stats
+
+from towtank.model import SimulationSettings, simulate_models
+
+RUNS = SERIES or 30
+SERVICE_S = 1.0
+COVERAGE = 0.93
+CHANCE = 0.0001
+"""Chance that a coverage of exactly `COVERAGE` is below the bound. [ratio]"""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One server in order of arrival, with Poisson arrivals."""
+
+    utilization: float
+    precision: float
+    scv: float = 1.0
+    distribution: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As the table has it."""
+        service = "M/M/1" if self.distribution is None else f"M/G/1, {self.distribution}, scv {self.scv:g}"
+        return f"{service} at {self.utilization:g}"
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """Its model."""
+        more = {} if self.distribution is None else {"distribution": self.distribution}
+        service = {"class": "jobs", "service_time_s": SERVICE_S, "variation": {"scv": self.scv, **more}}
+        return {
+            "classes": [{"name": "jobs", "arrival_rate_per_s": self.utilization / SERVICE_S}],
+            "stations": [{"name": "server", "services": [service]}],
+        }
+
+    @property
+    def truths(self) -> dict[str, float]:
+        """Throughput, mean and percentiles of the response time: Pollaczek and Khinchine, and exponential for M/M/1."""
+        load = self.utilization
+        mean = SERVICE_S * (1 + load * (1 + self.scv) / (2 * (1 - load)))
+        found = {"throughput_per_s": load / SERVICE_S, "response_time_s": mean}
+        if self.distribution is None:
+            found |= {name: -mean * math.log(1 - share) for name, share in QUANTILES.items()}
+        return found
+
+
+QUEUES = [
+    Queue(0.5, 0.03),
+    Queue(0.8, 0.03),
+    Queue(0.8, 0.05),
+    Queue(0.9, 0.05),
+    Queue(0.6, 0.05, 2.0, "lognormal"),
+    Queue(0.6, 0.10, 8.0, "lognormal"),
+    Queue(0.6, 0.05, 4.0, "hyperexponential"),
+]
+SECTION = Section(
+    "Intervals of the simulator, open queues",
+    "queue | precision asked | figure | held",
+    f"{RUNS} runs of each queue, seeds 5000 and on, each to the end that its precision sets. 95 % intervals hold in "
+    f"{100 * COVERAGE:.0f} % or more, with what chance leaves of so many.",
+)
+
+
+@pytest.mark.certify
+@pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: f"{queue.name} to {queue.precision:g}")
+def test_intervals_hold_what_is_known(queue: Queue, tabled: Tabled) -> None:
+    def intervals_of(seed: int) -> dict[str, Any]:
+        settings = SimulationSettings(precision=queue.precision, seed=seed, threads=1)
+        answer: dict[str, Any] = simulate_models([queue.model], settings)["answers"][0]
+        assert answer["simulation"]["stopped"] == "precision"
+        return dict(answer["classes"]["jobs"]["confidence_interval"])
+
+    with ThreadPoolExecutor(2) as pool:
+        intervals = list(pool.map(intervals_of, range(5000, 5000 + RUNS)))
+    least = float(stats.binom.ppf(CHANCE, RUNS, COVERAGE))
+    for figure, truth in queue.truths.items():
+        ends = [interval[figure] for interval in intervals]
+        held = sum(low <= truth <= high for low, high in ends)
+        words = {"throughput_per_s": "throughput", "response_time_s": "mean"}.get(figure, figure)
+        tabled(SECTION, queue.name, percent(queue.precision), words, percent(held / RUNS), holds=held >= least)

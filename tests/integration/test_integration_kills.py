@@ -1,0 +1,206 @@
+"""Any process of a run is killed or held at any moment: nothing is lost, nothing is left, `--resume` ends the study."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certification import Tried
+from host_support import requires, virtual_host
+from integration_bench import WORKLOAD, Bench
+from victims import PARTS, processes_of_part
+from waiting import until
+
+from towtank.results import lines
+from towtank.system.hosts import cleaning
+
+KILLS = int(os.environ.get("TOWTANK_KILLS", "50" if os.environ.get("CI") else "10"))
+"""Moments, half of them on each provider; the nightly suite has 1,000."""
+HELD_S = float(os.environ.get("TOWTANK_HELD_S", "10"))
+SYSTEM = """
+schema: towtank/system/1
+name: tiny
+hosts: {{web: {{provider: {provider}}}}}
+services:
+  content: {{kind: null_server, host: web}}
+  second: {{kind: null_server, host: web}}
+targets: {{content: {{service: content}}}}
+start_timeout: 20 s
+"""
+EXISTING = """
+schema: towtank/system/1
+name: tiny
+services:
+  content: {{kind: existing, address: "http://{address}"}}
+"""
+PROVIDERS = ("local", "namespaces")
+# From the first process to the end of the second run, on a machine that does nothing else. [s]
+LENGTH_S = {"local": 4.4, "namespaces": 6.4}
+
+
+def parts_of(provider: str) -> list[str]:
+    """Parts that there are on a provider: a janitor cleans up after hosts of their own."""
+    return [part for part in PARTS if part != "janitor" or provider == "namespaces"]
+
+
+class Watched:
+    """A study on a provider, with all that it makes outside of its folder."""
+
+    def __init__(self, bench: Bench, provider: str) -> None:
+        if provider == "namespaces":
+            requires(virtual_host())
+        self.bench = bench
+        self.temporary = bench.folder / "tmp"
+        self.temporary.mkdir()
+        bench.environment["TMPDIR"] = str(self.temporary)
+        bench.study(users=[2, 3], steady="500 ms")
+        (bench.folder / "system.yaml").write_text(SYSTEM.format(provider=provider))
+        (bench.folder / "workload.yaml").write_text(WORKLOAD)
+        self.prefixes: set[str] = set()
+
+    def look(self) -> None:
+        """Remember which systems are up."""
+        self.prefixes |= {path.name for path in self.temporary.glob("towtank-??????")}
+
+    def left(self) -> list[str]:
+        """Everything that is left of them, now that the conductor has ended."""
+        self.look()
+        made = [line for prefix in self.prefixes for line in cleaning.leftovers(prefix)]
+        return sorted({*made, *self.folders(), *self.bench.strays()})
+
+    def folders(self) -> list[str]:
+        """Folders with temporary files."""
+        return [f"folder {path}" for path in self.temporary.glob("towtank-*")]
+
+    def recorded(self) -> dict[Path, list[dict[str, Any]]]:
+        """Records of load threads, by their file in the run."""
+        found = (self.bench.results / "runs").glob("*/engine/worker-*.ndjson")
+        return {path: list(lines.read(path, lines.Damage())) for path in found}
+
+
+def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
+    """Kill a process of a part at a moment, or the first one that is there after it; return whom."""
+    deadline = time.monotonic() + at
+    while process.poll() is None:
+        watched.look()
+        if time.monotonic() >= deadline and (found := processes_of_part(process.pid, part)):
+            with suppress(ProcessLookupError):
+                os.kill(found[-1], signal.SIGKILL)
+                return part
+        time.sleep(0.005)
+    return "nobody"
+
+
+@pytest.mark.certify
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("number", range(KILLS))
+def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, number: int, tried: Tried) -> None:
+    provider = PROVIDERS[number % 2]
+    watched = Watched(bench, provider)
+    drawn = random.Random(f"kill {number}" if KILLS <= 50 else f"kill {number} of {time.strftime('%F')}")
+    # In turn, so that few moments have all of them.
+    parts = parts_of(provider)
+    part, at = parts[number // 2 % len(parts)], drawn.uniform(0.0, LENGTH_S[provider])
+    tried(f"kill of a process of the kind `{part}` at a random moment of a study")
+    process = bench.start_study()
+    killed = kill_at(watched, process, part, at)
+    _, errors = process.communicate(timeout=240)
+    said = f"{killed} killed {at:.3f} s after the start on {provider}: {errors}"
+    assert process.returncode in ((-signal.SIGKILL,) if killed == "conductor" else (0, 4, 6)), said
+    assert "internal fault" not in errors, said
+    assert "Traceback" not in errors, said
+    # If only the conductor knows of a folder, because no janitor runs, the next run removes it.
+    until(lambda: not watched.left() or (killed == "conductor" and watched.left() == watched.folders()), 60.0)
+    before = watched.recorded()
+    if not (bench.results / "study.json").exists():
+        assert bench.run_study().returncode in (0, 4), said
+    else:
+        resumed = bench.towtank("run", "--resume", bench.results, "--quiet", "--no-report")
+        assert resumed.returncode in (0, 4), f"{said}\nresumed: {resumed.stderr}"
+    statuses = bench.statuses()
+    assert statuses["r001"] == statuses["r002"] == "complete", said
+    for path, content in before.items():
+        aside = path.parents[1].with_name(f"{path.parents[1].name}.interrupted-1") / "engine" / path.name
+        assert list(lines.read(aside if aside.exists() else path, lines.Damage())) == content, said
+    for run in ("r001", "r002"):
+        summary = json.loads((bench.results / "runs" / run / "summary.json").read_text())
+        assert summary["accounting"]["holds"], said
+    until(lambda: not watched.left(), 60.0)
+
+
+# The doubt that says who stood still; conductor, guards and janitor have no part in the load.
+SAID = {
+    "engine": {"generator_stalled"},
+    "probe": {"observation_gap"},
+    "service": {"service_held"},
+}
+
+
+@pytest.mark.certify
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("part", "provider"), [(part, provider) for provider in PROVIDERS for part in parts_of(provider)]
+)
+def test_a_process_that_is_held_is_a_doubt_or_harms_nothing(
+    bench: Bench, part: str, provider: str, tried: Tried
+) -> None:
+    tried(f"process of the kind `{part}` held for {HELD_S:g} s")
+    watched = Watched(bench, provider)
+    bench.study(users=[2], steady=f"{HELD_S + 4:g} s")
+    (bench.folder / "system.yaml").write_text(SYSTEM.format(provider=provider))
+    process = bench.start_study()
+    bench.await_stage("r001", "steady")
+    watched.look()
+    time.sleep(1.0)
+    held = processes_of_part(process.pid, part)[:1]
+    assert held
+    for pid in held:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(HELD_S)
+    for pid in held:
+        os.kill(pid, signal.SIGCONT)
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode in (0, 4), errors
+    assert bench.statuses() == {"r001": "complete"}
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    doubts = [reason for reason in summary["verdict"]["reasons"] if reason["level"] != "note"]
+    own = SAID.get(part, set())
+    assert own <= {reason["kind"] for reason in doubts}, summary["verdict"]
+    # A busy machine makes all parts stand still, but for far less time than that.
+    others = set().union(*SAID.values()) - own
+    assert not any(reason["kind"] in others and reason["seen"] > HELD_S / 2 for reason in doubts), summary["verdict"]
+    assert summary["accounting"]["holds"]
+    until(lambda: not watched.left(), 60.0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL], ids=["held", "killed"])
+def test_a_probe_beside_a_system_that_already_runs_is_a_doubt_if_it_is_held_or_killed(
+    bench: Bench, serve: Callable[..., str], how: signal.Signals
+) -> None:
+    bench.study(users=[2], steady="15 s")
+    (bench.folder / "system.yaml").write_text(EXISTING.format(address=serve()))
+    process = bench.start_study()
+    bench.await_stage("r001", "steady")
+    time.sleep(1.0)
+    (probe,) = processes_of_part(process.pid, "probe")
+    os.kill(probe, how)
+    if how == signal.SIGSTOP:
+        time.sleep(5.0)
+        os.kill(probe, signal.SIGCONT)
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode in (0, 4), errors
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    doubts = {reason["kind"]: reason for reason in summary["verdict"]["reasons"] if reason["level"] != "note"}
+    assert doubts["observation_gap"]["seen"] > 3.0, summary["verdict"]

@@ -1,0 +1,194 @@
+"""Percentiles of a closed class at a processor-sharing queue: exact moments, and the simulator as a check."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from towtank.model import SimulationSettings, load_model, simulate_models, solve_models
+from towtank.model.closed_percentiles import _spread_of_wait, repairman_moments, sharing_moments
+from towtank.model.percentiles import response_percentiles
+from towtank.model.stations import NODE, stations_of
+
+
+def test_two_users_who_never_think_share_the_server_for_ever() -> None:
+    """The other user is always present: exponential with mean 2 S; alone with mean S."""
+    assert sharing_moments(2, 3.0, 1, 0.0) == pytest.approx((6.0, 36.0), rel=1e-12)
+    assert sharing_moments(1, 3.0, 1, 5.0) == pytest.approx((3.0, 9.0), rel=1e-12)
+    # With a server for each nobody is in the way.
+    assert sharing_moments(4, 3.0, 4, 1.0) == pytest.approx((3.0, 9.0), rel=1e-12)
+
+
+def test_two_users_who_think_by_hand() -> None:
+    """S = 1, A = 1. Met are 0 or 1 others with 1/2 each. Alone: T0 = 1/2 + T1 / 2; together each ends at 1/2:
+    T1 = 1 + T0 / 2; so T0 = 4/3, T1 = 5/3. Second moments: E0 = 2 T0 / 2 + E1 / 2, E1 = 2 T1 + E0 / 2;
+    so E0 = 4, E1 = 16/3.
+    """
+    mean, variance = sharing_moments(2, 1.0, 1, 1.0)
+    assert mean == pytest.approx(1.5, rel=1e-12)
+    assert variance == pytest.approx((4 + 16 / 3) / 2 - 1.5**2, rel=1e-12)
+
+
+@pytest.mark.parametrize("users", [1, 3, 40, 300])
+@pytest.mark.parametrize("servers", [1, 4])
+@pytest.mark.parametrize("away_s", [0.5, 10.0, 200.0])
+def test_the_mean_is_that_of_jobs_in_turn(users: int, servers: int, away_s: float) -> None:
+    """Both orders have the same number at the queue, and so by Little's law the same mean time."""
+    mean, _ = repairman_moments(users, 1.0, servers, away_s)
+    assert sharing_moments(users, 1.0, servers, away_s)[0] == pytest.approx(mean, rel=1e-9)
+
+
+@pytest.mark.parametrize("used", [0.3, 0.8])
+def test_many_users_are_an_open_queue(used: float) -> None:
+    """Coffman, Muntz and Trotter (1970): variance r^2 (2 + u) / (2 - u) of M/M/1 with r = S / (1 - u)."""
+    mean, variance = sharing_moments(50_000, 1.0, 1, 50_000 / used)
+    assert mean == pytest.approx(1 / (1 - used), rel=2e-3)
+    assert variance == pytest.approx(mean**2 * (2 + used) / (2 - used), rel=5e-3)
+
+
+def test_beyond_the_knee_the_time_is_exponential() -> None:
+    """Of 600 users at a server that carries 110 some 490 are always there: a slower server for each."""
+    mean, variance = sharing_moments(600, 0.01, 1, 1.1)
+    assert mean == pytest.approx(600 * 0.01 - 1.1, rel=1e-6)
+    assert variance == pytest.approx(mean**2, rel=0.02)
+
+
+@pytest.mark.parametrize(("users", "servers"), [(60, 4), (25, 4), (15, 1)])
+def test_a_percentile_worked_out_is_that_of_the_simulator(users: int, servers: int, tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    stations = {"cpu": {"servers": servers, "discipline": "ps", "demand": "1 s"}}
+    path.write_text(json.dumps({"classes": {"web": {"users": users, "think": "10 s"}}, "stations": stations}), "utf-8")
+    model = load_model(path).document
+    answer = solve_models([model])[0]["answer"]
+    found = response_percentiles(model, answer, stations_of(answer), "web")[0]
+    simulated = simulate_models([model], SimulationSettings(precision=0.01))["answers"][0]["classes"]["web"]
+    for name, share, within in (("p95", 0.95, 0.05), ("p99", 0.99, 0.08)):
+        assert found(share) == pytest.approx(simulated["response_time_percentiles_s"][name], rel=within), name
+
+
+SEVERAL = {
+    "closed": {"web": {"users": 60, "think": "1 s"}, "batch": {"users": 3, "think": "1 s"}},
+    "open": {"web": {"users": 60, "think": "1 s"}, "batch": {"rate": "3 /s"}},
+    "few": {"web": {"users": 2, "think": "100 ms"}, "batch": {"users": 1, "think": "100 ms"}},
+    "half open": {"web": {"users": 10, "think": "1 s"}, "batch": {"rate": "4 /s"}},
+    "alike": {"web": {"users": 20, "think": "1 s"}, "batch": {"users": 2, "think": "1 s"}},
+    "transactions": {
+        "all": {
+            "users": 60,
+            "think": "1 s",
+            "transactions": {"web": {"share": "80 %"}, "batch": {"share": "20 %"}},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("case", list(SEVERAL))
+def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
+    """Users of other classes hold the number at a full station as steady as those of the same class do. As of an open
+    queue, the 95th percentile would be 44 % and the 99th 74 % too long with 60 users."""
+    path = tmp_path / "model.yaml"
+    stations = {"cpu": {"servers": 2, "discipline": "ps", "demand": {"web": "100 ms", "batch": "200 ms"}}}
+    path.write_text(json.dumps({"classes": SEVERAL[case], "stations": stations}), "utf-8")
+    model = load_model(path).document
+    answer = solve_models([model])[0]["answer"]
+    simulated = simulate_models([model], SimulationSettings(precision=0.01, events=4_000_000))["answers"][0]["classes"]
+    for each in SEVERAL[case]:
+        found = response_percentiles(model, answer, stations_of(answer), each)[0]
+        # Arrivals from outside have a longer tail than a gamma distribution of the same variance.
+        for name, share, within in (("p95", 0.95, 0.04), ("p99", 0.99, 0.10 if case == "half open" else 0.06)):
+            seen = simulated[each]["response_time_percentiles_s"][name]
+            assert found(share) == pytest.approx(seen, rel=within), (each, name)
+
+
+@pytest.mark.parametrize("case", ["closed", "open", "transactions"])
+def test_percentiles_of_several_classes_in_turn_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
+    """Beyond the knee the queue hardly varies, nor does the time in it: as of an open queue the 95th percentile of 60
+    users and 3 of another class would be twice as long."""
+    path = tmp_path / "model.yaml"
+    stations = {"cpu": {"servers": 2, "discipline": "fcfs", "demand": {"web": "100 ms", "batch": "100 ms"}}}
+    path.write_text(json.dumps({"classes": SEVERAL[case], "stations": stations}), "utf-8")
+    model = load_model(path).document
+    answer = solve_models([model])[0]["answer"]
+    simulated = simulate_models([model], SimulationSettings(precision=0.01, events=4_000_000))["answers"][0]["classes"]
+    for each in SEVERAL[case]:
+        found = response_percentiles(model, answer, stations_of(answer), each)[0]
+        for name, share, within in (("p95", 0.95, 0.04), ("p99", 0.99, 0.06)):
+            seen = simulated[each]["response_time_percentiles_s"][name]
+            assert found(share) == pytest.approx(seen, rel=within), (each, name)
+
+
+def p95_of(path: Path, classes: dict[str, dict[str, object]]) -> float:
+    """Return the computed 95th percentile of a class `web` at four servers of 1 s. [s]"""
+    stations = {"cpu": {"servers": 4, "discipline": "ps", "demand": "1 s"}}
+    path.write_text(json.dumps({"classes": classes, "stations": stations}), "utf-8")
+    model = load_model(path).document
+    answer = solve_models([model])[0]["answer"]
+    return response_percentiles(model, answer, stations_of(answer), "web")[0](0.95)
+
+
+def test_a_class_of_nearly_nothing_changes_nothing(tmp_path: Path) -> None:
+    path, web = tmp_path / "model.yaml", {"users": 60, "think": "10 s"}
+    alone = p95_of(path, {"web": dict(web)})
+    assert p95_of(path, {"web": dict(web), "rare": {"rate": "0.001 /s"}}) == pytest.approx(alone, rel=0.01)
+    assert p95_of(path, {"web": dict(web), "rare": {"users": 1, "think": "1000 s"}}) == pytest.approx(alone, rel=0.01)
+
+
+@pytest.mark.parametrize(("users", "think"), [(3, "1 s"), (4, "3 s"), (30, "10 s")])
+def test_two_classes_alike_are_one(users: int, think: str, tmp_path: Path) -> None:
+    path, half = tmp_path / "model.yaml", {"users": users, "think": think}
+    alone = p95_of(path, {"web": {"users": 2 * users, "think": think}})
+    assert p95_of(path, {"web": dict(half), "batch": dict(half)}) == pytest.approx(alone, rel=1e-4)
+
+
+@pytest.mark.parametrize("names", [["web"], ["web", "batch"]])
+def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_path: Path) -> None:
+    """Each of three nodes has a third of the visits, and a transaction goes to one of them."""
+    service = {"servers": 2, "discipline": "ps", "service_time": "100 ms"}
+    routes = {"start": {"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, **{each: {"end": 1} for each in "abc"}}
+    routed = {
+        "classes": {name: {"users": 90 // len(names), "think": "1 s"} for name in names},
+        "stations": dict.fromkeys("abc", service),
+        "routing": dict.fromkeys(names, routes),
+    }
+    path = tmp_path / "model.yaml"
+    path.write_text(json.dumps(routed), "utf-8")
+    model = load_model(path).document
+    simulated = simulate_models([model], SimulationSettings(precision=0.01))["answers"][0]["classes"]["web"]
+    nodes = [
+        {
+            **station,
+            "name": f"cpu{NODE}{number}",
+            "services": [{**each, "visits": 1 / 3} for each in station["services"]],
+        }
+        for number, station in enumerate(model["stations"], start=1)
+    ]
+    split = {**model, "stations": nodes, "routing": []}
+    answer = solve_models([split])[0]["answer"]
+    found = response_percentiles(split, answer, stations_of(answer), "web")[0]
+    assert found(0.95) == pytest.approx(simulated["response_time_percentiles_s"]["p95"], rel=0.08)
+
+
+def test_the_variation_of_other_times_is_that_of_the_own_size() -> None:
+    """Constant times beyond the knee take as long as others: what varies is the own size, and hardly the number met."""
+    mean, exponential = sharing_moments(60, 1.0, 1, 1.0)
+    for scv in (0.0, 0.25, 4.0):
+        _, variance = sharing_moments(60, 1.0, 1, 1.0, scv)
+        assert variance == pytest.approx(scv * mean**2 + (1 + scv) / 2 * (exponential - mean**2), rel=1e-9)
+    assert sharing_moments(60, 1.0, 1, 1.0, 0.0)[1] < 0.02 * mean**2
+    # Alone only the own size varies.
+    assert sharing_moments(1, 3.0, 1, 5.0, 0.25) == pytest.approx((3.0, 2.25), rel=1e-12)
+
+
+def test_a_wait_that_is_scaled_is_met_more_often_before_it_is_longer() -> None:
+    """One end of 1 s with probability p: mean p, second moment 2 p. A mean of w has the second moment 2 w up to w = 1,
+    where all wait, and 2 w^2 beyond; a shorter one is shorter for all, 2 p (w / p)^2."""
+    ends = np.array([0.0, 1.0])
+    cases = ((0.5, 0.5, 1.0), (0.5, 0.8, 1.6), (0.5, 1.5, 4.5), (0.5, 0.25, 0.25), (1e-300, 0.8, 1.6))
+    for share, mean, square in cases:
+        weights = np.array([1 - share, share])
+        assert _spread_of_wait(ends, weights, 1.0, 1.0, mean) == pytest.approx(square - mean**2), (share, mean)
+    assert _spread_of_wait(ends, np.array([1.0, 0.0]), 1.0, 1.0, 0.1) == 0.0
+    assert _spread_of_wait(ends, np.array([0.5, 0.5]), 1.0, 1.0, -1e-17) == 0.0

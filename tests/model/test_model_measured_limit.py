@@ -1,0 +1,82 @@
+"""Limit of the measured load by a station of a fitted model, in the model file and in sizing."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from towtank.model.fitting.measured_limit import ASSERTED, NONE, OTHER, STATION, MeasuredLimit, of_curve, of_network
+
+
+def shape(kind: str, resource: str | None = None) -> dict[str, Any]:
+    return {"kind": kind, "resource": resource, "sentence": f"the {kind} it was"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [("cpu", STATION), ("none", NONE), ("unknown", NONE), ("contention", OTHER), ("disk", OTHER), ("memory", OTHER),
+     ("generator", OTHER), ("quota", OTHER)],
+)  # fmt: skip
+def test_the_only_station_of_a_curve_is_a_cpu(kind: str, limit: str) -> None:
+    seen: Any = SimpleNamespace(bottleneck=object)
+    found = of_curve(seen, shape(kind), asserted=False)
+    assert found is not None
+    assert found.kind == limit
+    assert found.why.endswith(f"the {kind} it was")
+
+
+def test_servers_that_the_user_gives_are_asserted_where_nothing_shows_them() -> None:
+    seen: Any = SimpleNamespace(bottleneck=object)
+    blind: Any = SimpleNamespace(bottleneck=lambda: None)
+    assert of_curve(seen, shape("contention"), asserted=True) == MeasuredLimit(
+        ASSERTED, "no measurement shows that more CPUs help: the contention it was"
+    )
+    assert of_curve(seen, shape("cpu"), asserted=True) == MeasuredLimit(STATION, "the cpu it was")
+    for asserted, kind in ((True, ASSERTED), (False, OTHER)):
+        found = of_curve(blind, shape("unknown"), asserted=asserted)
+        assert found is not None
+        assert (found.kind, found.why.partition(":")[0]) == (kind, "no CPU of the system was observed")
+    assert of_curve(None, None, asserted=False) is None
+
+
+def network(error: float, response: float, *, held_out: bool = True) -> dict[str, Any]:
+    """A network that missed the highest load by so much, over the measured value, less 1."""
+    level = {"throughput": 50.0, "fitted_throughput": 50.0 * (1 + error), "response_s": 0.4,
+             "fitted_response_s": 0.4 * (1 + response)}  # fmt: skip
+    top = {"error": error, "response_error": response}
+    return {
+        "stations": {"web": {}, "app": {}, "disk sda": {}},
+        "levels": [level | {"fitted_throughput": 50.0, "fitted_response_s": 0.4}, level],
+        "held_out": {"points": [{"error": 0.0, "response_error": 0.0}, top]} if held_out else None,
+    }
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+@pytest.mark.parametrize(
+    ("error", "response", "limit"),
+    # A pool of which the network knows nothing: more throughput than there was, or a response time without its wait.
+    [(0.15, -0.3, OTHER), (0.08, -0.9, OTHER), (0.05, -0.3, STATION), (-0.15, 0.4, STATION)],
+)
+def test_what_looks_like_contention_is_a_station_where_the_network_foretells_it(
+    error: float, response: float, limit: str, held_out: bool
+) -> None:
+    assert of_network(shape("contention"), network(error, response, held_out=held_out)).kind == limit
+
+
+def test_a_full_disk_limits_a_network_that_has_it() -> None:
+    assert of_network(shape("disk", "disk sda"), network(0, 0)).kind == STATION
+    assert of_network(shape("disk", "disk sdb"), network(0, 0)).kind == OTHER
+    assert of_network(shape("memory", "web"), network(0, 0)).kind == OTHER
+    assert of_network(shape("generator"), network(0, 0)).kind == OTHER
+    assert of_network(shape("quota", "web"), network(0, 0)).kind == OTHER
+    assert of_network(shape("none"), network(0, 0)).kind == NONE
+    assert of_network(shape("cpu", "app"), network(0, 0)).kind == STATION
+
+
+def test_the_lines_of_a_model_file_hold_any_text() -> None:
+    kind, why = MeasuredLimit(OTHER, 'a "lock": # 5 % of the line').lines()
+    assert kind == "  limit: other"
+    assert json.loads(why.partition(": ")[2]) == 'a "lock": # 5 % of the line'

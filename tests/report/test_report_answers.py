@@ -1,0 +1,226 @@
+"""Every claim has its answer: each kind of claim at each outcome, in report, terminal, Markdown and summary to copy.
+
+The synthetic system has 100 /s with the index and 62.5 /s without it at 120 users, by its asymptotic bounds, and a mean
+response time of 10 ms that becomes 200 ms at 120 users (Little's law); every estimate is known to 5 %.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import report_synthetic as synthetic
+from rich.console import Console
+
+from towtank.analysis import claims
+from towtank.claim_words import sentence
+from towtank.report.content import build_document
+from towtank.report.document import Table
+from towtank.report.source import Results
+from towtank.report.terminal import print_outcome
+from towtank.results.exports import markdown_format
+
+SAYS = "So it is."
+PRESENT, ABSENT = {"search_index": "present"}, {"search_index": "absent"}
+AT_MOST = {"search_index": "present", "users": "120"}
+PAIR = {"of": "throughput", "at": {"search_index": "absent", "users": "120"}, "to": {"search_index": "present"}}
+ALL = {**PAIR, "at": {"search_index": "absent", "users": "all"}}
+OVER = {"over": "users", "at": PRESENT}
+# Kind: measure, what is confirmed, refuted and undecided, and the number found.
+KINDS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
+    "value": ({"value": {"of": "mean", "at": AT_MOST}}, "> 150 ms", "> 250 ms", "> 205 ms", "200"),
+    "ratio": ({"ratio": PAIR}, "< 0.9", "> 0.9", "> 0.62", "0.62"),
+    "difference": ({"difference": PAIR}, "< 0 /s", "> 0 /s", "> -38 /s", "-38"),
+    "levels": ({"ratio": ALL}, "< 1.2", "> 0.9", "< 0.99", "0.81"),
+    "rises": ({"trend": {"of": "mean", **OVER}}, "rises", "stays", "", "20"),
+    # 62.5 /s at 90 and at 120 users.
+    "rise to a limit": ({"trend": {"of": "throughput", **OVER, "at": ABSENT}}, "", "falls", "rises", "2.1"),
+    "highest": ({"highest": {"of": "throughput", **OVER}}, "at 120", "at 30", "", "120"),
+    "lowest": ({"lowest": {"of": "mean", **OVER}}, "at 30 or 60 or 90", "at 120", "at 30", "30 (or 60"),
+}
+HOLDS = {"confirmed": 1, "refuted": 2, "undecided": 3}
+RUNS = [f"r{number:03d}" for number in range(1, 9)]
+
+
+def asked(kind: str, outcome: str) -> dict[str, Any]:
+    """The claim as a study file has it."""
+    kinds = KINDS[kind]
+    return {"says": SAYS, "measure": kinds[0], "holds": kinds[HOLDS[outcome]]}
+
+
+def studied(claim: dict[str, Any], **made: Any) -> Results:
+    """The synthetic study with one claim, single runs taken for all that there is."""
+    found = made.pop("found", None) or synthetic.results(**made)
+    study = {**found.study, "claims": [claim], "run_to_run": 0.0}
+    judged = claims.judge(study, [run.summary for run in found.runs if run.summary])
+    summary = {**found.summary, "claims": judged["counts"], "answers": [sentence(each) for each in judged["claims"]]}
+    return dataclasses.replace(found, summary=summary, claims=judged)
+
+
+def without_intervals() -> Results:
+    """The study whose estimates have no interval."""
+    found = synthetic.results()
+
+    def bare(part: Any) -> Any:
+        if isinstance(part, dict):
+            ends = {"low": None, "high": None} if "low" in part else {}
+            return {**{key: bare(value) for key, value in part.items()}, **ends}
+        return part
+
+    runs = tuple(dataclasses.replace(run, summary=bare(copy.deepcopy(run.summary))) for run in found.runs)
+    return dataclasses.replace(found, runs=runs)
+
+
+def of_report(results: Results) -> str:
+    """The row of the table on the first screen."""
+    summary = build_document(results).sections[0]
+    (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
+    (row,) = table.rows
+    return " | ".join(row)
+
+
+def of_terminal(results: Results) -> str:
+    stream = io.StringIO()
+    print_outcome(Console(file=stream, width=80, highlight=False), results.summary, None)
+    (line,) = [line for line in stream.getvalue().splitlines() if line.startswith("1. ")]
+    return line
+
+
+def of_markdown(results: Results) -> str:
+    material: Any = type("Material", (), {"claims": results.claims})
+    (row,) = [line for line in markdown_format._claims(material) if SAYS in line]
+    return row.replace("\\", "").replace("**", "")
+
+
+def of_copied_summary(results: Results) -> str:
+    (line,) = [line for line in build_document(results).summary_text.splitlines() if line.startswith("1. ")]
+    return line
+
+
+PLACES: dict[str, Callable[[Results], str]] = {
+    "report": of_report,
+    "terminal": of_terminal,
+    "Markdown": of_markdown,
+    "copied": of_copied_summary,
+}
+
+
+def answers(results: Results) -> dict[str, str]:
+    """The answer in each place, without what typography adds."""
+    made = {place: answer(results) for place, answer in PLACES.items()}
+    return {
+        place: text.replace("\N{NO-BREAK SPACE}", " ").replace("−", "-").replace(" †", "")
+        for place, text in made.items()
+    }
+
+
+def verdict_of(results: Results) -> str:
+    return str(results.claims["claims"][0]["verdict"])
+
+
+CASES = [(kind, outcome) for kind in KINDS for outcome in HOLDS if KINDS[kind][HOLDS[outcome]]]
+
+
+def test_every_outcome_is_in_the_table_of_cases() -> None:
+    assert {outcome for _, outcome in CASES} == set(HOLDS)
+    assert {next(iter(KINDS[kind][0])) for kind, _ in CASES} == {
+        "value", "ratio", "difference", "trend", "highest", "lowest",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "outcome"), CASES)
+def test_an_answer_has_expectation_number_interval_and_verdict(kind: str, outcome: str) -> None:
+    results = studied(asked(kind, outcome))
+    assert verdict_of(results) == outcome
+    word = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Not answered, because"}[outcome]
+    for place, text in answers(results).items():
+        assert SAYS in text, place
+        assert asked(kind, outcome)["holds"] in text, place
+        assert KINDS[kind][4] in text, place
+        if not kind.endswith("est"):
+            assert " to " in text or "[" in text, place
+        assert all(part in text for part in word.split(", ")), place
+        assert ("Do: repeat the runs" in text) == (outcome == "undecided"), place
+
+
+# Several levels have the interval over them.
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "levels"])
+def test_a_claim_without_intervals_is_not_answered(kind: str) -> None:
+    results = studied(asked(kind, "refuted"), found=without_intervals())
+    assert verdict_of(results) == "undecided"
+    for place, text in answers(results).items():
+        assert "because no interval exists" in text, place
+        assert "Do: repeat the runs (--repetitions)." in text, place
+
+
+# What keeps a claim from being tested: how the study is made, a change of the claim, the reason, what to do.
+OBSTACLES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "invalid": (
+        {"verdicts": dict.fromkeys(RUNS, "invalid")},
+        "is invalid (r00",
+        "remove the cause that the verdicts of these runs give, and run the study again",
+    ),
+    "missing": (
+        {"missing": tuple(RUNS)},
+        "no run at ",
+        "make the missing runs (towtank run --resume), or name levels that the design joins",
+    ),
+    "another preset": (
+        {"indices": ("present",)},
+        "search_index ",
+        "run a preset that has it (--preset), or name levels of this one",
+    ),
+}
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_cannot_be_tested_has_its_reason_and_what_to_do(kind: str, obstacle: str) -> None:
+    made, why, remedy = OBSTACLES[obstacle]
+    claim = copy.deepcopy(asked(kind, "refuted"))
+    if obstacle == "another preset":
+        (measure,) = claim["measure"].values()
+        measure["at"] = {**measure["at"], "search_index": "partial"}
+    results = studied(claim, **made)
+    assert verdict_of(results) == "not_testable"
+    for place, text in answers(results).items():
+        assert SAYS in text, place
+        assert claim["holds"] in text, place
+        assert "Not answered" in text, place
+        assert f"because {why}" in text or ", because every run at " in text, place
+        assert why in text, place
+        assert f"Do: {remedy}." in text, place
+
+
+def test_a_claim_that_the_study_cannot_test_and_a_quantity_that_was_not_recorded() -> None:
+    for place, text in answers(studied({"says": SAYS, "not_testable": "there is one node"})).items():
+        assert "because there is one node" in text, place
+        assert "Do: compare it in a study whose system has what is missing here." in text, place
+    steal = {"says": SAYS, "measure": {"value": {"of": "machine.steal", "at": AT_MOST}}, "holds": "< 1"}
+    for place, text in answers(studied(steal)).items():
+        assert "because machine.steal was not measured at search_index present, users 120" in text, place
+        assert "Do: name a quantity that the summaries of these runs have, or record this one." in text, place
+
+
+@pytest.mark.parametrize(("kind", "outcome"), CASES)
+def test_an_answer_that_leans_on_suspect_runs_has_its_doubt(kind: str, outcome: str) -> None:
+    results = studied(asked(kind, outcome), verdicts=dict.fromkeys(RUNS, "suspect"))
+    assert verdict_of(results) == outcome
+    for place, text in answers(results).items():
+        assert "Doubt: it leans on " in text, place
+    assert ("†" in of_report(results)) == (outcome != "undecided")
+
+
+def test_of_many_claims_those_that_are_not_confirmed_stand_first_in_the_summary() -> None:
+    found = synthetic.results()
+    written = [asked("ratio", "confirmed")] * 5 + [asked("ratio", "refuted"), asked("ratio", "undecided")] * 2
+    study = {**found.study, "claims": written, "run_to_run": 0.0}
+    judged = claims.judge(study, [run.summary for run in found.runs])
+    summary = build_document(dataclasses.replace(found, claims=judged)).sections[0]
+    (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
+    assert [row[0] for row in table.rows] == ["1", "2", "6", "7", "8", "9"]
+    assert table.footnotes == ("3 further claims: see the section on claims.",)

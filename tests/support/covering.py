@@ -1,0 +1,145 @@
+"""Series with a known truth, and the coverage of intervals estimated from them.
+
+`SERIES` of the environment says how many series each cell of the tables has; without it the tests take few.
+`rows` gives the lines of a table.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import lfilter
+
+from towtank.analysis import load
+from towtank.analysis.measurement import TimedHistograms
+from towtank.analysis.statistics import ratio_of_sums
+from towtank.analysis.statistics.histograms import Layout
+
+SERIES = int(os.environ.get("TOWTANK_CERTIFY", "0"))
+"""Series of each cell of the tables; 0 for the small part that belongs to the suite."""
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+LAYOUT = Layout(1, 3_600_000_000_000, 3)
+
+
+@dataclass
+class Cell:
+    """Number of intervals of one kind of series, and number of those that hold the truth."""
+
+    made: int = 0
+    given: int = 0
+    held: int = 0
+
+    def take(self, found, truth):
+        """Count one estimate."""
+        self.made += 1
+        if found.low is not None:
+            self.given += 1
+            self.held += found.low <= truth <= found.high
+        else:
+            assert found.needs_s is not None, "what has no interval says how long a run would have to be"
+
+    @property
+    def wrong(self):
+        """Share of all series that got an interval without the truth."""
+        return (self.given - self.held) / self.made
+
+    @property
+    def share_given(self):
+        """Share of all series that got an interval."""
+        return self.given / self.made
+
+    @property
+    def coverage(self):
+        """Share of the intervals given that hold the truth; None without any."""
+        return self.held / self.given if self.given else None
+
+    def row(self, *head):
+        """Cells of a line of a table."""
+        held = "-" if self.coverage is None else f"{100 * self.coverage:.1f} %"
+        return (*head, f"{100 * self.share_given:.0f} %", held, f"{100 * self.wrong:.1f} %")
+
+
+def autoregressive(stream, count, correlation):
+    """Stationary normal series with mean 10 and variance 1."""
+    noise = stream.normal(size=count)
+    noise[0] /= np.sqrt(1 - correlation**2)
+    return 10 + np.sqrt(1 - correlation**2) * lfilter([1.0], [1.0, -correlation], noise)
+
+
+def of_autoregressive(seed, series, seconds, correlation):
+    """Coverage of the mean of an autoregressive series."""
+    stream, cell = np.random.default_rng(seed), Cell()
+    for _ in range(series):
+        cell.take(ratio_of_sums(autoregressive(stream, seconds, correlation), np.ones(seconds))[0], 10.0)
+    return cell
+
+
+class Recorded(TimedHistograms):
+    """Times by second, in buckets as the engine records them."""
+
+    def __init__(self, seconds, second, times_s):
+        super().__init__(seconds)
+        values = (times_s * 1e9).astype(np.int64)
+        half = LAYOUT.half_magnitude
+        bucket = np.maximum(0, np.floor(np.log2(np.maximum(values, 1))).astype(np.int64) - half)
+        index = (bucket << half) + (values >> bucket)
+        joined, counts = np.unique(second * (1 << 40) + index, return_counts=True)
+        self.__dict__["_decoded"] = (LAYOUT, joined >> 40, joined & ((1 << 40) - 1), counts, 0)
+
+
+def queue(stream, rate, utilization, seconds):
+    """Second and response time of the requests of M/M/1 that end within a window, in steady state.
+
+    The waiting time is the distance of a random walk from its lowest point so far (Lindley 1952), so that a run is a
+    sum and a minimum. Response times are exponential with mean 1 / (mu - lambda).
+    """
+    service = utilization / rate
+    warm_up = max(20.0, 20 * service / (1 - np.sqrt(utilization)) ** 2)
+    count = int(rate * (warm_up + seconds) * 1.1 + 300)
+    arrivals = np.cumsum(stream.exponential(1 / rate, count))
+    services = stream.exponential(service, count)
+    walk = np.concatenate([[0.0], np.cumsum(services[:-1] - np.diff(arrivals))])
+    times = walk - np.minimum.accumulate(walk) + services
+    ends = arrivals + times - warm_up
+    inside = (ends >= 0) & (ends < seconds)
+    return ends[inside].astype(np.int64), times[inside]
+
+
+def of_queue(seed, series, rate, utilization, seconds):
+    """Coverage of throughput, mean and quantiles of the response time of M/M/1."""
+    stream = np.random.default_rng(seed)
+    mean = 1 / (rate / utilization - rate)
+    truths = {name: -mean * np.log(1 - share) for name, share in QUANTILES.items()}
+    cells = {name: Cell() for name in ("throughput", "mean", *QUANTILES)}
+    for _ in range(series):
+        second, times = queue(stream, rate, utilization, seconds)
+        counted(cells, seconds, second, times, {"throughput": rate, "mean": mean, **truths})
+    return cells
+
+
+def of_independent(seed, series, load_of, draw, truths):
+    """The same of times that are drawn one by one, at Poisson arrivals of `load_of`: rate and seconds."""
+    rate, seconds = load_of
+    stream = np.random.default_rng(seed)
+    cells = {name: Cell() for name in truths}
+    for _ in range(series):
+        count = stream.poisson(rate * seconds)
+        counted(cells, seconds, stream.integers(0, seconds, count), draw(stream, count), truths)
+    return cells
+
+
+def counted(cells, seconds, second, times, truths):
+    """Count the estimates of one run."""
+    timed, chosen = Recorded(seconds, second, times), np.ones(seconds, dtype=bool)
+    sums = np.bincount(second, weights=times, minlength=seconds)
+    merged = timed.merged(chosen)
+    for name, cell in cells.items():
+        if name == "throughput":
+            found = ratio_of_sums(timed.counts, np.ones(seconds))[0]
+        elif name == "mean":
+            found = load.mean_of(timed, sums, chosen)[0]
+        else:
+            found = load.quantile(timed, merged, QUANTILES[name], chosen)
+        cell.take(found, truths[name])

@@ -1,0 +1,19 @@
+"""A port for a server that starts later."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def held_port() -> Iterator[int]:
+    """Keep a port of loopback: it refuses connections until a server that reuses addresses, as most do, listens on it.
+
+    Nothing else on the machine is given it meanwhile.
+    """
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]

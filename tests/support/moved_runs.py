@@ -1,0 +1,42 @@
+"""Runs whose probe was on another machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synthetic_runs import SECOND
+
+from towtank.results import lines
+from towtank.results.folder import RunFolder
+
+
+def move_away(run: RunFolder, offset_ns: int) -> None:
+    """Let the probe's stream come from another machine, whose clock is ahead."""
+    path = run.observe / "probe.ndjson"
+    documents = list(lines.read(path, lines.Damage()))
+    with (run.observe / "far.probe.ndjson").open("wb") as far, path.open("wb") as here:
+        for document in documents:
+            far.write(
+                lines.encode({**document, "t_ns": document["t_ns"] + offset_ns} if "t_ns" in document else document)
+            )
+            here.write(lines.encode({**document, "groups": {}}))
+
+
+def to_another_machine(run: RunFolder, tier: str, sound: bytes, host: str = "far") -> None:
+    """Let a tier be on a host of provider ssh: its probe saw what is in the stream, that of this machine `sound`."""
+    path = run.observe / "probe.ndjson"
+    move_away(run, 3_000 * SECOND)
+    path.write_bytes(sound)
+    here = [
+        {**sample, "groups": _without(sample["groups"], tier)} if "groups" in sample else sample
+        for sample in lines.read(path)
+    ]
+    path.write_bytes(b"".join(map(lines.encode, here)))
+    tiers = {name: dict(facts) for name, facts in run.manifest["tiers"].items()}
+    tiers[tier] |= {"host": host, "cpus": []}
+    clocks = {host: [{"offset_ns": 3_000 * SECOND, "uncertainty_ns": 1_000}]}
+    run.update(tiers=tiers, hosts={host: {"provider": "ssh"}}, clocks=clocks)
+
+
+def _without(groups: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: group for key, group in groups.items() if key != name}

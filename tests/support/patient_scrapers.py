@@ -1,0 +1,25 @@
+"""Scrapers that wait for answers of servers on a busy machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from towtank.observe import command_socket, glusterfs, mariadb, openldap, page, postgresql, redis
+
+_PATIENCE_S = 30
+
+
+@contextmanager
+def patient_scrapers() -> Iterator[None]:
+    """Let scrapers wait longer than in a run, in which one scrape must not delay the next."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (command_socket, page):
+            patch.setattr(module, "TIMEOUT_S", _PATIENCE_S)
+        for module in (glusterfs, mariadb, openldap, redis):
+            patch.setattr(module, "_TIMEOUT_S", _PATIENCE_S)
+        patch.setattr(postgresql, "_CONNECT_TIMEOUT_S", _PATIENCE_S)
+        patch.setattr(postgresql, "_STATEMENT_TIMEOUT_MS", 1000 * _PATIENCE_S)
+        yield

@@ -1,0 +1,45 @@
+"""Small file systems, which are full after some writes, and get room later."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PLENTY = "64m"
+
+
+@dataclass
+class SmallDisk:
+    """A file system in memory of its own."""
+
+    path: Path
+
+    def resize(self, size: str) -> None:
+        """Give it another size, as `tmpfs` takes it; no less than what is in use."""
+        subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True)
+
+    def used(self) -> int:
+        """Bytes in use."""
+        reported = subprocess.run(
+            ["df", "--block-size=1", "--output=used", str(self.path)], check=True, capture_output=True, text=True
+        )
+        return int(reported.stdout.split()[-1])
+
+
+@contextmanager
+def small_disk(place: Path, size: str) -> Iterator[SmallDisk]:
+    """Mount a file system of a size at a new folder; leave the test out where that cannot be done."""
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"needs a file system of its own, which only root can mount: {mounted.stderr.strip()}; use sudo")
+    try:
+        yield SmallDisk(place)
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)

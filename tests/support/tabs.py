@@ -1,0 +1,132 @@
+"""A tab of Chromium that a program drives: widths, colours, scripts and paper, without any way to a network."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from waiting import PATIENCE_S
+
+from towtank.record.chromium import Chromium
+from towtank.record.devtools import Devtools
+
+Found = TypeVar("Found")
+SCHEMES = {
+    "light": {"prefers-color-scheme": "light", "forced-colors": "none"},
+    "dark": {"prefers-color-scheme": "dark", "forced-colors": "none"},
+    "forced": {"prefers-color-scheme": "dark", "forced-colors": "active"},
+}
+"""Colours that a reader may choose, by the features of media that they set."""
+A4, LETTER = (210 / 25.4, 297 / 25.4), (8.5, 11.0)
+"""Width and height of paper. [in]"""
+_OPEN_FOLDS = """window.opened = [...document.querySelectorAll("details:not([open])")];
+for (const part of window.opened) part.open = true; 0"""
+_PASS_BY = """(() => {
+  const next = document.querySelector("figure[data-live]:not(.is-live)");
+  if (next) next.scrollIntoView();
+  return !next;
+})()"""
+_CLOSE_FOLDS = "for (const part of window.opened) part.open = false; window.scrollTo(0, 0); 0"
+# Nothing listens there. [address]
+_NOWHERE = "127.0.0.1:9"
+
+
+@dataclass
+class Tab:
+    """A tab, and what happened in it.
+
+    Attributes
+    ----------
+    logged : list of str
+        Warnings, errors and exceptions of its pages.
+    requested : list of str
+        Addresses that its pages asked for, without those of the pages themselves and of data in them.
+    """
+
+    devtools: Devtools
+    session: str = ""
+    logged: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
+
+    async def open(self) -> None:
+        """Open the tab, and listen to it."""
+        target = await self.devtools.call("Target.createTarget", url="about:blank")
+        attached = await self.devtools.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self.session = attached["sessionId"]
+        self.devtools.on |= {
+            "Runtime.consoleAPICalled": lambda event, _: self._console(event),
+            "Runtime.exceptionThrown": lambda event, _: self.logged.append(str(event["exceptionDetails"])),
+            "Log.entryAdded": lambda event, _: self.logged.append(event["entry"]["text"]),
+            "Network.requestWillBeSent": lambda event, _: self._request(event["request"]["url"]),
+        }
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            await self.call(f"{domain}.enable")
+
+    def _console(self, event: dict[str, Any]) -> None:
+        if event["type"] in ("warning", "error", "assert"):
+            self.logged.append(" ".join(str(part.get("value") or part.get("description")) for part in event["args"]))
+
+    def _request(self, address: str) -> None:
+        if not address.startswith(("data:", "file:", "about:")):
+            self.requested.append(address)
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Call a method of the tab."""
+        return await self.devtools.call(method, self.session, **parameters)
+
+    async def load(self, page: Path) -> None:
+        """Load a page, and wait until it is complete."""
+        await self.call("Page.navigate", url=page.as_uri())
+        await self.until(f"document.readyState === 'complete' && location.href.startsWith({page.as_uri()!r})")
+
+    async def load_live(self, page: Path) -> None:
+        """Load a report, and pass by all of its figures, folded ones too, until they are interactive."""
+        await self.load(page)
+        await self.evaluate(_OPEN_FOLDS)
+        await self.until(_PASS_BY)
+        await self.evaluate(_CLOSE_FOLDS)
+
+    async def look(self, width: int, scheme: str = "light", height: int = 900) -> None:
+        """Look at the page with a width, and with colours."""
+        features = [{"name": name, "value": value} for name, value in SCHEMES[scheme].items()]
+        await self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+        )
+        await self.call("Emulation.setEmulatedMedia", features=features)
+
+    async def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression, once its promise is kept; the page's own policy does not apply to it."""
+        found = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    async def until(self, expression: str) -> None:
+        """Wait until an expression is true."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not await self.evaluate(f"Boolean({expression})"):
+                await asyncio.sleep(0.02)
+
+    async def printed(self, paper: tuple[float, float]) -> bytes:
+        """Print the page as PDF, on paper of the style sheet if it names one."""
+        width, height = paper
+        found = await self.call(
+            "Page.printToPDF", paperWidth=width, paperHeight=height, preferCSSPageSize=True, printBackground=True
+        )
+        return base64.b64decode(found["data"])
+
+
+def in_a_tab(task: Callable[[Tab], Awaitable[Found]]) -> Found:
+    """Return the outcome of a task in a tab of a browser of its own."""
+
+    async def whole() -> Found:
+        with Chromium.start(_NOWHERE, "", sandbox=False) as browser:
+            async with Devtools(browser) as devtools:
+                tab = Tab(devtools)
+                await tab.open()
+                return await task(tab)
+
+    return asyncio.run(whole())

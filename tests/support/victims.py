@@ -1,0 +1,50 @@
+"""Processes of a run by the part that they play, so that a test can end or hold one of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from towtank.system.hosts.cleaning import JANITOR
+
+PARTS = ("conductor", "engine", "probe", "guard", "service", "janitor")
+_OF_ENGINE = {"load": "engine", "probe": "probe", "guard": "guard", "null-server": "service"}
+
+
+def part_of(arguments: list[str]) -> str | None:
+    """Part of a process of Towtank by its command line; None for helpers and others.
+
+    Examples
+    --------
+    >>> part_of(["/usr/bin/towtank-engine", "guard", "--", "/usr/bin/towtank-engine", "null-server"])
+    'guard'
+    """
+    if JANITOR in arguments:
+        return "janitor"
+    if len(arguments) > 1 and arguments[0].endswith("towtank-engine"):
+        return _OF_ENGINE.get(arguments[1])
+    return None
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """Yield the processes below one, those of its threads included."""
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in map(int, path.read_text().split()):
+                yield child
+                yield from descendants(child)
+
+
+def processes_of_part(conductor: int, part: str) -> list[int]:
+    """Process ids of a part of a run, in the order of their start."""
+    if part == "conductor":
+        return [conductor]
+    found = []
+    for pid in descendants(conductor):
+        with suppress(OSError):
+            arguments = os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
+            if part_of(arguments) == part:
+                found.append(pid)
+    return found
