@@ -12,20 +12,26 @@ unexport PYTHONDONTWRITEBYTECODE
 PLANS ?= 20
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test test-packages test-anywhere nightly pages plant fuzz soak check certify judge lint bench bench-peers lock clean
+.PHONY: help setup demo test smoke test-all test-packages test-anywhere nightly pages plant fuzz soak certify judge lint bench bench-peers lock clean
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
+# Profile of Cargo.toml in which the engine is built; `checked` is that of the tests.
+PROFILE ?= release
+
+# The engine's crates compile while the Python packages arrive; a failure shows in the build of the engine itself.
 $(VENV)/.python: requirements.lock
 	@scripts/preflight $(PYTHON)
 	$(PYTHON) scripts/make_venv.py $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock || \
+	@cargo build --locked --quiet --profile $(PROFILE) -p towtank-engine >/dev/null 2>&1 & \
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock || \
 		{ echo "error: the Python packages could not be fetched; make the registry of pip reachable, then type the same again" >&2; exit 1; }
-	touch $@
+	@touch $@
 
 $(VENV)/.towtank: $(VENV)/.python pyproject.toml $(RUST_SOURCES)
 	$(BIN)/python scripts/vega-runtime
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--config-settings=build-args="--profile $(PROFILE)" -e .
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e reference/content_server
 	touch $@
 
@@ -34,28 +40,32 @@ setup: $(VENV)/.towtank ## install the Python packages and build the engine
 demo: setup ## run the shipped study content-users in its quick preset
 	$(BIN)/towtank run content-users --preset quick
 
-# Tests that need no server, no network of hosts and no load that is measured.
-UNITS := tests/units tests/study tests/results tests/conduct tests/analysis
+# Tests marked `waits` need seconds, a server, a network of hosts or another tool; all others are the gate.
+# Two workers for two cores; tests that wait leave room for a third one.
+WORKERS ?= 2
+WAITERS ?= 3
+PYTEST = $(BIN)/python -m pytest --dist loadgroup
 
-check: lint ## before each commit, in minutes: lints, and the tests that start nothing
-	cargo test --workspace --locked --profile checked --quiet --lib
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(UNITS)
+test: setup ## the gate, before each commit: all tests that do not wait; no root, server or network
+	cargo test --workspace --locked --profile checked --quiet --lib --bins --tests
+	$(PYTEST) -n $(WORKERS) -m "not waits"
+
+smoke: setup ## each service, host and protocol is used once, a study runs from file to report; as root on Debian it installs servers
+	@$(BIN)/python scripts/packages.py
+	$(PYTEST) -n $(WAITERS) -m smoke --second-try
+
+test-all: setup ## all tests, Rust and Python; as root on Debian it installs what they need
+	@$(BIN)/python scripts/packages.py
+	cargo test --workspace --locked --profile checked --quiet --features waits
+	$(PYTEST) -n $(WAITERS) --second-try
 
 nightly: PLANS = 200
-nightly: test test-anywhere judge pages plant fuzz ## all tests with new examples, again as on other machines and for other users, and planted faults
+nightly: test-all test-anywhere judge pages plant fuzz ## all tests with new examples, again as on other machines and for other users, and planted faults
 	TOWTANK_STUDIES=5000 TOWTANK_WORKLOADS=5000 $(BIN)/python -m pytest -n 2 \
 		tests/results/test_results_any_data.py tests/workload/test_workload_agreement.py
 	TOWTANK_SIZINGS=240 $(BIN)/python -m pytest -n 2 tests/size/test_size_contradictions.py
 	TOWTANK_KILLS=1000 TOWTANK_FULL_DISKS=100 $(BIN)/python -m pytest -n 2 \
 		tests/integration/test_integration_kills.py tests/integration/test_integration_full_disks.py
-
-# Many tests wait for servers and for loads that last, so that two cores have work for three workers.
-WORKERS ?= 3
-
-test: setup ## all tests, Rust and Python; as root on Debian it installs what they need
-	@$(BIN)/python scripts/packages.py
-	cargo test --workspace --locked --profile checked --quiet
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-packages: ## as root: install what some tests need, of scripts/packages.txt
 	@$(BIN)/python scripts/packages.py
@@ -96,13 +106,15 @@ soak: setup ## as root: a load of hours, with memory and open files of every pro
 
 lint: setup ## formatting, lints, types, schemas up to date, plain English
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --profile checked -- -D warnings
+	cargo clippy --workspace --all-targets --features waits --locked --profile checked -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python scripts/schemas --check
 	$(BIN)/python scripts/figures --check
 	$(BIN)/python scripts/words
+	$(BIN)/python scripts/ratchet
+	$(BIN)/lint-imports --no-cache --no-logo 2>/dev/null || $(BIN)/lint-imports --no-cache
 
 bench: bench-peers ## install the peers that are missing, then speed and accuracy of the load engine beside them
 	$(BIN)/python benches --quick

@@ -1,11 +1,14 @@
 """Settings and fixtures of every test."""
 
 import os
+import re
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["left_out", "left_behind", "grouping", "certification", "results_1"]
+pytest_plugins = ["left_out", "left_behind", "second_try", "grouping", "certification", "results_1"]
 
 # Machines differ in speed: no example is refused for the time that it took. In CI Hypothesis has a profile of its own.
 settings.register_profile("any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -16,3 +19,15 @@ if "CI" not in os.environ:
 # end servers by it would wait for a minute each.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+WAITING_FILE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.waits\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files, before their import, that have no test which the expression of marks selects."""
+    wanted = config.option.markexpr
+    if wanted not in ("not waits", "smoke") or not re.fullmatch(r"test_.*\.py", collection_path.name):
+        return None
+    text = collection_path.read_text("utf-8")
+    left_out = WAITING_FILE.search(text) if wanted == "not waits" else "mark.smoke" not in text
+    return True if left_out else None

@@ -11,6 +11,8 @@ import pytest
 
 import towtank
 
+pytestmark = pytest.mark.waits
+
 HEAVY = {"duckdb", "jinja2", "numpy", "pydantic", "rich", "ruamel", "scipy", "typer", "vl_convert"}
 
 

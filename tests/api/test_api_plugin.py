@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from pages import ROOT
 
+pytestmark = pytest.mark.waits
+
 pytest_plugins = ["pytester"]
 
 # A measurement as the API gives it, without a measurement: the document of a drive with two requests.

@@ -139,7 +139,7 @@ def test_notebooks_show_answer_verdict_figure_and_table(results: towtank.Results
     assert "<script" not in shown
 
 
-@pytest.mark.slow
+@pytest.mark.waits
 def test_the_report_is_written(folder: Path, results: towtank.Results, tmp_path: Path) -> None:
     path = results.report(tmp_path / "report.html")
     assert "<html" in path.read_text("utf-8")

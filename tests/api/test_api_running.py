@@ -16,6 +16,8 @@ import towtank
 from towtank.errors import StudyError, TargetError
 from towtank.results.folder import ResultsFolder, RunFolder
 
+pytestmark = pytest.mark.waits
+
 
 def traits() -> dict[str, Any]:
     """Return what a library must leave alone."""

@@ -12,6 +12,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.waits
+
 BENCHES = Path(__file__).parents[2] / "benches"
 
 

@@ -17,6 +17,8 @@ from random_networks import Compared, compared, network
 
 from towtank.model import SimulationSettings, simulate_models, solve_models
 
+pytestmark = pytest.mark.waits
+
 NETWORKS = int(os.environ.get("TOWTANK_GRID", "48"))
 EVENTS = 400_000
 SLACK = 1e-6

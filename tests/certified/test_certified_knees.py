@@ -16,6 +16,8 @@ from towtank.model.fitting.curves import USL
 from towtank.model.fitting.observations import Observations, observations
 from towtank.model.fitting.selection import candidate
 
+pytestmark = pytest.mark.waits
+
 STUDIES = SERIES // 2 or 40
 THINK_S, SERVERS = 2.0, 4
 CLOSED, CLOSED_TRUE = ClosedCurve(SERVERS, THINK_S), np.array([[0.05, 0.15]])

@@ -16,7 +16,7 @@ from certified_observers import CASES, WITHIN_S, command, judge, observe_groups
 
 from towtank.engine import guarded
 
-pytestmark = [pytest.mark.certify, pytest.mark.slow, pytest.mark.xdist_group("observers")]
+pytestmark = [pytest.mark.waits, pytest.mark.certify, pytest.mark.xdist_group("observers")]
 # Under a guard, as Towtank starts what it starts.
 GUARDED = CASES
 # By their number alone, as what runs already. Their orphans become children of a process of others.

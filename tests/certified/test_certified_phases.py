@@ -16,6 +16,8 @@ from towtank.analysis.statistics import mean_along_trend, ratio_along_trend, rat
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
 
+pytestmark = pytest.mark.waits
+
 COUNT = SERIES or 60
 COVERAGE = 0.93
 """Least share of comparisons of equal systems that must hold 1. [1]"""

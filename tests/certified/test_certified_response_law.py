@@ -14,6 +14,8 @@ from towtank.analysis.laws import response_by_users
 from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.statistics.estimates import Estimate
 
+pytestmark = pytest.mark.waits
+
 COUNT = SERIES or 60
 COVERAGE = 0.93
 DRIFTING, DRIFTING_THROUGHPUT = 0.90, 2 / 3

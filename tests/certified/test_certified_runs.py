@@ -11,6 +11,8 @@ from scipy import stats
 from towtank.analysis import aggregation, comparison
 from towtank.analysis.statistics.estimates import BATCH_MEANS, Estimate
 
+pytestmark = pytest.mark.waits
+
 PAIRS = SERIES or 400
 WITHIN = 0.004
 WORTH = 30

@@ -100,7 +100,7 @@ def verdicts(window):
     return Counter(verdict_on(window(stream)) for _ in range(SERIES))
 
 
-@pytest.mark.slow
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("utilization", "rate", "invalid", "valid"),
     [(0.7, 90, 0.01, 0.90), (0.9, 90, 0.02, 0.82), (0.9, 20, 0.04, 0.75), (0.95, 20, 0.07, 0.60)],
@@ -118,7 +118,7 @@ def test_a_queue_at_rest_is_hardly_ever_invalid(utilization, rate, invalid, vali
     assert found["valid"] >= valid * SERIES
 
 
-@pytest.mark.slow
+@pytest.mark.waits
 @pytest.mark.parametrize("users", [20, 80, 100, 150])
 def test_a_closed_queue_at_rest_is_hardly_ever_invalid(users):
     def window(stream):
@@ -130,7 +130,7 @@ def test_a_closed_queue_at_rest_is_hardly_ever_invalid(users):
     assert found["valid"] >= 0.88 * SERIES
 
 
-@pytest.mark.slow
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("users", "service_s", "growth", "seconds", "valid"),
     [(20, 0.0068, 0.19, 15, 1.0), (50, 0.0063, 0.29, 12, 0.95), (80, 0.008, 0.6, 60, 0.20)],
@@ -150,7 +150,7 @@ def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, vali
     assert sum(shown) <= 0.02 * SERIES
 
 
-@pytest.mark.slow
+@pytest.mark.waits
 @pytest.mark.parametrize(("rate", "seconds", "at_most"), [(115, 12, 0.20), (130, 12, 0.01), (120, 30, 0.01)])
 def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
     """More than the 98.6 per second that a server of 10.14 ms completes."""

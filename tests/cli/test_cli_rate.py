@@ -15,6 +15,8 @@ from rating_lines import lines
 from towtank.size.machines import catalogue
 from towtank.size.rating_document import reference_values
 
+pytestmark = pytest.mark.waits
+
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:

@@ -11,6 +11,8 @@ import pytest
 from any_conditions import FILL, TINY, null_server, on_mount, sh
 from results_1 import copy_with_model
 
+pytestmark = pytest.mark.waits
+
 OUTPUTS = [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 | head -1", ">/dev/full", ">/dev/full 2>&1"]
 FULL = "the output could not be written: No space left on device"
 # Each command, what it writes, and the outputs that it is tried with: all for those that take a moment.
@@ -59,7 +61,6 @@ def expected(name: str, output: str) -> set[str]:
     return {"1"} if lost else {"0"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "output"), [(name, output) for name, (_, _, outputs) in COMMANDS.items() for output in outputs]
 )
@@ -90,7 +91,6 @@ def test_faults_in_any_language_are_printed_in_any_encoding(folder: Path, encodi
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "command", "status", "line"),
     [
@@ -115,7 +115,6 @@ def test_a_disk_without_room_is_one_clear_line(folder: Path, before: str, comman
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
-@pytest.mark.slow
 def test_a_study_without_room_for_its_report_keeps_the_results_and_does_not_end_with_0(folder: Path) -> None:
     kept = "cp -r disk/new kept-whole"
     done = on_mount(folder, "size=250k", f"$towtank run study.yaml --out disk/new; s=$?; {kept}; (exit $s)")

@@ -21,6 +21,8 @@ from waiting import until
 from towtank.results import folder
 from towtank.results.folder import RunFolder
 
+pytestmark = pytest.mark.waits
+
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 SMALL = "size=128k"
@@ -95,7 +97,6 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
 
 
 @AS_ROOT
-@pytest.mark.slow
 def test_a_report_of_results_that_are_only_read_is_written_elsewhere_or_refused_with_the_cause(tmp_path: Path) -> None:
     bind = f"mount --bind {shlex.quote(str(RESULTS))} disk && mount -o remount,bind,ro disk"
     script = "$towtank report disk --out report.html && ! $towtank report disk"

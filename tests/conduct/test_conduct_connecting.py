@@ -15,6 +15,8 @@ from towtank.errors import StudyError, TargetError
 from towtank.files import engine_path
 from towtank.results.folder import RunFolder
 
+pytestmark = pytest.mark.waits
+
 WORKLOAD = """\
 schema: towtank/workload/1
 name: one

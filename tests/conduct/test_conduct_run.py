@@ -26,7 +26,7 @@ from towtank.system.process import ProcessSpec
 from towtank.system.service import Place, PlainService
 from towtank.system.system import Endpoints, System
 
-pytestmark = pytest.mark.usefixtures("fake_engine")
+pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("fake_engine")]
 
 SLEEP = "import time; time.sleep(600)"
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.waits
+
 TOWTANK = [sys.executable, "-m", "towtank"]
 SQL = "[{sql: select 1, target: db}]"
 LDAP = "[{ldap: {search: 'ou=people', filter: (uid=a)}, target: db}]"

@@ -10,6 +10,8 @@ import pytest
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import Stopped
 
+pytestmark = pytest.mark.waits
+
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_one_signal_is_a_wish(number: int) -> None:

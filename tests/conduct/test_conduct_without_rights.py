@@ -15,7 +15,7 @@ from any_conditions import FILL, TINY, null_server
 from results_1 import copy_with_model
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.waits,
     pytest.mark.skipif(os.geteuid() != 0, reason="mounts and becoming another user need root"),
 ]
 NOBODY = 65534

@@ -74,7 +74,9 @@ def new_database(postgresql: str) -> Any:
     return make
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.waits, pytest.mark.postgresql])]
+)
 def backend(request: pytest.FixtureRequest) -> list[str]:
     """Options of `serve` for a new database of each kind."""
     if request.param == "sqlite":

@@ -13,6 +13,8 @@ import httpx
 import pytest
 from content_nodes import Client, Node, fault, write_users
 
+pytestmark = pytest.mark.waits
+
 
 @pytest.mark.parametrize(
     ("parameters", "expected"),

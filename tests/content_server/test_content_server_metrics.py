@@ -7,8 +7,11 @@ import time
 from typing import Any
 
 import httpx
+import pytest
 from content_nodes import Client, Node
 from waiting import PATIENCE_S
+
+pytestmark = pytest.mark.waits
 
 NAMES = {
     "content_server_requests_total", "content_server_request_seconds_sum", "content_server_request_seconds_count",

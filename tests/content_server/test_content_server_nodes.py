@@ -16,6 +16,8 @@ import httpx
 import pytest
 from content_nodes import Client, Node, fault
 
+pytestmark = pytest.mark.waits
+
 
 @pytest.fixture
 def pair(start: Any, backend: list[str]) -> Iterator[tuple[Client, Client]]:

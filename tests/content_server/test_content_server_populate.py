@@ -26,6 +26,8 @@ from content_server.populate.classes import load_classes
 from content_server.populate.words import text, vocabulary
 from content_server.query import compile_query, parse
 
+pytestmark = pytest.mark.waits
+
 # The smallest scale: at least one document of each class, 44 MiB.
 SCALE = "0.00001"
 VIEW = (

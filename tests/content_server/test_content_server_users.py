@@ -22,6 +22,8 @@ from content_server.errors import NotAuthenticated
 from content_server.repository import User
 from content_server.users import Authenticator, Directory, FileDirectory, hash_password, verify_password
 
+pytestmark = pytest.mark.waits
+
 _SLAPD = """include {schema}/core.schema
 include {schema}/cosine.schema
 include {schema}/inetorgperson.schema

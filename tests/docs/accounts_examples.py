@@ -62,6 +62,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
                 Line(
                     "make demo", instead="towtank run content-users --preset quick", sets=_SMALL_CONTENT, measures=True
                 ),
+                Line("make test", shown="the tests are those that run"),
                 Line(". .venv/bin/activate", shown="the tests run in their own environment"),
             ),
         ),

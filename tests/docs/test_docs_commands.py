@@ -28,6 +28,8 @@ from towtank.errors import ExitStatus, TargetError
 from towtank.system.offers import offer_of
 from towtank.system.packages import needed
 
+pytestmark = pytest.mark.waits
+
 NIGHTLY = os.environ.get("TOWTANK_PAGES") == "nightly"
 PAGES = [name for name, judgements in ACCOUNTS.items() if any(isinstance(found, Run | Output) for found in judgements)]
 PLAIN = Line("")
@@ -47,7 +49,6 @@ def line_of(judgement: Run, command: str) -> Line:
     return max(found, key=lambda line: len(line.begins), default=PLAIN)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(2 * 3600 if NIGHTLY else 600)
 @pytest.mark.parametrize("name", PAGES)
 def test_commands_work(name: str, session: Session) -> None:

@@ -11,6 +11,8 @@ from pages import page
 
 from towtank.engine import binary
 
+pytestmark = pytest.mark.waits
+
 
 def shown(begins: str) -> dict[str, Any]:
     """Return a document of the page about models."""

@@ -11,6 +11,8 @@ import pytest
 
 from towtank.workload import load_workload
 
+pytestmark = pytest.mark.waits
+
 ROOT = Path(__file__).parents[2]
 
 

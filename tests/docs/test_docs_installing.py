@@ -6,6 +6,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.waits
+
 ROOT = Path(__file__).parents[2]
 # Packages of others, which are known under these names.
 KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}

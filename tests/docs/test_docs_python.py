@@ -20,6 +20,8 @@ import towtank
 from towtank.api import reference_page
 from towtank.engine import binary
 
+pytestmark = pytest.mark.waits
+
 PAGES = [name for name, judgements in ACCOUNTS.items() if any(isinstance(found, Python) for found in judgements)]
 PYTHON = "docs/reference/python.md"
 
@@ -42,7 +44,6 @@ def session_of(name: str, address: str) -> str:
     return text.replace(ADDRESS, address)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_sessions_run_as_they_stand(name: str, here: Path) -> None:
     command = [str(binary()), "null-server", "--listen", "127.0.0.1:0"]

@@ -14,6 +14,8 @@ import pytest
 from pages import page
 from results_1 import RESULTS_1
 
+pytestmark = pytest.mark.waits
+
 
 def test_the_query_of_exported_tables_gives_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (block,) = (block for block in page("docs/guides/export.md").blocks if block.first.startswith("$ duckdb"))

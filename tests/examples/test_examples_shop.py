@@ -9,6 +9,10 @@ from pathlib import Path
 from threading import Thread
 from types import ModuleType
 
+import pytest
+
+pytestmark = pytest.mark.waits
+
 SERVER = Path(__file__).parents[2] / "examples" / "shop" / "server.py"
 USERS = 64
 

@@ -26,6 +26,7 @@ from towtank.system.system import Endpoints
 EXAMPLE = Path(__file__).parents[2] / "examples" / "directory"
 
 pytestmark = [
+    pytest.mark.waits,
     pytest.mark.timeout(180),
     pytest.mark.ldap,
     pytest.mark.skipif(find_program("slapd") is None, reason="apt-get install slapd ldap-utils"),
@@ -96,7 +97,7 @@ class Monitor:
         }
 
 
-@pytest.mark.parametrize("connections", ["per_user", 2, "new_each_time"])
+@pytest.mark.parametrize("connections", [pytest.param("per_user", marks=pytest.mark.smoke), 2, "new_each_time"])
 def test_the_server_counts_what_the_engine_counts(bench: Bench, connections: str | int) -> None:
     changes = {"services.people.population.users": "200"}
     loaded = load_study(EXAMPLE / "study.yaml", preset="quick", changes=changes)

@@ -17,6 +17,8 @@ from integration_bench import Bench
 from towtank.system.build import build_system
 from towtank.system.model import load_system
 
+pytestmark = pytest.mark.waits
+
 SYSTEM = """
 schema: towtank/system/1
 name: plain
@@ -60,6 +62,7 @@ def run(bench: Bench, text: str, addresses: dict[str, list[str]], **changes: Any
     return sums
 
 
+@pytest.mark.smoke
 @pytest.mark.timeout(120)
 def test_files_are_those_that_were_made_and_not_deleted(bench: Bench) -> None:
     (bench.folder / "system.yaml").write_text(SYSTEM)
@@ -78,7 +81,7 @@ def test_files_are_those_that_were_made_and_not_deleted(bench: Bench) -> None:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("target", ["peer", "socket"])
-@pytest.mark.parametrize("mode", ["per_user", "new_each_time"])
+@pytest.mark.parametrize("mode", [pytest.param("per_user", marks=pytest.mark.smoke), "new_each_time"])
 def test_bytes_that_come_back_are_those_that_were_asked_for(bench: Bench, target: str, mode: str) -> None:
     (bench.folder / "system.yaml").write_text(SYSTEM)
     file = load_system(bench.folder / "system.yaml")

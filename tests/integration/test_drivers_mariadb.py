@@ -23,6 +23,7 @@ from towtank.system.services.mariadb import INSTALL_HINT, program
 from towtank.workload import compile_workload, load_workload
 
 pytestmark = [
+    pytest.mark.waits,
     pytest.mark.mariadb,
     pytest.mark.timeout(240),
     pytest.mark.skipif(program("mariadbd") is None, reason=INSTALL_HINT),
@@ -126,7 +127,7 @@ def drive(bench: Bench, steps: str, address: str, *, seconds: float = 1.0, **cha
     return result
 
 
-@pytest.mark.parametrize("mode", ["per_user", "new_each_time", "pool"])
+@pytest.mark.parametrize("mode", [pytest.param("per_user", marks=pytest.mark.smoke), "new_each_time", "pool"])
 def test_the_server_counted_what_the_engine_counted(bench: Bench, mode: str) -> None:
     connections = {"mode": mode, **({"size": 2} if mode == "pool" else {})}
     with database(bench) as address:

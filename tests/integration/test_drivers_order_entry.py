@@ -22,6 +22,8 @@ from towtank.system.build import build_system
 from towtank.system.services import mariadb
 from towtank.system.services.postgresql import INSTALL_HINT, program
 
+pytestmark = pytest.mark.waits
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "order-entry"
 ORDERS_AT_FIRST = 2000
 """Two warehouses of ten districts of a hundred orders."""
@@ -132,7 +134,7 @@ def committed(out: Path, step: str) -> int:
         pytest.param("study-sqlite.yaml", asks_sqlite, id="sqlite"),
     ],
 )
-@pytest.mark.parametrize("connections", ["per_user", 2, "new_each_time"])
+@pytest.mark.parametrize("connections", [pytest.param("per_user", marks=pytest.mark.smoke), 2, "new_each_time"])
 def test_sums_agree_and_orders_are_those_that_were_committed(
     bench: Bench, study: str, asks: Callable[[str], Ask], connections: str | int
 ) -> None:

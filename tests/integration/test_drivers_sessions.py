@@ -18,6 +18,8 @@ from integration_bench import Bench
 from towtank.analysis.measurement import Measurement
 from towtank.results import segments
 
+pytestmark = pytest.mark.waits
+
 ROLLBACK_S = 0.3
 
 

@@ -12,6 +12,8 @@ from integration_bench import Bench
 
 from towtank.system.packages import needed
 
+pytestmark = pytest.mark.waits
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "balanced"
 USERS = 20
 

@@ -16,6 +16,8 @@ from pages import ROOT
 from ruamel.yaml import YAML
 from tiny_study import write_tiny_study
 
+pytestmark = pytest.mark.waits
+
 _EXPRESSION = re.compile(r"\$\{\{ ([\w.-]+) \}\}")
 
 
@@ -79,7 +81,6 @@ class Job:
         return self.values[expression[1]]
 
 
-@pytest.mark.slow
 def test_the_action_runs_a_study_and_comments_its_results(tmp_path: Path) -> None:
     write_tiny_study(tmp_path)
     # An objective that no system misses, however busy this machine is.
@@ -93,7 +94,6 @@ def test_the_action_runs_a_study_and_comments_its_results(tmp_path: Path) -> Non
     assert len((tmp_path / "gh.log").read_text("utf-8").splitlines()) == 2
 
 
-@pytest.mark.slow
 def test_the_action_fails_with_the_status_of_the_study(tmp_path: Path) -> None:
     write_tiny_study(tmp_path)
     values = {"study": "study.yaml", "set": "factors.users=[2]\nobjectives=[p95 < 1 ns]"}

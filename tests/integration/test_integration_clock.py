@@ -13,6 +13,8 @@ from waiting import until
 
 from towtank.results import lines
 
+pytestmark = pytest.mark.waits
+
 HOUR_S = 3600
 # In front of the system's own: who reads the wall clock of this process sees it set as soon as the file is there.
 SHIM = """

@@ -11,6 +11,8 @@ from integration_bench import Bench
 
 from towtank.system.services.postgresql import program
 
+pytestmark = pytest.mark.waits
+
 MANY = """{many: {hosts.server.copies: 3, hosts.server.cpus: 0.3, services.database.population.values.warehouses: 2,
 parameters.warehouses: 2}}"""
 MEASURE = "{value: {of: spread.orders.fairness, at: {servers: many, hit_ratio: high}}}"
@@ -24,7 +26,6 @@ SMALLER = (
 )
 
 
-@pytest.mark.slow
 def test_each_of_several_databases_has_its_own_users_and_their_fairness_is_reported(bench: Bench) -> None:
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "400 MiB", "file_system": "xfs"}}))
     if program("postgres") is None:

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from integration_bench import Bench
 
+pytestmark = pytest.mark.waits
+
 needs_openssl = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="makes certificates with openssl: apt-get install openssl"
 )

@@ -11,11 +11,12 @@ from integration_bench import Bench
 
 from towtank.system.packages import needed
 
+pytestmark = pytest.mark.waits
+
 STUDY = Path(__file__).parents[2] / "studies" / "content-tuning"
 LEVELS = "{default: {}, all: {services.content.settings.threads: 32, services.content.settings.database_pool: 32}}"
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 @pytest.mark.timeout(300)
 def test_tuning_runs_at_a_small_scale(bench: Bench) -> None:

@@ -17,6 +17,8 @@ from waiting import until
 
 from towtank.system.hosts import cleaning
 
+pytestmark = pytest.mark.waits
+
 STUDIES = Path(__file__).parents[2] / "studies"
 MIB = 2**20
 JOINED = """
@@ -62,7 +64,6 @@ def value(summary: dict[str, Any], *path: str) -> float:
     return float(node["value"])
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_each_link_carries_what_is_counted(bench: Bench) -> None:
     requires(virtual_host({"link": "tun"}))
@@ -95,7 +96,6 @@ def test_each_link_carries_what_is_counted(bench: Bench) -> None:
     assert {"offloads", "checksums", "link"} <= set(manifest["hosts"]["client"])
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_patterns_differ_in_bytes_and_connections(bench: Bench) -> None:
     requires(virtual_host())
@@ -111,7 +111,6 @@ def test_patterns_differ_in_bytes_and_connections(bench: Bench) -> None:
         assert carried > least * value(summary, "throughput_per_s")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_each_file_system_does_the_operations(bench: Bench) -> None:
     kinds = {"ext2": "ext2", "ext4_without_journal": "ext4", "xfs": "xfs", "btrfs": "btrfs"}

@@ -15,6 +15,8 @@ from waiting import until
 
 from towtank.system.process import tail
 
+pytestmark = pytest.mark.waits
+
 # Most memory of the engine with a few users, whatever a server sends: its limits are 64 KiB of header and 1 MiB
 # of captured body per user; program, tables and histograms take tens of megabytes.
 MEMORY_AT_MOST_BYTES = 150 * 2**20
@@ -30,6 +32,7 @@ def offered(out: Path) -> int:
     return int(json.loads((out / "engine" / "engine.json").read_text())["totals"]["offered"])
 
 
+@pytest.mark.smoke
 def test_closed_load_gives_the_document(bench: Bench, serve: Callable[..., str]) -> None:
     address = serve()
     code, document, errors = drive(
@@ -51,6 +54,7 @@ def test_closed_load_gives_the_document(bench: Bench, serve: Callable[..., str])
     assert list(bench.folder.iterdir()) == []
 
 
+@pytest.mark.smoke
 def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> None:
     out = bench.folder / "kept"
     options = ("--rate", "200", "--duration", "2 s", "--arrivals", "constant", "--out", str(out))

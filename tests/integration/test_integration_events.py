@@ -6,6 +6,8 @@ import pytest
 from integration_bench import Bench
 from waiting import until
 
+pytestmark = pytest.mark.waits
+
 EVENTS = """
 events:
   lost: {{at: steady + 6 s, do: {do}, service: content{more}}}

@@ -34,7 +34,7 @@ SMALLER = (
     "events.network_cut.for=5 s",
     "claims=[]",
 )
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:

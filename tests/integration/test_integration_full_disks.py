@@ -19,6 +19,8 @@ from waiting import until
 
 from towtank.results import lines
 
+pytestmark = pytest.mark.waits
+
 DISKS = int(os.environ.get("TOWTANK_FULL_DISKS", "8" if os.environ.get("CI") else "6"))
 """Sizes of the disk; the nightly suite has hundreds."""
 # Size of the files of the study below, and of the report of half the kept runs, with some room to spare. [KiB]
@@ -46,7 +48,6 @@ def assert_said(ended: subprocess.CompletedProcess[str] | tuple[int, str], room:
 
 
 @pytest.mark.certify
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("number", range(DISKS))
 def test_a_run_whose_disk_is_full_at_any_write(bench: Bench, number: int, tried: Tried) -> None:
@@ -74,7 +75,6 @@ def test_a_run_whose_disk_is_full_at_any_write(bench: Bench, number: int, tried:
 
 
 @pytest.mark.certify
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("number", range(DISKS))
 def test_a_run_whose_disk_becomes_full_at_any_moment(bench: Bench, number: int, tried: Tried) -> None:
@@ -110,7 +110,6 @@ def test_a_run_whose_disk_becomes_full_at_any_moment(bench: Bench, number: int, 
 
 
 @pytest.mark.certify
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("number", range(DISKS))
 def test_a_report_whose_disk_is_full_at_any_write(bench: Bench, number: int, tried: Tried) -> None:

@@ -21,6 +21,8 @@ import pytest
 from certification import Tried
 from integration_bench import Bench
 
+pytestmark = pytest.mark.waits
+
 # The engine without an attack has some 12 MiB; an answer of a driver may have 64 MiB, and a session holds one.
 MEMORY_AT_MOST = 192 * 2**20
 # Of what the users of the good server do without an attack. They think for 20 ms, an answer takes far less.
@@ -183,7 +185,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 
 
 @pytest.mark.certify
-@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_an_attack_costs_memory_and_others_no_more_than_is_stated(
     bench: Bench, serve: Callable[..., str], undisturbed: dict[str, int], attack: Attack, tried: Tried

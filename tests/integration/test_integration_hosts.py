@@ -17,6 +17,8 @@ from waiting import until
 from towtank.results import lines
 from towtank.system.hosts import cleaning
 
+pytestmark = pytest.mark.waits
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "two-hosts"
 HOSTS = """
@@ -152,7 +154,6 @@ def test_a_study_on_another_machine(bench: Bench) -> None:
     assert bench.towtank("report", bench.results).returncode == (4 if verdict["level"] == "invalid" else 0)
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 def test_the_example_runs_at_a_small_scale(bench: Bench) -> None:
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "16 MiB", "write_rate": "8 MB/s"}}))

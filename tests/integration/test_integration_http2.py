@@ -11,6 +11,8 @@ from integration_bench import Bench
 
 from towtank.engine import binary
 
+pytestmark = pytest.mark.waits
+
 
 @contextmanager
 def null_server(*options: str) -> Iterator[str]:
@@ -41,6 +43,7 @@ def test_every_model_of_connections(bench: Bench, options: list[str]) -> None:
     assert document["requests"] > 0
 
 
+@pytest.mark.smoke
 def test_a_workload_with_streams(bench: Bench) -> None:
     (bench.folder / "one.yaml").write_text(
         "schema: towtank/workload/1\nname: one\ndefaults: {connections: {pool: 1, streams: 3}}\n"

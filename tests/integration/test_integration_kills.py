@@ -22,6 +22,8 @@ from waiting import until
 from towtank.results import lines
 from towtank.system.hosts import cleaning
 
+pytestmark = pytest.mark.waits
+
 KILLS = int(os.environ.get("TOWTANK_KILLS", "50" if os.environ.get("CI") else "10"))
 """Moments, half of them on each provider; the nightly suite has 1,000."""
 HELD_S = float(os.environ.get("TOWTANK_HELD_S", "10"))
@@ -100,7 +102,6 @@ def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
 
 
 @pytest.mark.certify
-@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("number", range(KILLS))
 def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, number: int, tried: Tried) -> None:
@@ -146,7 +147,6 @@ SAID = {
 
 
 @pytest.mark.certify
-@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("part", "provider"), [(part, provider) for provider in PROVIDERS for part in parts_of(provider)]
@@ -183,7 +183,6 @@ def test_a_process_that_is_held_is_a_doubt_or_harms_nothing(
     until(lambda: not watched.left(), 60.0)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL], ids=["held", "killed"])
 def test_a_probe_beside_a_system_that_already_runs_is_a_doubt_if_it_is_held_or_killed(

@@ -12,6 +12,8 @@ from certification import Certified, Section, Tabled, percent
 from covering import SERIES
 from integration_bench import Bench
 
+pytestmark = pytest.mark.waits
+
 WORK_S, THINK_S = 0.010, 0.200
 KNEE, LIMIT = (WORK_S + THINK_S) / WORK_S, 1 / WORK_S
 USERS = [6, 16, 24, 40]

@@ -11,6 +11,8 @@ import math
 import pytest
 from integration_bench import Bench
 
+pytestmark = pytest.mark.waits
+
 STUDY = """
 schema: towtank/study/1
 name: tiny-limit

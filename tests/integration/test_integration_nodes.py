@@ -9,6 +9,8 @@ from integration_bench import Bench
 
 from towtank.system.packages import needed
 
+pytestmark = pytest.mark.waits
+
 SMALLER = (
     "factors.users=[20]",
     "factors.nodes={one_parallel: {services.content.settings.nodes: 1, services.area.hosts: [node-1]}, "
@@ -31,7 +33,6 @@ def hosts_of(bench: Bench, run: str, kind: str) -> dict[str, str]:
     return {name: tier["host"] for name, tier in tiers.items() if tier["kind"] == kind}
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "400 MiB", "file_system": "xfs"}}))

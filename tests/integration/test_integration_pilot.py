@@ -6,8 +6,11 @@ without think time reaches that at 4 users.
 
 import json
 
+import pytest
 from integration_bench import Bench
 from test_integration_limit import SYSTEM, WORKLOAD
+
+pytestmark = pytest.mark.waits
 
 STUDY = """
 schema: towtank/study/1

@@ -6,8 +6,12 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from towtank.engine import binary
 from towtank.size.kernels import KERNELS
+
+pytestmark = pytest.mark.waits
 
 
 def test_every_kernel_works_on_one_cpu_and_on_all(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ DELETE = "remove_own_document / delete"
 # Sizes of the contents that the workload makes: a document of either class has the small one after an edit.
 SIZES = {".txt": {10240}, ".xls": {102400, 10240}}
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.xdist_group("repository")]
+pytestmark = [pytest.mark.waits, pytest.mark.timeout(400), pytest.mark.xdist_group("repository")]
 
 
 @pytest.fixture(params=list(SERVICES))

@@ -19,7 +19,10 @@ from waiting import until
 
 from towtank.results import segments
 
+pytestmark = pytest.mark.waits
 
+
+@pytest.mark.smoke
 def test_study_ends_with_verdict_and_report(bench: Bench) -> None:
     bench.study()
     ended = bench.run_study("--report", "--json")
@@ -123,7 +126,7 @@ def test_engine_killed(bench: Bench) -> None:
     assert summary["accounting"]["ok"] > 0
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.smoke), 2, 3, 4])
 def test_conductor_killed_at_a_random_moment(bench: Bench, seed: int) -> None:
     bench.study(users=[2, 3], steady="1500 ms")
     process = bench.start_study()
@@ -309,7 +312,6 @@ start_timeout: 60 s
 """
 
 
-@pytest.mark.slow
 def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(bench: Bench) -> None:
     """The hard limit is that of the server and of the engine, which has more tables of open files than one."""
     bench.study(users=[100], steady="4 s")

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from integration_bench import Bench
 
+pytestmark = pytest.mark.waits
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "trace"
 OPEN_LOAD = """
 load:

@@ -16,7 +16,7 @@ from integration_bench import Bench
 from towtank.system.services.private_server import find_program
 
 # Real servers come up here, one after the other, on whatever else the machine does.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 PRIVATE = ("plan.json", "files/*", "secrets.json")
 EXPORTS = ("csv", "hlog", "jtl", "junit", "markdown", "openmetrics", "otlp", "parquet")

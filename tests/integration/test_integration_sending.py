@@ -19,6 +19,8 @@ from integration_bench import Bench
 from small_receiver import listening
 from waiting import until
 
+pytestmark = pytest.mark.waits
+
 Query = Callable[[str], dict[str, float]]
 # Looks back over the whole test, past the markers that end the series.
 _LAST = "last_over_time({}[30m])"

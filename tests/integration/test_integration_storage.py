@@ -17,7 +17,7 @@ from towtank.system.packages import needed
 
 STUDIES = Path(__file__).parents[2] / "studies"
 DISK = {"size": "400 MiB", "file_system": "xfs", "write_rate": "20 MB/s"}
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **parameters: str) -> dict[str, Any]:

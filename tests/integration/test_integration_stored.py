@@ -17,6 +17,8 @@ from integration_bench import Bench
 
 from towtank.results.stored import read_ledger
 
+pytestmark = pytest.mark.waits
+
 SYSTEM = """
 schema: towtank/system/1
 name: forgetful

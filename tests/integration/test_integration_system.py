@@ -7,8 +7,11 @@ import socket
 import urllib.request
 from pathlib import Path
 
+import pytest
 from integration_bench import Bench
 from waiting import until
+
+pytestmark = pytest.mark.waits
 
 
 def test_up_status_down_and_down_again(bench: Bench) -> None:

@@ -17,6 +17,8 @@ import pytest
 from integration_bench import Bench
 from waiting import until
 
+pytestmark = pytest.mark.waits
+
 
 @contextmanager
 def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:

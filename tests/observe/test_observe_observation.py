@@ -19,6 +19,8 @@ from towtank.observe import observation as module
 from towtank.results import lines
 from towtank.results.folder import RunFolder
 
+pytestmark = pytest.mark.waits
+
 INTERVAL_S = 0.05
 PATIENCE_S = 60.0
 

@@ -24,6 +24,7 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip i
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parents[1].name))
 
 pytestmark = [
+    pytest.mark.waits,
     pytest.mark.postgresql,
     pytest.mark.skipif(not PROGRAMS, reason="PostgreSQL is not installed: apt-get install postgresql"),
 ]

@@ -17,6 +17,7 @@ from towtank.system.system import System
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
 
 pytestmark = [
+    pytest.mark.waits,
     pytest.mark.postgresql,
     pytest.mark.skipif(program("postgres") is None, reason=f"PostgreSQL is not installed: {INSTALL_HINT}"),
 ]

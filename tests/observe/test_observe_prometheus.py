@@ -15,6 +15,8 @@ from towtank.observe import PrometheusScraper, ScrapeError
 from towtank.observe import page as module
 from towtank.observe.prometheus import parse
 
+pytestmark = pytest.mark.waits
+
 PAGE = """\
 # HELP content_server_requests_total Requests answered.
 # TYPE content_server_requests_total counter

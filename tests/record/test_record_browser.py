@@ -18,7 +18,7 @@ from towtank import yamlfile
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
-pytestmark = [pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
 # As root Chromium has none.
 SANDBOX = ["--no-sandbox"] if os.geteuid() == 0 else []

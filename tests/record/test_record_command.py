@@ -21,6 +21,8 @@ from waiting import until
 from towtank import yamlfile
 from towtank.engine import binary
 
+pytestmark = pytest.mark.waits
+
 NAVIGATES = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate"}
 
 

@@ -11,6 +11,8 @@ import pytest
 from towtank.record.chromium import Chromium
 from towtank.record.devtools import Devtools, DevtoolsError
 
+pytestmark = pytest.mark.waits
+
 
 class _Browser:
     """Says what a test writes."""

@@ -13,12 +13,13 @@ from record_bench import Bench
 from record_site import Site
 from small_disk import PLENTY, small_disk
 
+pytestmark = pytest.mark.waits
+
 DISKS = int(os.environ.get("TOWTANK_FULL_DISKS", "16" if os.environ.get("CI") else "6"))
 # What forty exchanges of the site below take in the archive, and the workload after them. [KiB]
 ALL_KIB = 80
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(DISKS))
 def test_a_recording_whose_disk_is_full_at_any_write(bench: Bench, site: Site, number: int) -> None:
     room = 4 + round(ALL_KIB / DISKS * (number + random.Random(f"recording {number}").random()))

@@ -22,6 +22,8 @@ from towtank.record.bodies import KEPT_AT_MOST
 from towtank.record.proxy import tunnel_end
 from towtank.record.relay import Origin
 
+pytestmark = pytest.mark.waits
+
 Start = Callable[..., Running]
 
 

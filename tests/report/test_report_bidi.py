@@ -18,6 +18,8 @@ from towtank.report import bidi
 from towtank.report.content import build_document
 from towtank.report.html import render
 
+pytestmark = pytest.mark.waits
+
 HEBREW, ARABIC, TURNED = "\u05d0\u05d9\u05e0\u05d3\u05e7\u05e1-12", "\u0628\u062d\u062b_7", "photo\u202egnp.exe"
 NAMES = [HEBREW, ARABIC, TURNED]
 FSI, PDI = "\u2068", "\u2069"
@@ -144,7 +146,6 @@ def test_specifications_keep_data_and_scales_alike() -> None:
 
 @needs_chromium
 @pytest.mark.browser
-@pytest.mark.slow
 @pytest.mark.xdist_group("browser")
 def test_what_stands_beside_a_name_keeps_its_order(tmp_path: Path, page: tuple[str, str]) -> None:
     path, bare = tmp_path / "page.html", tmp_path / "bare.html"

@@ -12,7 +12,7 @@ from tabs import Tab, in_a_tab
 
 from towtank.report import write
 
-pytestmark = [pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
 
 @pytest.fixture(scope="module")

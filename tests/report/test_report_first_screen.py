@@ -22,7 +22,7 @@ from towtank.report.content import build_document
 from towtank.report.html import render
 from towtank.report.source import load
 
-pytestmark = [pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
 KEPT = Path(__file__).parent / "first-screen.png"
 WIDTH, HEIGHT = 1280, 900

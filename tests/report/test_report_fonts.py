@@ -15,6 +15,8 @@ from towtank.report import theme
 from towtank.report.content import build_document
 from towtank.report.html import lean, render
 
+pytestmark = pytest.mark.waits
+
 # Widths of Helvetica, which are those of Arial and Liberation Sans, in thousandths of the size (Adobe Core 14 AFM,
 # Helvetica.afm): of the letters that names, numbers and units have.
 _WIDTHS = {

@@ -19,7 +19,7 @@ from towtank.report.content import build_document
 from towtank.report.document import Document, Table
 from towtank.report.html import render
 
-pytestmark = [pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 _AXE = """window.addEventListener("load", () => setTimeout(async () => {

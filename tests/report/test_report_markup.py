@@ -22,7 +22,7 @@ from towtank.report.html import render
 from towtank.report.source import Results
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.waits,
     pytest.mark.skipif(shutil.which("java") is None, reason="needs Java: apt-get install default-jdk-headless"),
 ]
 

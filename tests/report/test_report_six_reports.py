@@ -23,7 +23,7 @@ from towtank.report.document import Document
 from towtank.report.html import render
 from towtank.report.source import Results
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, needs_chromium, pytest.mark.xdist_group("six_reports")]
+pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("six_reports")]
 
 WIDTHS = (320, 768, 1280, 1920)
 NARROW, SMALLEST_TEXT_PX = 360, 9.0

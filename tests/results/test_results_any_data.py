@@ -22,7 +22,7 @@ ONCE_FAULTY = (70, 150, 277, 311, 375, 853, 1052, 1067, 1104, 1427, 3622, 4046)
 
 
 @pytest.mark.certify
-@pytest.mark.slow
+@pytest.mark.waits
 @pytest.mark.timeout(120 * (1 + max(1, STUDIES // PARTS)))
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_study_breaks_any_command(tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch, tried: Tried) -> None:

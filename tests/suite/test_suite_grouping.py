@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from small_suite import run_suite
 
+pytestmark = pytest.mark.waits
+
 SUITE = """\
 import os
 import pytest

@@ -13,6 +13,8 @@ from small_suite import run_suite
 
 from towtank.system.hosts import cgroups
 
+pytestmark = pytest.mark.waits
+
 SUITE = """\
 import subprocess
 import tempfile
@@ -98,14 +100,14 @@ from towtank.system.hosts import cgroups
 
 
 def test_that_forgets_a_mount():
-    folder = Path(os.environ["TMPDIR"]).parent / "mounted"
+    folder = Path(os.environ["TMPDIR"]).parent / "towtank-mounted"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], check=True)
 
 
 def test_that_forgets_a_namespace():
     # `ip netns add` leaves a file of this kind.
-    Path("/run/netns/left").touch()
+    Path("/run/netns/towtank-left").touch()
 
 
 def test_that_forgets_a_control_group():
@@ -115,7 +117,7 @@ def test_that_forgets_a_control_group():
 
 
 def test_that_forgets_a_network_device():
-    subprocess.run(["ip", "link", "add", "left", "type", "bridge"], check=True)
+    subprocess.run(["ip", "link", "add", "towtank-left", "type", "bridge"], check=True)
 """
 
 
@@ -138,7 +140,12 @@ def test_mounts_namespaces_control_groups_and_devices_are_named_with_their_file(
     assert done.returncode == 1, done.stdout + done.stderr
     assert "4 passed" in done.stdout
     _, _, section = done.stdout.partition("left behind by tests")
-    for thing in (f"mount {tmp_path / 'mounted'}", "network namespace left", f"/{group}", "network device left"):
+    for thing in (
+        f"mount {tmp_path / 'towtank-mounted'}",
+        "network namespace towtank-left",
+        f"/{group}",
+        "network device towtank-left",
+    ):
         assert f"{thing}, first seen after test_small.py\n" in section, done.stdout
 
 

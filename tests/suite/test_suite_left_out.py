@@ -9,6 +9,8 @@ import left_out
 import pytest
 from small_suite import run_suite
 
+pytestmark = pytest.mark.waits
+
 SUITE = """\
 import pytest
 
@@ -46,7 +48,7 @@ def test_a_run_ends_with_what_was_left_out(tmp_path: Path, workers: tuple[str, .
     assert "2 passed, 2 skipped, 1 xfailed" in closing
     assert last == (
         "2 tests were left out for want of: nginx-light (1), root (1). "
-        "To add them: sudo make test-packages; make test as root"
+        "To add them: sudo make test-packages; make test-all as root"
     )
 
 

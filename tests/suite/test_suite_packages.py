@@ -1,4 +1,4 @@
-"""Packages that `make test` installs: one list, which covers the needs of all servers and hosts of the product."""
+"""Packages that `make test-all` installs: one list, which covers the needs of all servers and hosts of the product."""
 
 from __future__ import annotations
 

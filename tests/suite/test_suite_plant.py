@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.waits
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
 PACKAGE = ROOT / "python" / "towtank"
@@ -96,7 +98,6 @@ print(copy.pass_all([test], 1.0))
 """
 
 
-@pytest.mark.slow
 def test_a_fault_is_noticed_where_a_test_fails(tmp_path: Path) -> None:
     """Twice 3 and one more is 7: the test knows of the factor and the sum, and nothing of negative values."""
     package = tmp_path / "python" / "smallpackage"

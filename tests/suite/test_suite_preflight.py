@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.waits
+
 ROOT = Path(__file__).parents[2]
 TOOLS = {
     "cargo": 'case "$1" in --version) echo "cargo 1.99.0 (abc 2026-01-01)";; esac',

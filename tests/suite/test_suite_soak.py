@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.waits
+
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 TIMES = [2.0 * number for number in range(1800)]
 MIB = 2.0**20

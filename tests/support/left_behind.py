@@ -2,8 +2,9 @@
 
 Every process that a test starts inherits a variable with the name of the test, so that what runs on after the suite has
 a name, beside other workers and other runs too. Mounts, network devices and namespaces, control groups and temporary
-files carry no such mark: the file of tests after which one is first seen is named, if it is still there at the end.
-Where others may work on the machine they could be theirs; in CI, where nobody does, those of Towtank fail the run.
+files carry no such mark: the file of tests after which a new one is first seen is named, if it still exists at the end.
+Only those with a name of Towtank count. On a machine that several people use they could be those of another run, and
+are listed; in CI they fail the run.
 """
 
 from __future__ import annotations
@@ -30,9 +31,7 @@ _WITHIN_S = float(os.environ.get("TOWTANK_LEFT_WITHIN_S") or (60.0 if os.environ
 _POLL_S = 0.05
 _SCRATCH = re.compile(r"towtank-system-(\d+)-(\d+)-")
 _PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
-# Folders that pytest and Java keep for all their runs.
-_OF_OTHERS = re.compile(r"^temporary file .*/(pytest-of-|hsperfdata_)[^/]*$")
-_OURS = re.compile(r"^(?!temporary file )|/towtank-")
+_OURS = re.compile(r"(?:^| |/)towtank-")
 # Programs that Python itself keeps as long as the process lives that started them.
 _OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 
@@ -51,14 +50,8 @@ def running(owner: str) -> dict[str, str]:
     return found
 
 
-def things(alone: bool) -> set[str]:
-    """Return mounts, network devices and namespaces, control groups and temporary files, one line each.
-
-    Parameters
-    ----------
-    alone : bool
-        Whether nobody else works on the machine: temporary files of all names count, not only those of Towtank.
-    """
+def things() -> set[str]:
+    """Return mounts, network devices and namespaces, control groups and temporary files of Towtank, one line each."""
     mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
     found = {f"mount {line.split()[4]}" for line in mounts}
     for kind, folder in (("network device", "/sys/class/net"), ("network namespace", "/run/netns")):
@@ -67,8 +60,8 @@ def things(alone: bool) -> set[str]:
     for tree in {*trees.controllers.values(), *([trees.unified] if trees.unified else [])}:
         found |= {f"control group {path}" for path in tree.glob("towtank-*")}
     for place in {Path(tempfile.gettempdir()), cleaning.IMAGES}:
-        found |= {f"temporary file {path}" for path in place.glob("*" if alone else "towtank-*")}
-    return {thing for thing in found if not _OF_OTHERS.search(thing)}
+        found |= {f"temporary file {path}" for path in place.glob("towtank-*")}
+    return {thing for thing in found if _OURS.search(thing)}
 
 
 def is_in_use(thing: str) -> bool:
@@ -90,12 +83,11 @@ def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
 class Watch:
     """Watches the processes and files of the tests in one process of pytest."""
 
-    def __init__(self, alone: bool) -> None:
-        self.alone = alone
+    def __init__(self) -> None:
         self.owner = secrets.token_hex(4)
         self.left: list[str] = []
         self.seen_after: dict[str, str] = {}
-        self._seen = things(alone)
+        self._seen = things()
 
     def mark(self, test: str) -> None:
         """Let all processes that start from now on inherit the name of a test."""
@@ -127,7 +119,7 @@ class Watch:
 
     def end_of_file(self, name: str) -> None:
         """Record things that are new."""
-        now = things(self.alone)
+        now = things()
         self.seen_after |= dict.fromkeys(now - self._seen, name)
         self._seen |= now
 
@@ -166,12 +158,12 @@ class Verdict:
             self.add(self.watch.left, self.watch.seen_after)
 
         def still() -> list[str]:
-            present = things(self.alone)
+            present = things()
             return sorted(thing for thing in self.seen_after if thing in present and not is_in_use(thing))
 
         found = [f"{thing}, first seen after {' or '.join(self.seen_after[thing])}" for thing in until_nothing(still)]
         for line in found:
-            (self.left if self.alone and _OURS.search(line) else self.perhaps).append(line)
+            (self.left if self.alone else self.perhaps).append(line)
         if self.left and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -201,7 +193,7 @@ class Worker:
 def pytest_configure(config: pytest.Config) -> None:
     """Watch in each process that runs tests, and judge in the controller."""
     alone = bool(os.environ.get("CI"))
-    watch = Watch(alone)
+    watch = Watch()
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(watch)
         config.pluginmanager.register(Worker(watch))

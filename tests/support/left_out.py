@@ -31,7 +31,7 @@ def line(reasons: Iterable[str]) -> str | None:
     Examples
     --------
     >>> line(["needs Chromium: apt-get install chromium", "needs root", "needs root"])
-    '3 tests were left out for want of: root (2), chromium (1). To add them: sudo make test-packages; make test as root'
+    '3 tests were left out for want of: root (2), chromium (1). To add them: sudo make test-packages; make test-all as root'
     """
     texts = list(reasons)
     if not texts:
@@ -40,7 +40,7 @@ def line(reasons: Iterable[str]) -> str | None:
     wanted = ", ".join(f"{name} ({count})" for name, count in causes.most_common())
     count = "1 test was" if len(texts) == 1 else f"{len(texts)} tests were"
     commands = ["sudo make test-packages"] if any(_INSTALL.search(text) for text in texts) else []
-    commands += ["make test as root"] if "root" in causes else []
+    commands += ["make test-all as root"] if "root" in causes else []
     ways = f". To add them: {'; '.join(commands)}" if commands else ""
     return f"{count} left out for want of: {wanted}{ways}"
 

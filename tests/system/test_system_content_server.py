@@ -15,6 +15,8 @@ from towtank.system.build import build_system, population
 from towtank.system.services.postgresql import INSTALL_HINT, program
 from towtank.system.system import Endpoints, System
 
+pytestmark = pytest.mark.waits
+
 pytest.importorskip("content_server", reason="the content server is not installed: make setup")
 needs_postgresql = pytest.mark.skipif(
     program("postgres") is None, reason=f"PostgreSQL is not installed: {INSTALL_HINT}"
@@ -63,6 +65,7 @@ def children(endpoints: Endpoints, address: str) -> list[str]:
     return [each["object"]["succinctProperties"]["cmis:name"] for each in objects]
 
 
+@pytest.mark.smoke
 def test_population_is_made_once_and_offered_to_workloads(make: Any, tmp_path: Path) -> None:
     endpoints = make().up()
     assert "population" in children(endpoints, endpoints.addresses["content"][0])
@@ -101,6 +104,7 @@ def test_other_population_has_a_folder_of_its_own(tmp_path: Path) -> None:
     assert population(model.load_system(path)) != small
 
 
+@pytest.mark.smoke
 @needs_postgresql
 @pytest.mark.postgresql
 def test_private_database_comes_with_the_server(make: Any) -> None:

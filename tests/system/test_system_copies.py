@@ -11,6 +11,8 @@ from towtank.errors import StudyError
 from towtank.system.copies import copies_in, names_in
 from towtank.system.model import SystemFile, load_system
 
+pytestmark = pytest.mark.waits
+
 SYSTEM = """\
 schema: towtank/system/1
 name: colony

@@ -14,6 +14,8 @@ from host_support import until
 from towtank.errors import TargetError
 from towtank.system import debian, packages
 
+pytestmark = pytest.mark.waits
+
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:

@@ -17,6 +17,8 @@ from towtank.errors import TargetError
 from towtank.system import downloads
 from towtank.system.downloads import Artefact
 
+pytestmark = pytest.mark.waits
+
 CONTENT = bytes(range(256)) * 40
 ARTEFACT = Artefact("org.example.some", "thing", "1.2", "jar", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT))
 PATH = "/maven/org/example/some/thing/1.2/thing-1.2.jar"

@@ -6,6 +6,8 @@ import pytest
 
 from towtank.system.environment import passed_on
 
+pytestmark = pytest.mark.waits
+
 
 @pytest.mark.parametrize(
     "name",

@@ -16,6 +16,8 @@ from towtank.system.keeper import take_down
 from towtank.system.scratch import sweep_scratch
 from towtank.system.services import mariadb, postgresql
 
+pytestmark = pytest.mark.waits
+
 GONE = "4194304 1"
 HERE = Path("/proc/self/ns/pid").stat().st_ino
 

@@ -18,6 +18,8 @@ from towtank.system.identity import identity
 from towtank.system.reach import refuses_connection
 from towtank.system.state import SystemState, lives, remember, states
 
+pytestmark = pytest.mark.waits
+
 SYSTEM = """
 schema: towtank/system/1
 name: small

@@ -14,6 +14,8 @@ from towtank.system.process import ProcessSpec, ServiceProcess, run_to_end, tail
 from towtank.system.service import Place, PlainService
 from towtank.system.system import System
 
+pytestmark = pytest.mark.waits
+
 SOFT = 256
 LIMITS = """\
 Limit                     Soft Limit           Hard Limit           Units

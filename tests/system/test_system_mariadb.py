@@ -20,7 +20,7 @@ from towtank.system.services.mariadb import INSTALL_HINT, Mariadb, program
 from towtank.system.system import System
 
 needs_server = pytest.mark.skipif(program("mariadbd") is None, reason=f"MariaDB is not installed: {INSTALL_HINT}")
-pytestmark = [pytest.mark.mariadb, pytest.mark.usefixtures("fake_engine")]
+pytestmark = [pytest.mark.waits, pytest.mark.mariadb, pytest.mark.usefixtures("fake_engine")]
 
 
 def service(**keys: Any) -> Mariadb:

@@ -9,6 +9,8 @@ import pytest
 from towtank.errors import TargetError
 from towtank.system.ports import HeldPorts, free_port, free_ports, listener, require_free
 
+pytestmark = pytest.mark.waits
+
 
 def test_free_port_can_be_listened_on() -> None:
     with socket.create_server(("127.0.0.1", free_port())) as server:

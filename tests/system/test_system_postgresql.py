@@ -21,7 +21,7 @@ from towtank.system.sql_models import SqlPopulation
 from towtank.system.system import System
 
 needs_server = pytest.mark.skipif(program("postgres") is None, reason=f"PostgreSQL is not installed: {INSTALL_HINT}")
-pytestmark = [pytest.mark.postgresql, pytest.mark.usefixtures("fake_engine")]
+pytestmark = [pytest.mark.waits, pytest.mark.postgresql, pytest.mark.usefixtures("fake_engine")]
 
 
 def service(**settings: Any) -> Postgresql:

@@ -13,7 +13,7 @@ from towtank.system.identity import identity
 from towtank.system.process import _REAP_S, ProcessSpec, ServiceProcess, describe_status, run_to_end, tail
 
 GUARD = Path(__file__).parents[2] / "crates/engine/src/guard.rs"
-pytestmark = pytest.mark.usefixtures("fake_engine")
+pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("fake_engine")]
 
 
 def python(code: str, name: str = "worker", grace_s: float = 2.0) -> ProcessSpec:

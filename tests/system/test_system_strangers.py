@@ -10,6 +10,8 @@ from towtank.system.mariadb_model import MariadbSettings
 from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.repository_model import JvmSettings
 
+pytestmark = pytest.mark.waits
+
 OUT = "which leads out of the server"
 OWN = "which Towtank sets itself"
 

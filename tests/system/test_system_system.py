@@ -23,7 +23,7 @@ from towtank.system.reach import refuses_connection, refuses_http
 from towtank.system.service import Place, PlainService
 from towtank.system.system import System
 
-pytestmark = pytest.mark.usefixtures("fake_engine")
+pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("fake_engine")]
 
 SERVE = """
 import http.server, sys

@@ -9,6 +9,8 @@ import pytest
 from towtank.errors import StudyError
 from towtank.system.model import load_system
 
+pytestmark = pytest.mark.waits
+
 SYSTEM = """\
 schema: towtank/system/1
 name: shop

@@ -11,6 +11,8 @@ import pytest
 
 from towtank.terminal.streams import FALLBACK, plain
 
+pytestmark = pytest.mark.waits
+
 PROGRAM = """
 import sys
 from towtank.terminal.streams import any_output

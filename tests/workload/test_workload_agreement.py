@@ -28,6 +28,8 @@ from towtank.workload import compile_workload, load_workload
 from towtank.workload.patterns import regex
 from towtank.workload.reading_back import reading_back
 
+pytestmark = pytest.mark.waits
+
 OPTIONS = {"shop": {"scheme": "https", "host": "shop", "http": "2"}}
 IN_SUITE = 1_000
 # Threads and connections of every plan that is drawn need fewer. [1]

@@ -18,6 +18,8 @@ from towtank.errors import ReportError
 from towtank.results.exports import FORMATS, find, writing
 from towtank.results.exports.format import File, text_file
 
+pytestmark = pytest.mark.waits
+
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ("csv", "hlog", "jtl", "otlp", "parquet")
 

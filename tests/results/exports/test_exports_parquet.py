@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from towtank.analysis import compact
 from towtank.results import lines
 from towtank.results.folder import RunFolder
+
+pytestmark = pytest.mark.waits
 
 
 def query(text: str) -> list[tuple[object, ...]]:

@@ -22,6 +22,8 @@ from towtank.system.reach import refuses_connection
 from towtank.system.services.postgresql import program
 from towtank.system.system import System
 
+pytestmark = pytest.mark.waits
+
 # A shell that writes while it lives, with a child that left its session and writes, too.
 TREE = 'setsid sh -c "while :; do echo child; sleep 0.02; done" & while :; do echo parent; sleep 0.02; done'
 SYSTEM = """

@@ -20,6 +20,8 @@ from towtank.system.model import load_system
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection
 
+pytestmark = pytest.mark.waits
+
 Made = Callable[..., list[VirtualHost]]
 LISTEN = """
 import socket

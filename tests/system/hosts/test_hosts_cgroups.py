@@ -7,6 +7,8 @@ import pytest
 from towtank.errors import TargetError
 from towtank.system.hosts.cgroups import ControlGroup, Trees, find_trees, remove, throttled_devices, unthrottle
 
+pytestmark = pytest.mark.waits
+
 LIMITS = {"read_rate": 20e6, "write_rate": 8e6, "read_operations": None, "write_operations": 100.0}
 
 

@@ -13,6 +13,8 @@ from host_support import requires, until, virtual_host
 
 from towtank.system.hosts import cgroups, cleaning
 
+pytestmark = pytest.mark.waits
+
 # Brings hosts up and down again and again; dies by its own hand before the command of the number given.
 CONDUCTOR = """
 import os, signal, sys, time
@@ -141,7 +143,6 @@ def test_killed_before_any_command_of_a_link(tmp_path: Path, link: str, last: in
     assert_gone(out.split(), process.pid)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_a_random_moment(folder: Path, seed: int) -> None:
     with conductor(folder, -1) as process:

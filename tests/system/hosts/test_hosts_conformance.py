@@ -14,6 +14,8 @@ from towtank.system.hosts.host import Host
 from towtank.system.process import ProcessSpec, run_to_end
 from towtank.system.reach import refuses_connection
 
+pytestmark = pytest.mark.waits
+
 LISTEN = """
 import socket, sys, time
 server = socket.create_server((sys.argv[1], int(sys.argv[2])))
@@ -29,6 +31,7 @@ def lives(host: Host, pid: str) -> bool:
     return bool(state) and "Z" not in state
 
 
+@pytest.mark.smoke
 def test_a_process_runs_with_its_environment_and_its_log_is_here(host: Host, tmp_path: Path) -> None:
     spec = ProcessSpec("worker", ["sh", "-c", "echo given $GIVEN; echo oops >&2"], {"GIVEN": "yes"})
     process = host.process(spec, tmp_path / "worker.log")
@@ -155,6 +158,7 @@ def test_processes_of_a_group_read_what_is_written_for_it(host: Host, tmp_path: 
     host.remove(folder)
 
 
+@pytest.mark.smoke
 def test_what_listens_on_a_host_is_reached_from_here_and_its_port_is_taken(host: Host, tmp_path: Path) -> None:
     port = host.free_ports()
     host.require_free(port, "web")
@@ -185,6 +189,7 @@ def test_facts_report_provider_and_address_as_plain_data(host: Host) -> None:
     assert host.ended() == []
 
 
+@pytest.mark.smoke
 def test_a_host_is_torn_down_twice(host: Host) -> None:
     host.confine()
     host.tear_down()

@@ -12,6 +12,8 @@ from towtank.system.hosts.existing import ExistingHost
 from towtank.system.hosts.host import Room
 from towtank.system.process import ProcessSpec
 
+pytestmark = pytest.mark.waits
+
 REFUSED: dict[str, tuple[Any, ...]] = {
     "process": (ProcessSpec("web", ["true"]), Path("log")),
     "execute": (["true"],),

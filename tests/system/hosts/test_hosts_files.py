@@ -9,6 +9,8 @@ from towtank.errors import StudyError
 from towtank.system.host_model import NamespacesHost
 from towtank.system.model import load_system
 
+pytestmark = pytest.mark.waits
+
 HEAD = "schema: towtank/system/1\nname: x\n"
 
 

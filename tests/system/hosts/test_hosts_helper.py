@@ -10,6 +10,8 @@ from waiting import PATIENCE_S
 from towtank.system.hosts import helper as module
 from towtank.system.hosts.helper import await_ready, end_helper, start_helper
 
+pytestmark = pytest.mark.waits
+
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
 

@@ -10,6 +10,8 @@ from towtank.system.host_model import Link
 from towtank.system.hosts.links import bucket, disciplines
 from towtank.system.hosts.relay import Direction
 
+pytestmark = pytest.mark.waits
+
 
 def link(**keys: object) -> Link:
     return Link.model_validate(keys)

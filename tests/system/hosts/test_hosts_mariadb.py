@@ -13,6 +13,8 @@ from host_support import requires, virtual_host
 from towtank.system.build import build_system, make_service
 from towtank.system.model import load_system
 
+pytestmark = pytest.mark.waits
+
 SYSTEM = """
 schema: towtank/system/1
 name: database-on-a-host
@@ -30,7 +32,6 @@ start_timeout: 2 min
 """
 
 
-@pytest.mark.slow
 @pytest.mark.mariadb
 @pytest.mark.timeout(300)
 def test_its_data_lies_on_the_disk_of_its_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ from towtank.system.hosts.site import DEVICE, Site, in_network
 from towtank.system.hosts.virtual import VirtualHost
 from towtank.system.process import ProcessSpec, run_to_end
 
+pytestmark = pytest.mark.waits
+
 Make = Callable[..., VirtualHost]
 SLICE = "from towtank.system.hosts.timeslice import slice_of; print(round(slice_of() * 1e6))"
 # Burns the CPU time that it is given, whatever time that takes.

@@ -16,6 +16,8 @@ from towtank.system.hosts import capabilities
 from towtank.system.hosts.capabilities import Capability
 from towtank.system.hosts.needs import host_needs, lacking
 
+pytestmark = pytest.mark.waits
+
 ALL = ("namespaces", "bridge", "ip", "tc", "tbf", "netem", "tap", "offloads", "cgroup", "cgroup cpu", "cgroup cpuset")
 ALL += ("cgroup memory", "cgroup io", "timeslice", "loop", "mkfs.ext4", "mkfs.xfs")
 

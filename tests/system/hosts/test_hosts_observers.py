@@ -22,6 +22,8 @@ from towtank.system.hosts.cgroups import ControlGroup, find_trees
 from towtank.system.hosts.host import Host
 from towtank.system.process import ProcessSpec
 
+pytestmark = pytest.mark.waits
+
 # Goes into control groups, then becomes the command behind `--`.
 JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
@@ -41,7 +43,6 @@ def control_group() -> Iterator[ControlGroup]:
 
 
 @pytest.mark.certify
-@pytest.mark.slow
 @pytest.mark.parametrize("case", ["grandchildren", "detached_program"])
 def test_orphans_of_a_named_process_count_in_its_own_control_group(
     case: str, control_group: ControlGroup, tmp_path: Path, certified: Certified
@@ -71,7 +72,6 @@ def test_orphans_of_a_named_process_count_in_its_own_control_group(
 
 
 @pytest.mark.certify
-@pytest.mark.slow
 @pytest.mark.parametrize("host", ["namespaces by veth", "ssh"], indirect=True)
 def test_programs_are_shown_as_they_count_themselves(host: Host, tmp_path: Path, certified: Certified):
     tmp_path.chmod(0o755)

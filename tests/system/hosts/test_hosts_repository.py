@@ -11,6 +11,8 @@ from host_support import requires, until, virtual_host
 from towtank.system.build import build_system, make_service
 from towtank.system.model import load_system
 
+pytestmark = pytest.mark.waits
+
 SYSTEM = """
 schema: towtank/system/1
 name: repository-on-hosts
@@ -30,7 +32,6 @@ start_timeout: 2 min
 """
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 @pytest.mark.timeout(300)
 @pytest.mark.xdist_group("repository")
@@ -85,7 +86,6 @@ start_timeout: 3 min
 """
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 @pytest.mark.timeout(400)
 @pytest.mark.xdist_group("repository")

@@ -11,6 +11,8 @@ from towtank.system.build import build_system
 from towtank.system.model import load_system
 from towtank.system.services.private_server import find_program
 
+pytestmark = pytest.mark.waits
+
 HOSTS = """
 schema: towtank/system/1
 name: servers

@@ -11,6 +11,8 @@ from towtank.system.hosts.observing import HostScraper
 from towtank.system.hosts.sockets import socket_memory
 from towtank.system.hosts.virtual import VirtualHost
 
+pytestmark = pytest.mark.waits
+
 KIB = 1024
 
 

@@ -28,6 +28,8 @@ from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection
 from towtank.system.services.postgresql import program
 
+pytestmark = pytest.mark.waits
+
 SYSTEM = """
 schema: towtank/system/1
 name: far
@@ -224,7 +226,6 @@ def test_a_conductor_that_is_killed_leaves_nothing_there(ssh: SshServer, tmp_pat
     assert refuses_connection(address)
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 def test_content_server_and_postgresql_run_there(ssh: SshServer, tmp_path: Path) -> None:
     pytest.importorskip("content_server")

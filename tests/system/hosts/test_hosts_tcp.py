@@ -14,6 +14,8 @@ from towtank.system.hosts.observing import HostScraper
 from towtank.system.hosts.tcp import paired, tcp_counters
 from towtank.system.hosts.virtual import VirtualHost
 
+pytestmark = pytest.mark.waits
+
 OVERFLOWS, DROPS = "host_tcp_listen_overflows_total", "host_tcp_listen_drops_total"
 AGAIN, NEEDLESS = "host_tcp_retransmits_total", "host_tcp_needless_retransmits_total"
 TIMEOUTS, RECOVERIES = "host_tcp_timeouts_total", "host_tcp_probe_recoveries_total"

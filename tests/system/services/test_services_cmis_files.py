@@ -15,6 +15,8 @@ from towtank.system.model import load_system
 from towtank.system.repository_model import CmisRepositorySettings, JvmSettings
 from towtank.system.services import cmis_configuration, cmis_population, jvm
 
+pytestmark = pytest.mark.waits
+
 GC_LOGS = Path(__file__).parents[2] / "data" / "gc"
 
 

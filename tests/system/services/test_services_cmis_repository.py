@@ -39,7 +39,12 @@ start_timeout: 2 min
 # Two JVMs start, one after the other makes the documents; on a busy machine. [s]
 WITHIN_S = 60.0
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.timeout(300), pytest.mark.xdist_group("repository")]
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.postgresql,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("repository"),
+]
 
 
 class Running:
@@ -91,6 +96,7 @@ def until(true: Callable[[], Any]) -> Any:
     return value
 
 
+@pytest.mark.smoke
 def test_every_listed_document_is_there_under_its_identifier(running: Running) -> None:
     for number, row in enumerate(running.rows("documents")):
         found = running.nodes[number % 2].of(row["id"])
@@ -128,6 +134,7 @@ def test_what_one_node_stores_the_other_gives_and_the_content_lies_once_in_the_f
     assert stored.read_bytes() == text
 
 
+@pytest.mark.smoke
 def test_settings_reach_the_running_jvm_and_the_sheet_names_the_files(running: Running) -> None:
     used = running.endpoints.settings["content"]
     for node in ("content", "content-2"):

@@ -19,6 +19,8 @@ from towtank.system.identity import identity
 from towtank.system.model import load_system
 from towtank.system.services.private_server import server_account
 
+pytestmark = pytest.mark.waits
+
 
 def processes_of(mark: Path) -> list[int]:
     """Processes that carry the mark of this test in their environment."""
@@ -40,6 +42,7 @@ def server_of(bench: Bench) -> int:
     return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
 
 
+@pytest.mark.smoke
 def test_comes_up_on_a_free_port_works_and_leaves_nothing(bench: Bench) -> None:
     with bench.make() as system:
         endpoints = system.up()
@@ -56,6 +59,7 @@ def test_comes_up_on_a_free_port_works_and_leaves_nothing(bench: Bench) -> None:
     assert (bench.folder / "logs" / "served.log").exists()
 
 
+@pytest.mark.smoke
 def test_settings_reach_the_running_process(bench: Bench) -> None:
     with bench.make(bench.case.settings) as system:
         system.up()

@@ -5,7 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 
+import pytest
+
 from towtank.system.services.directory_users import ldif, users
+
+pytestmark = pytest.mark.waits
 
 
 def test_the_same_seed_makes_the_same_users_and_more_begin_with_them() -> None:

@@ -16,6 +16,8 @@ from storage_cases import CASES, ON_TWO_HOSTS, StorageBench
 from towtank.observe.service_metrics import GLUSTERFS
 from towtank.system.hosts import cleaning
 
+pytestmark = pytest.mark.waits
+
 # Bytes that identify their position; whole pages and a rest, more than one packet.
 WRITE = """
 import hashlib, os, sys
@@ -102,6 +104,7 @@ def printed(bench: StorageBench, script: str, *arguments: object, limit_s: float
     return output
 
 
+@pytest.mark.smoke
 def test_what_is_written_is_read_under_its_last_name(storage: StorageBench) -> None:
     for count in (0, 1, 4096, 300_001):
         path = storage.root / f"written-{count}"

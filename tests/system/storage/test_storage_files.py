@@ -16,6 +16,8 @@ from towtank.system.services.glusterfs_volumes import mount_text, server_text
 from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServerSettings
 from towtank.system.system import System
 
+pytestmark = pytest.mark.waits
+
 HEAD = """
 schema: towtank/system/1
 name: storage

@@ -20,6 +20,8 @@ from towtank.system.model import load_system
 from towtank.system.services.mount import MountService
 from towtank.system.system import System
 
+pytestmark = pytest.mark.waits
+
 SYSTEM = """
 schema: towtank/system/1
 name: shared

@@ -13,6 +13,8 @@ import pytest
 
 from towtank.cli.app import run
 
+pytestmark = pytest.mark.waits
+
 EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
 FILES = {
     "har": "shop.har",

@@ -45,7 +45,10 @@ curl -s --url-query 'n=1' 'http://ADDRESS/url-query?m=0'
 
 # Generated plans, twenty in one file; more of them at night.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed: apt-get install curl")
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed: apt-get install curl"),
+]
 
 
 def both(lines: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -1,0 +1,107 @@
+"""Plugin of pytest: with `--second-try`, a failed test that waits is run once more, alone, after all others.
+
+Tests marked `waits` use servers, networks and real time, so another program on the machine can disturb them. A test
+that fails beside others and passes alone is *disturbed*: it does not fail the run, and the summary lists its name with
+both outcomes. A run with more disturbed tests than 1 % (at least one is allowed) fails.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# Share of disturbed tests above which a run fails.
+_SHARE = 0.01
+_GROUP = re.compile(r"@[^@\]]*$")
+_ALONE_WITHIN_S = 900
+
+
+def run_alone(test: str, folder: Path) -> bool:
+    """Run one test in a process of its own; return True if it passes."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", test]
+    try:
+        return subprocess.run(command, cwd=folder, check=False, timeout=_ALONE_WITHIN_S).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+class SecondTry:
+    """Collects failed reports, runs their tests again, and moves those that pass from failed to disturbed.
+
+    Attributes
+    ----------
+    failed : dict
+        Reports of failed tests that wait, by test.
+    others : int
+        Number of failed reports of tests that do not wait, and of errors of collection.
+    finished : int
+        Number of tests that ran.
+    """
+
+    def __init__(self, folder: Path, alone: Callable[[str, Path], bool] = run_alone) -> None:
+        self.folder, self._alone = folder, alone
+        self.failed: dict[str, list[pytest.TestReport]] = {}
+        self.others = 0
+        self.finished = 0
+        self.outcomes: dict[str, bool] = {}
+
+    @property
+    def most(self) -> int:
+        """Number of disturbed tests that a run may have."""
+        return max(1, int(self.finished * _SHARE))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Store the report of a failed test."""
+        self.finished += report.when == "call"
+        if not report.failed:
+            return
+        if "waits" in report.keywords:
+            self.failed.setdefault(_GROUP.sub("", report.nodeid), []).append(report)
+        else:
+            self.others += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count a file that could not be collected."""
+        self.others += report.failed
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Run the failed tests again, unless there are too many or another test failed for good."""
+        if not self.failed or self.others or len(self.failed) > self.most:
+            return
+        self.outcomes = {test: self._alone(test, self.folder) for test in self.failed}
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        passed = [report for test, reports in self.failed.items() if self.outcomes[test] for report in reports]
+        for kind in ("failed", "error"):
+            kept = [report for report in reporter.stats.pop(kind, []) if report not in passed]
+            reporter.stats.update({kind: kept} if kept else {})
+        reporter.stats["disturbed"] = passed
+        if all(self.outcomes.values()) and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print both outcomes of each test that ran twice."""
+        if self.failed:
+            terminalreporter.section("failed beside others")
+        for test in self.failed:
+            again = {True: "passed alone: disturbed", False: "failed alone", None: "not tried again"}
+            terminalreporter.line(f"{test}: {again[self.outcomes.get(test)]}")
+        if self.failed and not self.outcomes:
+            reason = "another test failed for good" if self.others else f"more than {self.most} failed"
+            terminalreporter.line(f"no test ran a second time: {reason}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.addoption("--second-try", action="store_true", help="run failed tests marked waits once more, alone")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect reports in the controller, not in a worker of xdist."""
+    if config.getoption("--second-try") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SecondTry(config.rootpath))
