@@ -55,6 +55,7 @@ def smallest(found, *names):
     return min(test["p_value"] for test in found["tests"] if test["test"] in names)
 
 
+@pytest.mark.waits
 def test_a_closed_load_as_asked_raises_no_alarm(tmp_path):
     found = [audited(closed(tmp_path / str(seed), seed)) for seed in SEEDS]
     assert {outcome["verdict"] for outcome in found} == {"ok"}
@@ -63,6 +64,7 @@ def test_a_closed_load_as_asked_raises_no_alarm(tmp_path):
     assert 5 <= sum(test["p_value"] < 0.05 for outcome in found for test in outcome["tests"]) <= 38
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("first", [0, 100])
 def test_an_open_load_as_asked_raises_no_alarm(tmp_path, first):
     names = set()
@@ -130,6 +132,7 @@ def test_pauses_longer_than_the_window_raise_no_alarm_where_they_count_when_they
     assert verdicts == ["ok", "suspect"]
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("gap", "test"),
     [

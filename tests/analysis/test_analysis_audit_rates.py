@@ -91,6 +91,7 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
     assert low <= 15
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("rate", "most", "test"),
     [

@@ -68,6 +68,7 @@ def runs(draw):
     return made
 
 
+@pytest.mark.waits
 @settings(max_examples=300, deadline=None)
 @given(runs())
 def test_generated_summaries_do_not_contradict_themselves(made):

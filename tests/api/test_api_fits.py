@@ -92,6 +92,7 @@ def test_a_configuration_is_chosen_by_its_label(results: towtank.Results) -> Non
         results.fit(configuration="none")
 
 
+@pytest.mark.waits
 def test_results_predict_and_are_sized(results: towtank.Results) -> None:
     predicted = results.predict(100, configuration="present").throughput_per_s
     assert predicted is not None and predicted.interval is not None
@@ -103,6 +104,7 @@ def test_results_predict_and_are_sized(results: towtank.Results) -> None:
     assert (results.folder / "sizing.json").is_file()
 
 
+@pytest.mark.waits
 def test_a_fit_is_sized(shop: towtank.Fit) -> None:
     options = {"think": 2.0, "objective": "p95 < 400 ms", "simulation": False}
     sizing = shop.size(users=500, cpus={"bottleneck": [4, 8]}, nodes={"bottleneck": "1..4"}, **options)

@@ -195,6 +195,7 @@ def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
     assert given[0] < 0.75 * COUNT < 0.85 * COUNT < given[1]
 
 
+@pytest.mark.waits
 def test_two_runs_against_six_are_called_different_in_at_most_5_percent() -> None:
     """Welch's degrees of freedom alone call 7.5 % of equal systems different, since two runs may agree by chance."""
     random, count = np.random.default_rng(6), 4000

@@ -83,6 +83,7 @@ SECTION = Section(
 )
 
 
+@pytest.mark.waits
 @pytest.mark.certify
 def test_intervals_of_closed_networks_hold_the_exact_means(tabled: Tabled) -> None:
     least, most = stats.binom.ppf([CHANCE, 1 - CHANCE], NETWORKS, CONFIDENCE)

@@ -77,6 +77,7 @@ SECTION = Section(
 )
 
 
+@pytest.mark.waits
 @pytest.mark.certify
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: f"{queue.name} to {queue.precision:g}")
 def test_intervals_hold_what_is_known(queue: Queue, tabled: Tabled) -> None:

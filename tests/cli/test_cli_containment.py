@@ -63,6 +63,7 @@ def break_parts(monkeypatch: pytest.MonkeyPatch, *parts: str) -> None:
     monkeypatch.setattr(containment, "_make", make_or_fail)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_fault_in_a_part_leaves_all_other_parts(
     name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -15,6 +15,8 @@ from towtank.conduct import calibration
 from towtank.errors import EngineError, ExitStatus
 from towtank.observe.host import host_facts
 
+pytestmark = pytest.mark.waits
+
 
 def invoke(*arguments: str) -> tuple[Result, int]:
     """Run the command as the application does: what it returns is the exit status."""

@@ -202,6 +202,7 @@ def test_every_curve_rejected_is_status_4_with_the_document(capsys: Any, tmp_pat
     assert (found["curve"], found["verdict"]["level"]) == (None, "rejected")
 
 
+@pytest.mark.waits
 def test_demands_of_a_results_folder(capsys: Any) -> None:
     found = document_of(capsys, "demands", str(RESULTS_1))
     assert found["schema"] == "towtank/model-demands/1"

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+from in_process import towtank as run
 from results_1 import copy_of_results_1
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "towtank", *arguments], check=False, capture_output=True, text=True, timeout=110
-    )
 
 
 def test_a_rule_is_worked_out_step_by_step() -> None:

@@ -176,6 +176,7 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
     assert found["answer"]["cost"] == sum(150 if tier["machine"] == "twice" else 100 for tier in tiers.values())
 
 
+@pytest.mark.waits
 def test_the_interval_of_a_rating_lowers_the_probability(model: str, tmp_path: Path, capsys: Any) -> None:
     """Rated 2 (1 to 4) times as high, 65 ms of demands are 45 ms at a ratio of 1.44: log-normal, that is exceeded with
     at most 82 %, waiting not counted; at the best estimate the mean is well below."""
@@ -314,6 +315,7 @@ def test_wrong_replicates_are_faults_of_the_model(model: str, tmp_path: Path, ca
     assert "must have as many values as the others, got 1" in err
 
 
+@pytest.mark.waits
 def test_results_are_fitted_and_the_answer_is_in_the_report(tmp_path: Path, capsys: Any) -> None:
     folder = copy_of_results_1(tmp_path / "results").path
     options = ("--configuration", "present", "--users", "60", "--objective", "p95 < 2 s")
@@ -331,12 +333,14 @@ def test_results_are_fitted_and_the_answer_is_in_the_report(tmp_path: Path, caps
     assert re.search(r"was predicted with an error of \S+ \[−?[\d.]+,\s[\d.]+\] %\.", page)
 
 
+@pytest.mark.waits
 def test_a_kept_sizing_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results").path
     (folder / "sizing.json").write_text("{", "utf-8")
     assert "sizing.json cannot be read" in render(build_document(load(folder)))
 
 
+@pytest.mark.waits
 def test_results_of_several_configurations_ask_for_one(capsys: Any) -> None:
     status, _, err = run(capsys, str(RESULTS_1), "--objective", "mean < 1 s")
     assert status == 2

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+from in_process import towtank as run
+
 from towtank.workload.drivers import SPOKEN
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "towtank", *arguments], check=False, capture_output=True, text=True, timeout=240
-    )
 
 
 def test_validate_gives_one_json_document(tmp_path: Path) -> None:

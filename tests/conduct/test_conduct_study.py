@@ -26,6 +26,8 @@ from towtank.system.process import ProcessSpec
 from towtank.system.service import Place, PlainService
 from towtank.system.system import Endpoints, System
 
+pytestmark = pytest.mark.waits
+
 SLEEP = "import time; time.sleep(600)"
 
 

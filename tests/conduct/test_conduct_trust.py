@@ -14,6 +14,8 @@ from towtank.report.content.appendix import _request
 from towtank.study import find_shipped, load_study
 from towtank.system.source import refuse_files_outside
 
+pytestmark = pytest.mark.waits
+
 SENT = "{post: /, file: FILE}"
 ROWS = "transactions:"
 SYSTEMS = {

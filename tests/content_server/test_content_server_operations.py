@@ -8,6 +8,8 @@ import pytest
 from content_nodes import Client, Node, fault
 from PIL import Image
 
+pytestmark = pytest.mark.waits
+
 
 def test_service_document_names_the_urls_that_work(ann: Client, node: Node) -> None:
     (info,) = ann.get("/browser").json().values()

@@ -10,6 +10,8 @@ from content_server.query.fulltext import parse_contains, to_fts5, to_tsquery
 from content_server.query.parser import parse
 from content_server.query.syntax import Comparison, Junction, Not
 
+pytestmark = pytest.mark.waits
+
 DOCUMENTS = (
     ("alpha.txt", b"the harbour of Hamburg is large", {"department": "claims", "amount": "10", "pages": "1"}),
     ("beta.txt", b"a small harbour and a bridge", {"department": "claims", "amount": "20.5", "pages": "2"}),

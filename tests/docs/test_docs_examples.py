@@ -10,6 +10,8 @@ import pytest
 
 import towtank
 
+pytestmark = pytest.mark.waits
+
 PACKAGE = Path(towtank.__file__).parent
 MODULES = sorted(
     ".".join(("towtank", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from notebook_runs import code_cells, run_notebook, text_of
 
+pytestmark = pytest.mark.waits
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "from-csv-to-size"
 

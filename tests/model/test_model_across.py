@@ -75,6 +75,7 @@ def test_an_exact_system_is_predicted_exactly() -> None:
         assert low <= row["throughput"]["curve"] <= high
 
 
+@pytest.mark.waits
 def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
     # 4 ms on half a CPU take 8 ms: at most 125 transactions a second, where four nodes alone would do 200.
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
@@ -87,6 +88,7 @@ def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
     assert found["rows"][1]["throughput"]["curve"] == pytest.approx(125.0, rel=1e-3)
 
 
+@pytest.mark.waits
 def test_a_bigger_host_lets_more_pass_at_full_speed() -> None:
     # 2 ms of work: short against the 10 ms of a tenth of a CPU, shorter against the 40 ms of four tenths.
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
@@ -105,6 +107,7 @@ def test_beyond_a_whole_cpu_transactions_are_served_at_once_and_none_faster() ->
     assert many == pytest.approx(2.5 / 0.002, rel=2e-3)
 
 
+@pytest.mark.waits
 def test_four_hosts_with_quotas_answer_as_a_simulation_does() -> None:
     # One host with a tenth of a CPU at some loads says what four of them do at low load and at high.
     work = 0.006
@@ -117,6 +120,7 @@ def test_four_hosts_with_quotas_answer_as_a_simulation_does() -> None:
         assert row["response_s"]["curve"] == pytest.approx(response, rel=most)
 
 
+@pytest.mark.waits
 def test_requests_of_a_transaction_that_go_to_other_hosts_are_shorter_work_each() -> None:
     work, users = 0.006, 40
     few = configuration({"node-1": (work, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)), demand=(0.06, 0.0))
@@ -132,6 +136,7 @@ def test_requests_of_a_transaction_that_go_to_other_hosts_are_shorter_work_each(
     assert whole > 1.3 * parts
 
 
+@pytest.mark.waits
 def test_cpu_time_that_changes_with_the_load_widens_the_bands() -> None:
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     asked = {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1}

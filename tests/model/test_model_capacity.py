@@ -14,7 +14,7 @@ from towtank.model.fitting.capacity import capacity_document
 from towtank.report.source import finite
 
 # The document that all of them read takes seconds to make.
-pytestmark = pytest.mark.xdist_group("model_capacity")
+pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("model_capacity")]
 
 
 @pytest.fixture(scope="module")

@@ -123,6 +123,7 @@ def test_one_level_cannot_distinguish_background_from_demand() -> None:
     assert "cannot be distinguished" in found["note"]
 
 
+@pytest.mark.waits
 def test_demands_of_a_results_folder(tmp_path) -> None:  # type: ignore[no-untyped-def]
     document = demands_document(copy_of_results_1(tmp_path / "results").path)
     configuration = next(found for found in document["configurations"] if found["key"] == {"search_index": "present"})

@@ -105,6 +105,7 @@ def test_the_mean_demand_is_near_that_of_the_exact_network(servers: int, ratio: 
     assert curve.throughput(parameters[None, :], users)[0] == pytest.approx(exact[4::5], rel=0.025)
 
 
+@pytest.mark.waits
 def test_the_demands_come_back_with_intervals_that_hold() -> None:
     curve = DependentCurve(1, 1.0, with_busy=True)
     truth = (0.008, 0.02, 1.3)
@@ -119,6 +120,7 @@ def test_the_demands_come_back_with_intervals_that_hold() -> None:
     assert (hits / 60 >= 0.86).all(), hits
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("name", "curve", "truth"),
     [
@@ -197,6 +199,7 @@ def fit_error(fitted: Any, points: Observations) -> float:
     return float(alone["worst_error"])
 
 
+@pytest.mark.waits
 def test_the_model_file_simulates_to_the_curve(tmp_path: Path) -> None:
     curve = DependentCurve(2, 1.0, with_busy=True)
     points = measured(curve, (0.02, 0.05, 1.5), 3, users=np.array([20.0, 40, 60, 80, 100, 120]))

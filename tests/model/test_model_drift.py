@@ -33,6 +33,7 @@ def fitted(
     return fit_curve(curve or truth, points)
 
 
+@pytest.mark.waits
 @pytest.mark.certify
 def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
     stream = np.random.default_rng(5)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from in_process import towtank
 
 MODEL = """\
 classes:
@@ -25,13 +24,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "model.yaml"
     path.write_text(MODEL, "utf-8")
     return path
-
-
-def towtank(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "towtank", *map(str, arguments)],
-        check=False, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
 
 
 def faults(path: Path, text: str) -> list[str]:

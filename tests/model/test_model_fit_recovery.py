@@ -42,6 +42,7 @@ def test_points_on_the_curve_give_its_parameters() -> None:
     assert found.r_squared == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.waits
 @pytest.mark.certify
 def test_intervals_of_the_usl_hold_nineteen_times_in_twenty(tabled: Tabled) -> None:
     linear, profile = np.zeros(3), np.zeros(3)
@@ -58,6 +59,7 @@ def test_intervals_of_the_usl_hold_nineteen_times_in_twenty(tabled: Tabled) -> N
         record_share(tabled, f"{name}, by the profile", SYSTEM, int(by_profile), SETS // 4, least=0.86)
 
 
+@pytest.mark.waits
 @pytest.mark.certify
 def test_bootstrap_bands_hold_with_few_points(tabled: Tabled) -> None:
     target = float(USL.throughput(TRUE, np.array([64.0]))[0, 0])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from in_process import towtank
 from results_1 import RESULTS_1
 from two_tiers import (
     DEMANDS_S,
@@ -172,6 +171,7 @@ def test_a_quota_leaves_so_much_of_a_server() -> None:
     assert (_resource(["app"], 0.1).servers, _resource(["app"], 4.0).part) == (1, 1.0)
 
 
+@pytest.mark.waits
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Of 30 simulated measurements, 95 % intervals hold each demand in 24 at least (P = 0.998 if 90 % do)."""
     inside = np.zeros((len(TIERS), len(TRANSACTIONS)))
@@ -221,13 +221,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def towtank(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "towtank", *map(str, arguments)],
-        check=False, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
-
-
+@pytest.mark.waits
 def test_a_results_folder_becomes_a_model_file_that_says_the_same(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "model.yaml"
     done = towtank("model", "fit", "network", folder, "--out", out, "--json")
@@ -258,6 +252,7 @@ def test_a_results_folder_becomes_a_model_file_that_says_the_same(folder: Path, 
     assert towtank("validate", out).returncode == 0
 
 
+@pytest.mark.waits
 def test_sizing_takes_the_network_where_tiers_can_be_distinguished(folder: Path) -> None:
     done = towtank("size", folder, "--users", 100, "--objective", "p95 of buy < 800 ms", "--json",
                    "--what-if", "demand app.buy x0.5", "--what-if", "mix buy=100 %")  # fmt: skip
@@ -273,6 +268,7 @@ def test_sizing_takes_the_network_where_tiers_can_be_distinguished(folder: Path)
     assert halved["response_time_s"] < plain["response_time_s"] < bought["response_time_s"]
 
 
+@pytest.mark.waits
 def test_one_tier_is_sized_by_the_curve_and_it_is_said_why() -> None:
     arguments = ("size", RESULTS_1, "--configuration", "present", "--users", 100, "--objective", "p95 < 2 s", "--json")
     found = json.loads(towtank(*arguments).stdout)
@@ -296,6 +292,7 @@ def test_what_a_network_takes_from_results_must_not_be_given(arguments: tuple[An
     assert words in done.stderr
 
 
+@pytest.mark.waits
 def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support() -> None:
     document = network_answers(RESULTS_1, "present")[0].document
     for row in document["levels"]:
@@ -323,6 +320,7 @@ def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support
     assert all("[" in cell for cell in measured)
 
 
+@pytest.mark.waits
 def test_the_intervals_of_a_level_have_the_spread_of_its_runs() -> None:
     """Of 40 runs of one interval each with X from 80 to 120 /s: the mean is known to 12 / sqrt(40) = 1.9 /s."""
     rates = np.linspace(80.0, 120.0, 40)
@@ -350,6 +348,7 @@ def test_a_csv_file_makes_no_network(tmp_path: Path) -> None:
     assert "must be a results folder for a network of resources" in done.stderr
 
 
+@pytest.mark.waits
 def test_a_rejected_network_is_not_written(known: Measured) -> None:
     answer = network_answers(RESULTS_1, "present")[0]
     answer.document["verdict"] = {"level": REJECTED, "reasons": [{"level": REJECTED, "text": "it misses"}]}

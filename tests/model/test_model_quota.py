@@ -24,6 +24,7 @@ def test_in_a_short_period_it_is_a_slow_server(cpus: float, utilization: float) 
     assert quota.residence(1.0, utilization) == pytest.approx(1 / (1 - utilization), rel=1e-3)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("cpus", "most"),
     # Loss of accuracy by the steps of a period, by the part of a CPU.
@@ -39,6 +40,7 @@ def test_between_them_it_answers_as_a_simulation_does(
     assert found == pytest.approx(seen, rel=most)
 
 
+@pytest.mark.waits
 def test_it_is_never_slower_than_a_slow_server_nor_faster_than_the_work_takes() -> None:
     for cpus in (0.05, 0.3, 0.95):
         for demand in (1e-4, 0.01, 0.3, 20.0):

@@ -160,6 +160,7 @@ def impatient_in_simpy(seed: int, customers: int) -> tuple[float, float, float]:
     return len(times) / environment.now, len(failed) / environment.now, sum(times) / len(times)
 
 
+@pytest.mark.waits
 def test_simpy_agrees_on_impatience_heavy_tails_and_retries():
     runs = [impatient_in_simpy(seed, 20_000) for seed in range(6)]
     stations = {"s": {"demand": 1.0, "distribution": "lognormal", "scv": 4.0}}

@@ -12,6 +12,8 @@ from host_support import until
 from towtank.observe.glusterfs import GlusterfsScraper, parse_asked, parse_sent
 from towtank.observe.scraper import ScrapeError
 
+pytestmark = pytest.mark.waits
+
 ASKED = """
 cumulative.data_read = 8192000
 cumulative.data_written = 4096000

@@ -21,7 +21,7 @@ from towtank.report.html import static_svg
 from towtank.report.source import Results, load
 
 # What all of them look at takes seconds to make.
-pytestmark = pytest.mark.xdist_group("report_capacity")
+pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_capacity")]
 
 
 @pytest.fixture(scope="module")

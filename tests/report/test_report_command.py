@@ -39,6 +39,7 @@ def plain(path: Path) -> str:
     return re.sub(r"<[^>]+>", " ", page)
 
 
+@pytest.mark.waits
 def test_writes_the_report_into_the_results_folder(
     towtank: Any, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -51,6 +52,7 @@ def test_writes_the_report_into_the_results_folder(
     assert printed["headline"] in plain(results / "report.html").replace("&#39;", "'").replace("&lt;", "<")
 
 
+@pytest.mark.waits
 def test_people_get_headline_verdict_and_path(
     towtank: Any, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,11 +98,13 @@ def test_no_valid_run_still_gives_a_report(towtank: Any, results: Path, capsys: 
     assert "8 runs of 8 could not be judged" in " ".join(plain(results / "report.html").split())
 
 
+@pytest.mark.waits
 def test_same_folder_gives_the_same_bytes(results: Path) -> None:
     first = write_report(results).read_bytes()
     assert write_report(results).read_bytes() == first
 
 
+@pytest.mark.waits
 def test_missing_and_cut_off_runs_are_named(results: Path) -> None:
     shutil.rmtree(results / "runs" / "r003")
     segment = results / "runs" / "r004" / "engine" / "worker-00.0000.ndjson"
@@ -152,6 +156,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_of_one_run_spares_the_others(results: Path, damage: str) -> None:
     name, kept = DAMAGES[damage]

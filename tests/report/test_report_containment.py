@@ -107,6 +107,7 @@ def test_a_statement_replaces_a_picture_that_cannot_be_drawn(
         assert f'id="figure-{figure.name}"' not in page
 
 
+@pytest.mark.waits
 def test_every_other_part_of_the_command_may_fail(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

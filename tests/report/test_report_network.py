@@ -14,7 +14,7 @@ from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Results, load
 
 # What all of them look at takes seconds to make.
-pytestmark = pytest.mark.xdist_group("report_network")
+pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_network")]
 
 
 @pytest.fixture(scope="module")

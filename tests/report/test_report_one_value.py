@@ -18,7 +18,7 @@ from towtank.report.document import Bullets, Document, Figure, Run, Table
 from towtank.report.source import Results, load
 
 # The kept folder takes seconds to analyse.
-pytestmark = pytest.mark.xdist_group("report_one_value")
+pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_one_value")]
 SHAPES: dict[str, Callable[[], Results]] = {
     "full": synthetic.results,
     "marked": lambda: synthetic.results(verdicts={"r002": "suspect", "r003": "invalid"}, missing=("r007",)),

@@ -37,6 +37,7 @@ def test_no_study_breaks_any_command(tmp_path: Path, part: int, monkeypatch: pyt
         assert not faults, f"seed {seed}, {oddities}:\n" + "\n".join(faults[:3])
 
 
+@pytest.mark.waits
 def test_generated_studies_are_reproducible_and_odd(tmp_path: Path) -> None:
     drawn = [write_study(tmp_path / f"results-{number}", number // 2) for number in range(40)]
     assert drawn[::2] == drawn[1::2]

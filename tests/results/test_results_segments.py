@@ -65,6 +65,7 @@ def test_no_folder_is_an_empty_recording(tmp_path):
     )
 
 
+@pytest.mark.waits
 def test_a_torn_file_gives_all_its_whole_lines_whatever_the_byte(run):
     path = run.engine / "worker-01.0000.ndjson"
     whole = path.read_bytes()

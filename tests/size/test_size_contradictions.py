@@ -45,6 +45,7 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle, "DRAWS", FEW_DRAWS)
 
 
+@pytest.mark.waits
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("question", range(QUESTIONS))
@@ -54,6 +55,7 @@ def test_no_statement_of_a_sizing_contradicts_another(tmp_path: Path, question: 
         assert contradictions(found) == []
 
 
+@pytest.mark.waits
 @pytest.mark.usefixtures("few_draws")
 def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
     """Some questions have no answer, no draws, growth, percentiles: a rule about them can fail."""

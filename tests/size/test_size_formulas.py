@@ -183,6 +183,7 @@ def test_a_week_has_a_season() -> None:
     assert found.factor(28) == pytest.approx(2 * math.exp(0.025), rel=1e-6)
 
 
+@pytest.mark.waits
 @pytest.mark.certify
 def test_prediction_intervals_cover_as_often_as_they_say(tabled: Tabled) -> None:
     """1,000 histories of 40 days with noise: the 95 % interval of day 60 holds the load of that day in 95 %."""

@@ -58,6 +58,7 @@ def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
             assert f"{START + timedelta(days=91):%Y-%m}" in found.notes[0]
 
 
+@pytest.mark.waits
 def test_the_highest_load_of_a_week_is_calibrated() -> None:
     """400 histories of nine weeks, eight weeks ahead: the highest load of the week lies below its quantiles as often.
 
@@ -82,6 +83,7 @@ def test_the_highest_load_of_a_week_is_calibrated() -> None:
     assert below / 400 == pytest.approx(shares, abs=0.075)
 
 
+@pytest.mark.waits
 def test_the_highest_load_of_a_year_is_calibrated() -> None:
     """150 histories of two years, each third day with a load, one year ahead: the highest load of that year lies below
     its quantiles as often. With noise of 10 % the highest of ten days of the peak month lies 15 % above the line."""

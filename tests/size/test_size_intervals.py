@@ -103,6 +103,7 @@ def test_without_draws_the_reason_stands_once_and_values_have_three_digits(tmp_p
     assert ESTIMATE.search(text) is None
 
 
+@pytest.mark.waits
 def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, capsys: Any) -> None:
     """p95 is 0.9 [0.6, 2.5] times the one worked out, and nothing else is uncertain: so is its interval."""
     model = written(tmp_path, "model.yaml", OPEN + FITTED)
@@ -137,6 +138,7 @@ def estimates(document: Any, key: str = "") -> list[tuple[str, float, float, flo
     return found
 
 
+@pytest.mark.waits
 def test_every_value_lies_in_its_interval(tmp_path: Path, capsys: Any) -> None:
     text = """
 classes:
@@ -256,6 +258,7 @@ def closed_response(users: int, demand: float, think: float) -> float:
     return response
 
 
+@pytest.mark.waits
 def test_what_is_to_spare_does_not_count_a_throughput(tmp_path: Path, capsys: Any) -> None:
     """X = 20 / (1 s + R), with R by mean value analysis in every draw of D, a log-normal with mean 40 ms and 5 %."""
     sizing = (

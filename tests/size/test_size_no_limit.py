@@ -107,6 +107,7 @@ def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
     assert answer["headroom_interval"]["high"] is None
 
 
+@pytest.mark.waits
 def test_a_limit_of_many_users_has_the_interval_of_its_dates_or_a_reason(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_what_if_says_whether_its_memory_is_enough(tmp_path: Path, capsys: Any
     ]
 
 
+@pytest.mark.waits
 def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, capsys: Any) -> None:
     """A GiB for each transaction in the system: Q = 10 D / (1 - 10 D) of M/M/1, D log-normal with 20 ms and 5 %."""
     text = asked(
@@ -154,6 +155,7 @@ def erlang_c(work: float, servers: int) -> float:
     return blocked / (1 - work / servers * (1 - blocked))
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
     """One node of two that is left is M/M/4 with 3.6 erlang. In front of it a pool of s >= 4 units leaves the number of
@@ -180,6 +182,7 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
     assert pool["held"] == pytest.approx(found["answer"]["scenarios"][1]["classes"]["in"]["users_in_system"])
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(("uncertainty", "above"), [("", 1.3), ("uncertainty: 0.01 %\nprobability: 90 %\n", 1.188)])
 def test_the_error_of_the_simulation_counts_for_a_pool(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, uncertainty: str, above: float
@@ -212,6 +215,7 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
     assert all(above * waits[size] > 0.005 for size in before)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_for_which_hardly_anybody_waits_has_a_size(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
     """As above, of a wait of 20 us. So few jobs wait for 82 units that the simulated wait is known to no factor of two

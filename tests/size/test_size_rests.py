@@ -52,6 +52,7 @@ def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any, cert
     assert counted(found) == {"load": False, "growth": True, "demands": False, "stations": False, "machines": False}
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("probability", [60, 80, 95, 99])
 def test_the_probability_and_the_dates_never_contradict_each_other(
     tmp_path: Path, capsys: Any, probability: int
@@ -67,6 +68,7 @@ def test_the_probability_and_the_dates_never_contradict_each_other(
     assert found["trust"]["counted"] == ["demands", "growth"]
 
 
+@pytest.mark.waits
 def test_a_load_of_many_users_is_written_in_full(tmp_path: Path, capsys: Any) -> None:
     model = written(
         tmp_path,
@@ -99,6 +101,7 @@ def csv_of(folder: Path, days: tuple[date, ...], loads: Any) -> str:
     return written(folder, "history.csv", "\n".join(["date,users", *rows]) + "\n")
 
 
+@pytest.mark.waits
 def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path: Path, capsys: Any) -> None:
     """Nine weeks that end on a Sunday, no growth: a peak of 100 /s stays 100 /s, and not 100 / 0.52."""
     csv_of(tmp_path, *weeks(9))
@@ -111,6 +114,7 @@ def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path:
     assert "busiest day of the week" in load_row["text"]
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("load", "gibibytes"),
     [
@@ -165,6 +169,7 @@ def test_growth_alone_has_no_step_and_leaves_no_day_out() -> None:
     assert outs <= 20
 
 
+@pytest.mark.waits
 def test_a_horizon_beyond_three_times_the_history_is_a_doubt(tmp_path: Path, capsys: Any) -> None:
     csv_of(tmp_path, *weeks(9, growth=0.001))
     model = written(tmp_path, "model.yaml", MODEL)

@@ -224,6 +224,7 @@ def test_a_law_between_figures_of_one_window_is_judged_on_these_figures(tmp_path
     assert (found.verdict, found.answer.text) == ("follows", "50 %")
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("dependence", [-1.0, 0.0, 0.7, 1.0])
 def test_the_interval_of_a_result_covers_as_often_as_those_of_its_inputs(tmp_path: Path, dependence: float) -> None:
     """Two measured means with normal errors of 3 %: 95 % intervals of them, and of their product."""

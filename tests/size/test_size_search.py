@@ -127,6 +127,7 @@ def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
     assert lost["utilization"]["app"] == pytest.approx(4 / 6)
 
 
+@pytest.mark.waits
 def test_the_load_grows_by_steps(tmp_path: Path, capsys: Any) -> None:
     """1000 users, 1.5 at the peak, 20 % a year for two years, 10 % headroom: 1000 x 1.5 x 1.44 x 1.1 = 2376."""
     model = written(tmp_path, "model.yaml", MODEL)
@@ -147,6 +148,7 @@ def test_nothing_meets_it_is_exit_3_and_says_so(tmp_path: Path, capsys: Any) -> 
     assert "none of 4 candidates meets this" in capsys.readouterr().out
 
 
+@pytest.mark.waits
 def test_the_same_question_has_the_same_answer(tmp_path: Path, capsys: Any) -> None:
     model = written(tmp_path, "model.yaml", MODEL)
     options = ("--objective", "p95 < 300 ms", "--uncertainty", "10 %", "--nodes", "app=1..3", "--cpus", "app=1..8",
@@ -159,6 +161,7 @@ def test_the_same_question_has_the_same_answer(tmp_path: Path, capsys: Any) -> N
     assert low <= found["value"] <= high
 
 
+@pytest.mark.waits
 def test_uncertain_demands_need_more(tmp_path: Path, capsys: Any) -> None:
     model = written(tmp_path, "model.yaml", MODEL)
     options = ("--objective", "mean < 130 ms", "--cpus", "app=1..32", "--cpus", "db=1..32")

@@ -175,6 +175,7 @@ pools: {threads: {holds: [app, db], wait_at_most: 20 ms}}
 """
 
 
+@pytest.mark.waits
 def test_a_pool_of_several_classes_is_enough_by_simulation(tmp_path: Path, capsys: Any) -> None:
     """The approximation of pools over several classes has the wait half as long as it is, and takes 8 for enough."""
     model = written(tmp_path, "model.yaml", SHARED)

@@ -91,6 +91,7 @@ CHANGES: dict[str, list[Callable[[Json], Any]]] = {
 }
 
 
+@pytest.mark.waits
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("few_draws")
 def test_each_rule_about_a_statement_can_fail(tmp_path: Path) -> None:

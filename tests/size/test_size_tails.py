@@ -27,6 +27,7 @@ def first(document: dict[str, Any]) -> dict[str, Any]:
     return dict(document["answer"]["objectives"][0])
 
 
+@pytest.mark.waits
 def test_a_pause_of_two_in_a_hundred_is_in_the_99th_percentile_only(tmp_path: Path, capsys: Any) -> None:
     """p95 as computed, p99 five times as long: 500 ms instead of some 110 ms, which an objective of 150 ms misses."""
     plain = written(tmp_path, "plain.yaml", MODEL.split("fitted:", maxsplit=1)[0])

@@ -6,14 +6,12 @@ file is written.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from in_process import towtank as run
 from small_study import Files
 
 from towtank.cli import main
@@ -335,17 +333,6 @@ def test_fault_is_reported_at_its_place(fault: Case, files: Files, capfd: pytest
 
 def test_there_are_many_different_faults() -> None:
     assert len({each.name for each in CASES}) == len(CASES) >= 60
-
-
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "towtank", *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=os.environ,
-    )
 
 
 def test_the_files_are_right_as_they_stand(files: Files) -> None:

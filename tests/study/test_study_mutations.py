@@ -69,6 +69,7 @@ def replaced(node: Node, path: tuple[str | int, ...], value: Any, rename: str | 
     return data
 
 
+@pytest.mark.waits
 @given(
     place=st.sampled_from(NODES),
     value=st.sampled_from(JUNK),

@@ -30,8 +30,8 @@ def line(reasons: Iterable[str]) -> str | None:
 
     Examples
     --------
-    >>> line(["needs Chromium: apt-get install chromium", "needs root", "needs root"])
-    '3 tests were left out for want of: root (2), chromium (1). To add them: sudo make test-packages; make test-all as root'
+    >>> line(["needs Chromium: apt-get install chromium", "needs Chromium: apt-get install chromium"])
+    '2 tests were left out for want of: chromium (2). To add them: sudo make test-packages'
     """
     texts = list(reasons)
     if not texts:

@@ -151,6 +151,7 @@ def test_a_reader_takes_or_refuses_whatever_it_is_given(name: str, data: st.Data
         assert str(refused)
 
 
+@pytest.mark.waits
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", FORMATS)
 @given(data=st.data())

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from in_process import towtank
 
 from towtank.cli.app import run
 
@@ -24,12 +22,6 @@ FILES = {
     "curl": "commands.sh",
     "accesslog": "access.log",
 }
-
-
-def towtank(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a user would."""
-    command = [sys.executable, "-m", "towtank", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=dict(os.environ))
 
 
 @pytest.mark.parametrize("form", FILES)

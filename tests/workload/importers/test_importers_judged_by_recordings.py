@@ -12,6 +12,8 @@ import pytest
 from har_generated import recorded
 from judges import driven, logging_server, shown, without_cookies
 
+pytestmark = pytest.mark.waits
+
 # Generated plans, twenty in one file; more of them at night.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 

@@ -37,6 +37,7 @@ def leading_to(schema: Callable[[dict[str, str]], dict[str, Any]]) -> dict[str, 
     return {"schema": {"$ref": "#/schemas/s0"}, "schemas": {**schemas, "s8": {"type": "integer"}}}
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     "schema",
     [
@@ -153,6 +154,7 @@ def test_text_between_many_elements_is_put_together_once(tmp_path: Path) -> None
     assert (read.text, len(read.children)) == (piece * times, times)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("text", "words"),
     [("a " * 1_000_000, 1_000_000), (f'"{"a" * 2_000_000}"', 1), ("a\\ " * 1_000_000, 1), ("a<" * 500_000, 1_000_000)],
@@ -163,11 +165,13 @@ def test_many_and_long_words_of_command_lines(text: str, words: int) -> None:
     assert len(command) == words
 
 
+@pytest.mark.waits
 def test_many_settings_in_front_of_a_command(import_text: Importer) -> None:
     (only,) = import_text("curl", f"{'a=1 ' * 300_000}curl http://a/x", "commands.sh").requests()
     assert only["get"] == "/x"
 
 
+@pytest.mark.waits
 def test_many_commands_that_are_done_where_others_fail() -> None:
     (first, *_) = Splitter("x", "a||" * 200_000).split()
     assert [word.text for word in first] == ["a"]
