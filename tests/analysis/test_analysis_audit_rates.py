@@ -163,7 +163,7 @@ def test_gaps_of_groups_are_those_of_their_rates(tmp_path) -> None:
 
 def test_a_stage_that_was_cut_short_is_judged_by_what_there_was_of_it(tmp_path) -> None:
     at = thinned(np.random.default_rng(3), day, 60.0)
-    plan = plan_of({"rates": [*DAY[:-1], [300.0, 50.0]], "duration_s": 300.0, "until": "told"})
+    plan = plan_of({"rates": [*DAY[:-1], [300.0, 50.0]], "duration_s": 300.0, "until": "command"})
     found = judged(tmp_path / "run", plan, events(at[at < 20.0]), 1)
     # The recording says 30 s: from 20 s on the rate was to be 50 /s, and nothing came.
     assert found["verdict"] == "suspect"

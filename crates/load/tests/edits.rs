@@ -29,7 +29,7 @@ fn open(arrivals: &str, stages: &[Value]) -> Plan {
 
 fn stage(phase: &str, duration_s: f64, key: &str, amount: f64) -> Value {
     let mut stage =
-        json!({"name": phase, "phase": phase, "duration_s": duration_s, "until": "told"});
+        json!({"name": phase, "phase": phase, "duration_s": duration_s, "until": "command"});
     stage[key] = if key == "users" {
         json!(amount as u32)
     } else {
@@ -294,6 +294,14 @@ fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
 }
 
 #[test]
+fn a_plan_of_an_earlier_version_ends_its_stages_by_command() {
+    let mut earlier = stage("steady", 1.0, "users", 4.0);
+    earlier["until"] = json!("told");
+    let plan = closed(&[earlier]);
+    assert_eq!(Stages::new(&plan).check(&next(SECOND / 2, 0), 0), Ok(()));
+}
+
+#[test]
 fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
     let mut fixed = stage("steady", 1.0, "users", 4.0);
     fixed.as_object_mut().expect("a stage").remove("until");
@@ -313,7 +321,7 @@ fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
     );
     assert_eq!(
         why(&next(3 * half, 1), SECOND),
-        "stage 1 has no until: told"
+        "stage 1 has no until: command"
     );
     let more = [stage("steady", 1.0, "users", 4.0)];
     assert_eq!(

@@ -27,7 +27,7 @@ fn open(arrivals: &str, stages: &Value) -> Value {
 
 fn stage(phase: &str, duration_s: f64, key: &str, amount: &Value) -> Value {
     let mut stage =
-        json!({"name": phase, "phase": phase, "duration_s": duration_s, "until": "told"});
+        json!({"name": phase, "phase": phase, "duration_s": duration_s, "until": "command"});
     stage[key] = amount.clone();
     stage
 }
