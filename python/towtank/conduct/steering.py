@@ -148,7 +148,7 @@ class StageSteering:
         return stage.get("until") == "command" and str(stage.get("name", "")).startswith("settle")
 
     def look(self) -> None:
-        """Look at the stage under way, once for each new second."""
+        """Test the current stage with each new second of the record; end the stage if the test allows it."""
         new = self.follower.read()
         if self._settling is not None and self.under_way is not None:
             settling, seconds, seen = self._settling

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from host_support import requires, until, virtual_hosts
 
-from towtank.system.hosts.host import Room
+from towtank.system.hosts.host import HostSettings
 from towtank.system.hosts.observing import HostScraper
 from towtank.system.hosts.tcp import paired, tcp_counters
 from towtank.system.hosts.virtual import VirtualHost
@@ -22,7 +22,7 @@ Counters = Callable[[], dict[str, float]]
 
 
 @pytest.fixture
-def hosts(room: Room) -> Iterator[list[VirtualHost]]:
+def hosts(room: HostSettings) -> Iterator[list[VirtualHost]]:
     """Three hosts on a bridge; nobody talks to the third one."""
     made = virtual_hosts("bridge", 3)
     requires(made[0])
