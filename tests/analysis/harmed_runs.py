@@ -464,7 +464,7 @@ def not_settled(run):
 
 
 def carried_over(run, seconds=21):
-    """Forty in flight at the start of the window, for so long: more than half of it."""
+    """Put 40 requests in flight from the start of the window on, for more than half of it."""
 
     def pile_up(document):
         if document["k"] == "interval" and SECOND < document["t1_ns"] <= (2 + seconds) * SECOND:

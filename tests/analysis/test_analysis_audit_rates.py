@@ -94,7 +94,7 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("rate", "most", "test"),
     [
-        # As many arrivals, but spread evenly; the day backwards; a fifth more.
+        # The same number of arrivals at a constant rate; the rates in reverse order; every rate higher by a fifth.
         (lambda at: np.full(len(at), EXPECTED / SECONDS), 40.0, "arrivals per second"),
         (lambda at: day(SECONDS - at), 60.0, "arrivals per second"),
         (lambda at: 1.2 * day(at), 72.0, "number of arrivals"),

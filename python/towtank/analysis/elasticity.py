@@ -16,12 +16,13 @@ from typing import Any
 from towtank.study.claim_metrics import LOAD
 
 SATURATED = 0.98
-"""Utilization from which on an open load is not known to be carried, in [0, 1]."""
+"""Utilization above which it is uncertain whether the system sustains an open load, in [0, 1]."""
 LARGEST = 1 / (1 - SATURATED)
 """Largest elasticity of a response time. [1]"""
 DEMANDS_DIFFER = 12.0
-"""Largest ratio that is assumed of the demands of two groups of users at the busiest station. [1]"""
-# A pace is kept up to this share; and no pause is left below it, if the cycle is so many times as long as the pace.
+"""Assumed upper bound of the ratio between the demands of two groups of users at the busiest station. [1]"""
+# Users keep their pace if the cycle is longer by less than the first share. They have no pause left if the cycle is
+# longer than the pace times the second number.
 _NEARLY, _EXCEEDED = 0.01, 1.2
 _TIMES = (
     *("response_time_s", "exchange_time_s", "response_mean_s", "mean_s", "p95_s", "worst_p95_s"),

@@ -85,7 +85,7 @@ class RunResult:
 
     @property
     def load(self) -> float | None:
-        """Users (or rate [1/s]) asked for."""
+        """Requested number of users, or requested rate. [1, 1/s]"""
         for value in (
             dig(self.summary, "users", "asked"),
             dig(self.summary, "rate"),
