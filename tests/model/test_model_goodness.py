@@ -68,8 +68,8 @@ def saturating(edge: float) -> tuple[float | None, float | None]:
 
 
 def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
-    """However large k is, the sum of squares stays below its limit: the interval is open, though k has a bound far
-    away; a bound within reach is its end."""
+    """The sum of squares stays below its limit for every large k, so the interval is open although k has a far bound.
+    A near bound of k is the end of the interval."""
     low, high = saturating(1e12)
     assert low is not None
     assert 1.0 < low < 2.0

@@ -172,7 +172,11 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
 
 
 def _share_of_time(group: Json) -> tuple[float, float]:
-    """Return the least and the largest share of the users' time that lengthens their cycle as it grows, in [0, 1]."""
+    """Return bounds of the share of the cycle that grows with the response time, in [0, 1].
+
+    Without a pace it is the response time over the cycle. With a pace, part of a longer response time only shortens
+    the pause of the users and leaves their cycle as it is.
+    """
     cycle_s = float(group["users"]) / float(group["throughput_per_s"])
     share = min(1.0, float(group["response_time_s"]) / cycle_s)
     pace_s = group.get("pace_s")

@@ -54,7 +54,7 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
     port = server.free_ports()
 
     def listen() -> socket.socket:
-        # A queue of one takes two: Linux asks whether there are more than so many.
+        # A backlog of 1 admits two connections: Linux refuses only if the queue is longer than the backlog.
         return socket.create_server((server.address, port), backlog=1)
 
     def connect() -> socket.socket:

@@ -74,13 +74,13 @@ class Plateau:
     Attributes
     ----------
     number : int
-        Its place in the search, from 0.
+        Position in the search, from 0.
     level : float
-        Load that was held. [1, 1/s]
+        Constant load of the plateau. [1, 1/s]
     stage : str
         Name of its steady stage.
     window : Window
-        The part that counts.
+        Analysed part of the steady stage.
     failure : dict or None
         `kind`, `text`, `seen`, `limit`; None if it passed.
     margin : float or None
@@ -89,9 +89,9 @@ class Plateau:
     binding : dict or None
         That objective: `text`, `seen` (None with an infinite margin), `limit`.
     settled : bool or None
-        Whether the stage before ended on evidence; None if it had a set length.
+        Whether the settle stage before it ended because the system was steady; None if that stage had a set length.
     waiting : float
-        Arrivals that wait for a user at its end. [1]
+        Arrivals that wait for a user at the end of the plateau. [1]
     in_flight : float
         Mean number of requests under way. [1]
     throughput_error : float or None

@@ -190,7 +190,7 @@ def _x(timed: TimedRun, time: float) -> float:
 def _lines(
     timed: TimedRun, values: Sequence[float | None], top: float, largest: float
 ) -> list[list[tuple[float, float]]]:
-    """Stretches without a gap, in places of the plot."""
+    """Return the lines of a plot in its coordinates; a gap in the values ends a line."""
     found: list[list[tuple[float, float]]] = [[]]
     for time, value in zip(timed.times, values, strict=True):
         if value is None:
