@@ -8,7 +8,7 @@ use crate::plan::{ClosedStage, Load, OpenStage, Phase, Plan, Rate, StageList, Un
 use crate::recorder::writer::Stage;
 
 use super::arrivals::RatePiece;
-use super::moves::Ramp;
+use super::user_changes::Ramp;
 
 /// Name of the stage that the engine appends to those of the plan: users finish their current work.
 pub const DRAIN: &str = "drain";
