@@ -117,10 +117,9 @@ def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
 
 @contextmanager
 def crowded_server(connections: int, body: int = 128) -> Iterator[tuple[list[str], int]]:
-    """Run the null server with capacity for so many connections; yield its addresses and process id.
-
-    Each of its threads holds what one process may open; a port takes no more connections from one address of this
-    host than there are ports, and finding a free one takes long before all are taken.
+    """Run the null server with capacity for this number of connections; yield its addresses and process id.
+    Each thread holds at most as many connections as a process may open files. A port accepts at most one connection
+    per source port from one address, and the search for a free source port is slow before all are in use.
     """
     threads = -(-connections // _CONNECTIONS_OF_A_THREAD)
     command = [str(binary()), "null-server", "--body", str(body), "--cpus", str(cores()[0]), "--until-stdin-closes"]

@@ -27,16 +27,16 @@ def ends(values: Sequence[float | None]) -> Range | None:
 
 
 def words(found: Sequence[float] | None, value: float, form: Callable[[float], str]) -> str:
-    """Write the range of a number with its unit once; of runs that agree, and without a range, its value.
+    """Render the range of a number with its unit once; a single value if the runs agree or no range is known.
 
     Parameters
     ----------
     found : sequence of float or None
-        Least and greatest of the runs.
+        Least and greatest value of the runs.
     value : float
-        Shown without a range.
+        Value that is rendered if no range is known.
     form : callable
-        Writes a number, with a blank before its unit.
+        Renders a number, with a blank before its unit.
 
     Examples
     --------

@@ -110,7 +110,7 @@ def _other_extreme(node: ast.Call) -> Iterator[ast.expr]:
 
 
 def places(path: Path, package: Path) -> list[Place]:
-    """Return every fault of one file, from top to bottom."""
+    """Return every fault that can be planted in one file, from top to bottom."""
     found: list[Place] = []
     _walk(ast.parse(path.read_text("utf-8")), "", str(path.relative_to(package)), found)
     return found

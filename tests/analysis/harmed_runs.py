@@ -351,7 +351,7 @@ def disk_limited(run):
 
 def read_back(run, fate):
     """Two documents that were confirmed as stored, one of them with this fate."""
-    counts = {"told": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
+    counts = {"acknowledged": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
     counts |= {"unreadable": 0, "unread": 0, fate: 1}
     kinds = {"documents": {**counts, "sample": False, "named": []}}
     run.stored.write_text(json.dumps({"reason": None, **counts, "kinds": kinds}))
@@ -464,7 +464,7 @@ def not_settled(run):
 
 
 def carried_over(run, seconds=21):
-    """Forty in flight at the start of the window, for so long: more than half of it."""
+    """Put 40 requests in flight from the start of the window on, for more than half of it."""
 
     def pile_up(document):
         if document["k"] == "interval" and SECOND < document["t1_ns"] <= (2 + seconds) * SECOND:

@@ -95,7 +95,7 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("rate", "most", "test"),
     [
-        # As many arrivals, but spread evenly; the day backwards; a fifth more.
+        # The same number of arrivals at a constant rate; the rates in reverse order; every rate higher by a fifth.
         (lambda at: np.full(len(at), EXPECTED / SECONDS), 40.0, "arrivals per second"),
         (lambda at: day(SECONDS - at), 60.0, "arrivals per second"),
         (lambda at: 1.2 * day(at), 72.0, "number of arrivals"),
@@ -164,7 +164,7 @@ def test_gaps_of_groups_are_those_of_their_rates(tmp_path) -> None:
 
 def test_a_stage_that_was_cut_short_is_judged_by_what_there_was_of_it(tmp_path) -> None:
     at = thinned(np.random.default_rng(3), day, 60.0)
-    plan = plan_of({"rates": [*DAY[:-1], [300.0, 50.0]], "duration_s": 300.0, "until": "told"})
+    plan = plan_of({"rates": [*DAY[:-1], [300.0, 50.0]], "duration_s": 300.0, "until": "command"})
     found = judged(tmp_path / "run", plan, events(at[at < 20.0]), 1)
     # The recording says 30 s: from 20 s on the rate was to be 50 /s, and nothing came.
     assert found["verdict"] == "suspect"

@@ -1,4 +1,4 @@
-"""The JSON of `drive`: the keys of the contract and the truth of an even schedule."""
+"""The JSON of `drive`: its keys, and its values for a schedule with evenly spaced arrivals."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
     assert disk["free_bytes_least"] is None
     # A file system that was made larger has the size of the end of the window, at 40 s.
     assert (disk["size_bytes"], disk["size_inodes"]) == (1e9 + 40, None)
-    # One file a second; 60 are left at the end of the window.
+    # The host creates one file per second and has 60 free inodes at the end of the window.
     assert disk["inodes_full_in_s"] == pytest.approx(60.0)
 
 

@@ -36,7 +36,7 @@ DATABASE = tier(1, 0.3, (0.008, 0.007, 0.010))
 TIERS = {"content": CONTENT, "database": DATABASE}
 
 
-class Told(Point):
+class LoadOnlyPoint(Point):
     """A point of which only the load is asked as it stands in a document."""
 
     def document(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Told(Point):
 
 
 def measured(load: float, rate: float | None, verdict: str = "valid") -> Point:
-    return Told(**point(load, rate, TIERS, verdict).__dict__)
+    return LoadOnlyPoint(**point(load, rate, TIERS, verdict).__dict__)
 
 
 def test_a_tier_is_saturated_from_its_limit_on() -> None:

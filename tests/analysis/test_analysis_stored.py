@@ -20,9 +20,9 @@ from towtank.results import lines
 from towtank.results.folder import RunFolder
 from towtank.study.objectives import read_objective
 
-COUNTS = {"told": 100, "removed": 3, "uncertain": 1, "read": 100}
+COUNTS = {"acknowledged": 100, "removed": 3, "uncertain": 1, "read": 100}
 FATES = {"found": 97, "lost": 2, "different": 1, "unreadable": 0, "unread": 0}
-NAMED = {"key": "d7", "fate": "lost", "told_s": 31.5, "contents": [], "read": {"status": 404}}
+NAMED = {"key": "d7", "fate": "lost", "acknowledged_s": 31.5, "contents": [], "read": {"status": 404}}
 
 
 def document(**more: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def test_a_complete_check_gives_plain_counts_and_names_what_is_lost() -> None:
     assert {key: found[key] for key in FATES} == FATES
     assert found["kinds"]["documents"]["lost"] == 2
     assert found["named"] == [
-        {"kind": "documents", "key": "d7", "fate": "lost", "told_s": 31.5, "read": {"status": 404}}
+        {"kind": "documents", "key": "d7", "fate": "lost", "acknowledged_s": 31.5, "read": {"status": 404}}
     ]
 
 
@@ -55,11 +55,11 @@ def test_of_a_sample_without_losses_the_bound_is_that_of_clopper_and_pearson() -
 
 
 def test_a_sample_is_scaled_to_all_with_an_interval() -> None:
-    found = stored(document(told=1000, sample=True))
+    found = stored(document(acknowledged=1000, sample=True))
     assert found is not None
     assert found["lost"]["value"] == pytest.approx(20)
     assert found["lost"]["low"] < 20 < found["lost"]["high"]
-    assert found["told"] == 1000
+    assert found["acknowledged"] == 1000
 
 
 def test_losses_and_ignorance_are_doubts_of_their_own() -> None:
@@ -115,7 +115,12 @@ def stored_run(
     **others: int,
 ) -> dict:
     reasons = [{"kind": kind, "level": "note" if level == "valid" else level, "message": f"it was {kind}"}]
-    counts = {"told": 9, "lost": lost, "unread": unread, "reason": "the user stopped the run" if unread else None}
+    counts = {
+        "acknowledged": 9,
+        "lost": lost,
+        "unread": unread,
+        "reason": "the user stopped the run" if unread else None,
+    }
     return {"run": name, "stored": {**counts, **others}, "verdict": {"level": level, "reasons": reasons}}
 
 
@@ -172,7 +177,7 @@ def test_records_of_another_run_show_neither_a_loss_nor_none() -> None:
 
 def test_a_sample_without_a_loss_leaves_a_doubt() -> None:
     sample = {name: scaled(0, 10, 1_000_000).document() for name in ("lost", "unread", "unreadable")}
-    found = judged({**stored_run("r001"), "stored": {"told": 1_000_000, "reason": None, **sample}})
+    found = judged({**stored_run("r001"), "stored": {"acknowledged": 1_000_000, "reason": None, **sample}})
     assert (found["met"], found["seen"], found["certain"]) == (True, 0.0, False)
 
 

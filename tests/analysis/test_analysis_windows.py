@@ -38,7 +38,7 @@ def note_of(window):
 def test_a_window_too_short_for_any_statement_says_so_and_names_the_length(seconds):
     """Eight observations of a second, and ten seconds, are the least that shows rest."""
     window = steady_window(seconds)
-    assert (window.steady, window.outcome) == (True, "cannot tell")
+    assert (window.steady, window.outcome) == (True, "undecided")
     doubt = note_of(window)
     assert doubt.message == (
         f"the window of {seconds} s does not exclude any change of throughput (limit 10 %; too few observations) and "

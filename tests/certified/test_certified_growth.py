@@ -34,7 +34,7 @@ def queue(stream, service, rate, utilization, length_s):
 
 
 def held(arrivals, ends, start, seconds):
-    """Mean number in the system in each second."""
+    """Return the mean number of requests in the system for each second."""
     instants = np.concatenate([arrivals, ends])
     order = np.argsort(instants, kind="stable")
     instants = instants[order]

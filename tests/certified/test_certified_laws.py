@@ -37,7 +37,7 @@ CASES = [
 
 SECTION = Section(
     "The utilization law",
-    "window | noise of seconds | their correlation | step of the demand | fails | holds | cannot tell",
+    "window | noise of seconds | their correlation | step of the demand | fails | holds | undecided",
     f"{RUNS} runs each. It fails without a step in 1 of 1,000 at most, and holds beside a step of 20 % and more in 5 % "
     "at most. Four standard deviations of so many runs are allowed.",
 )

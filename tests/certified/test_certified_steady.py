@@ -58,7 +58,7 @@ def test_batches_of_mser_are_five_unless_fewer_than_ten_are_left(count, batch):
 
 
 def test_a_constant_series_is_not_cut():
-    assert steady.mser(np.full(100, 7.0)) == steady.Cut(0, 0.0, False, 5)
+    assert steady.mser(np.full(100, 7.0)) == steady.Truncation(0, 0.0, False, 5)
 
 
 def test_trend_of_a_straight_line_by_hand():

@@ -23,7 +23,7 @@ def outcomes(seed, seconds, noise, correlation, drift):
         windows._test_trends(tested, {"throughput": rates, "response_time": logs}, edges)
         tested.steady = not tested.changes
         found.append(tested.outcome)
-    return tuple(found.count(word) / RUNS for word in ("holds", "fails", "cannot tell"))
+    return tuple(found.count(word) / RUNS for word in ("holds", "fails", "undecided"))
 
 
 NOISES = [(60, 0.1, 0.3), (60, 0.2, 0.7), (60, 0.3, 0.8), (300, 0.1, 0.3), (300, 0.2, 0.7), (300, 0.3, 0.8)]
@@ -31,7 +31,7 @@ NOISES = [(60, 0.1, 0.3), (60, 0.2, 0.7), (60, 0.3, 0.8), (300, 0.1, 0.3), (300,
 
 SECTION = Section(
     "The steady state of a window",
-    "window | noise of seconds | their correlation | drift of the response time | holds | fails | cannot tell",
+    "window | noise of seconds | their correlation | drift of the response time | holds | fails | undecided",
     f"{RUNS} windows each. Without a drift a window fails in 3 % at most, with noise of 30 % in 60 s in 6 %; with a "
     "drift of 60 % it holds in 10 % at most. Four standard deviations of so many windows are allowed.",
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drawn_studies import Drawn, write_drawn
+from drawn_studies import RandomStudy, write_drawn
 from every_answer import few_replicates
 
 from towtank import containment
@@ -33,7 +33,7 @@ COMMANDS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("study") / "results"
-    write_drawn(path, Drawn([2.0, 3.0, 5.0, 8.0]), random.Random(3))
+    write_drawn(path, RandomStudy([2.0, 3.0, 5.0, 8.0]), random.Random(3))
     return path
 
 

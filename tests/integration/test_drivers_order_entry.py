@@ -1,4 +1,4 @@
-"""Order entry on real databases: sums that must agree afterwards, and as many orders as the engine saw committed."""
+"""Order entry on real databases: after the load the sums agree, and the orders are as many as the counted commits."""
 
 from __future__ import annotations
 

@@ -52,9 +52,9 @@ def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
     assert not {reason["kind"] for reason in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}
     stored = summary["stored"]
     named = json.dumps(stored["named"])
-    assert stored["told"] > 5
+    assert stored["acknowledged"] > 5
     assert stored["lost"] == stored["different"] == stored["unreadable"] == stored["unread"] == 0, named
-    assert stored["found"] == stored["told"]
+    assert stored["found"] == stored["acknowledged"]
     return summary
 
 

@@ -130,7 +130,7 @@ ATTACKS = [
 
 @contextmanager
 def attacking(attack: Attack) -> Iterator[str]:
-    """A server that does this to each client, in a thread."""
+    """Run a server in a thread that attacks each client; yield its address."""
     over = threading.Event()
 
     def serve(client: socket.socket) -> None:

@@ -70,6 +70,6 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
     # Everything that one node confirmed to editors as stored was read back by any node after the run, all of it whole.
     stored = summary["stored"]
-    assert stored["told"] > 0
-    assert stored["found"] == stored["told"] == stored["read"]
+    assert stored["acknowledged"] > 0
+    assert stored["found"] == stored["acknowledged"] == stored["read"]
     assert not {reason["kind"] for reason in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}

@@ -122,6 +122,6 @@ def test_what_was_confirmed_as_stored_exists(server: tuple[str, Endpoints], benc
     assert made - deleted - deleting <= sum(map(len, found.values())) <= made + making - deleted
     # The users' own notes agree: everything confirmed was read back, and is what was sent.
     back = json.loads((bench.results / "runs" / "r001" / "stored.json").read_text())
-    assert back["told"] + back["removed"] >= made
-    assert back["found"] == back["told"], back["kinds"]["documents"]["named"]
+    assert back["acknowledged"] + back["removed"] >= made
+    assert back["found"] == back["acknowledged"], back["kinds"]["documents"]["named"]
     assert back["reason"] is None

@@ -236,7 +236,7 @@ def test_the_login_of_a_target_of_a_workload_is_used(bench: Bench) -> None:
     [
         (["http://u:PW@127.0.0.1:9/", "--header", "Authorization: x"], "--header: must not be Authorization if the"),
         (["http://127.0.0.1:9/", "--connect-to", "u:PW@127.0.0.1:9"], "--connect-to: must have no login"),
-        (["workload.yaml", "--address", "tcp://u:PW@127.0.0.1:9"], "must have no login: tcp:// asks for none"),
+        (["workload.yaml", "--address", "tcp://u:PW@127.0.0.1:9"], "must have no login: tcp:// uses none"),
         (["workload.yaml", "--address", "u:PW@127.0.0.1:x"], "must have a port from 0 to 65535"),
         (["ftp://u:PW@127.0.0.1/"], "must be a URL as http://host:port/path"),
         (

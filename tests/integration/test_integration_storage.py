@@ -117,8 +117,8 @@ def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> Non
     assert failed(full, "add_document") > 5
     assert failed(full, "download") == 0, "what is stored is read as before"
     stored = full["stored"]
-    assert stored["told"] > 5
-    assert stored["found"] == stored["told"], json.dumps(stored["named"])
+    assert stored["acknowledged"] > 5
+    assert stored["found"] == stored["acknowledged"], json.dumps(stored["named"])
     assert [stored[fate] for fate in ("lost", "different", "unreadable", "unread")] == [0, 0, 0, 0]
     assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
     reasons = {reason["kind"]: reason for reason in full["verdict"]["reasons"]}

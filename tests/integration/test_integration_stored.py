@@ -155,7 +155,7 @@ def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, she
     kept, port = shelf
     result = run(bench, port)
     assert result["uncertain"] == 0, "the server answered everything"
-    assert result["told"] == len(kept.held) + len(kept.lost) > 30
+    assert result["acknowledged"] == len(kept.held) + len(kept.lost) > 30
     assert result["removed"] == kept.removed > 0
     assert result["unread"] == result["unreadable"] == 0
     named = {
@@ -164,7 +164,7 @@ def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, she
     }
     assert named == {"lost": kept.lost, "different": kept.changed}
     assert (result["lost"], result["different"]) == (len(kept.lost), len(kept.changed))
-    assert result["found"] == result["told"] - result["lost"] - result["different"]
+    assert result["found"] == result["acknowledged"] - result["lost"] - result["different"]
     study = json.loads((bench.results / "study-summary.json").read_text())
     assert study["objectives"][0]["met"] is False
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
@@ -185,7 +185,7 @@ FATES = ("lost", "different")
 def test_a_sample_is_read_and_scaled_to_all(bench: Bench, shelf: tuple[Shelf, int]) -> None:
     kept, port = shelf
     result = run(bench, port, "{sample: 20}")
-    assert (result["told"], result["read"]) == (len(kept.held) + len(kept.lost), 20)
+    assert (result["acknowledged"], result["read"]) == (len(kept.held) + len(kept.lost), 20)
     assert result["kinds"]["documents"]["sample"]
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
     lost = summary["stored"]["lost"]
@@ -263,6 +263,6 @@ def test_files_that_are_lost_or_changed_are_found_out(bench: Bench) -> None:
     assert all(named[fate] <= harmed[fate] for fate in FATES), (named, harmed)
     assert result["unread"] == result["unreadable"] == 0
     assert result["removed"] > 0
-    assert result["found"] == result["told"] - result["lost"] - result["different"] > 10
+    assert result["found"] == result["acknowledged"] - result["lost"] - result["different"] > 10
     things = read_ledger(run_folder / "engine").of("files")
     assert {size for thing in things.values() for size, _ in thing.contents} == {20 * 1024, 3000}

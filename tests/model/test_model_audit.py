@@ -71,7 +71,7 @@ def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
 
 
 def test_a_wrong_counter_of_a_small_node_is_named() -> None:
-    # A node that is given 0.1 CPUs and uses 0.032 of them; counted is half as much again.
+    # The node has 0.1 CPUs and uses 0.032 of them; its counter shows 1.5 times the use.
     small = [replace(run, cpus={"node": 0.002 * run.throughput}) for run in RUNS]
     wrong = replace(small[2], cpus={"node": 1.5 * small[2].cpus["node"]})
     assert suspects([*small[:2], wrong, *small[3:]]) == {"r003": "CPU of tier node"}

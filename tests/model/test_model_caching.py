@@ -73,7 +73,7 @@ def test_an_access_log_is_a_trace(tmp_path: Path) -> None:
         found = "1 with method POST, 1 with status 304, 1 with status 404"
         assert document["warnings"] == [
             "1 times in the log, line is not in common or combined format",
-            f"lines of the log that read no file were left out: {found}",
+            f"lines of the log that are no successful read of a file were left out: {found}",
         ]
 
 

@@ -1,4 +1,4 @@
-"""A demand that moves beyond the utilizations measured: bands that know of it hold, others are too narrow."""
+"""Demands that drift beyond the measured utilizations: bands that allow for the drift hold, others are too narrow."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])
 
 
 def test_ends_of_a_curve() -> None:
-    """Ideal are 10 / 10 x 30 = 30 /s; 24 /s fall short by a fifth, and take seven times as long."""
+    """Ten users make 10 /s, so 30 users could make 30 /s; 24 /s is a fifth less, with seven times the response time."""
     assert _reached(ONE).value == pytest.approx(0.8)
     assert _grown(ONE).value == pytest.approx(7.0)
     assert _ends(ONE, lambda run: run["seen"]) == (None, pytest.approx(0.2))

@@ -68,8 +68,8 @@ def saturating(edge: float) -> tuple[float | None, float | None]:
 
 
 def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
-    """However large k is, the sum of squares stays below its limit: the interval is open, though k has a bound far
-    away; a bound within reach is its end."""
+    """The sum of squares stays below its limit for every large k, so the interval is open although k has a far bound.
+    A near bound of k is the end of the interval."""
     low, high = saturating(1e12)
     assert low is not None
     assert 1.0 < low < 2.0
@@ -78,11 +78,11 @@ def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
 
 
 def test_the_end_of_a_profile_is_where_the_sum_of_squares_has_risen_to_its_limit() -> None:
-    """Of a straight line the profile is a parabola, and its interval Student's: slope +- t s / sqrt(sum N^2)."""
+    """The profile of a straight line is a parabola, with Student's interval: slope +- t s / sqrt(sum N^2)."""
     fit = proportional([(9, 11), (22, 24), (25, 27)])
     slope, spread = 268 / 28, np.sqrt((2616 - 268**2 / 28) / 5 / 28)
     reach = stats.t.ppf(0.975, 5) * spread
-    # The end is interpolated between twelve points of the profile.
+    # `profile_intervals` interpolates the end of the interval between twelve points of the profile.
     assert profile_intervals(fit)["lambda"] == pytest.approx((slope - reach, slope + reach), rel=1e-6)
 
 
@@ -141,13 +141,13 @@ def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
 
 
 def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
-    """U = 0.1 + 0.01 X fills two servers at 190 /s; readings that scatter may put that higher, never lower."""
+    """U = 0.1 + 0.01 X fills two servers at 190 /s; scattered readings may raise this limit, but never lower it."""
     rates = np.array([20.0, 40, 60, 80, 100, 120])
     scatter = 0.02 * np.array([1, -1, 1, -1, 1, -1])
     points = observations(rates, rates, busy=0.1 + 0.01 * rates)
     exact = highest_throughput(points, 2)
     assert exact is not None
-    # The second number is looked for on a grid.
+    # `highest_throughput` finds the upper bound on a grid, hence the tolerance.
     assert exact == (pytest.approx(190.0), pytest.approx(190.0, rel=0.01))
     scattered = highest_throughput(observations(rates, rates, busy=0.1 + 0.01 * rates + scatter), 2)
     assert scattered is not None

@@ -113,7 +113,7 @@ def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
     answer = simulated(model(classes, stations))
     for name, found in times.items():
         middle = sum(found) / len(found)
-        # Five runs of Ciw: six of their standard errors, and one in a hundred.
+        # The tolerance is six standard errors of the five runs of Ciw, plus 1 %.
         error = (sum((value - middle) ** 2 for value in found) / 4 / 5) ** 0.5
         assert answer["classes"][name]["response_time_s"] == pytest.approx(middle, abs=6 * error + 0.01 * middle)
 
@@ -232,7 +232,7 @@ def test_the_command_compares_alternatives(tmp_path, capsys):
 
 def test_faults_of_the_alternative_are_reported_at_its_file(tmp_path, capsys):
     file, other = write(tmp_path, MM1), tmp_path / "other.yaml"
-    # Solved this is no fault, so that only the simulator refuses it.
+    # The solver accepts this number of users; only the simulator refuses it.
     other.write_text("classes:\n  web: {users: 2000000, think: 1 s}\nstations: {cpu: {demand: 1 s}}\n", "utf-8")
     assert run(["model", "simulate", file, "--compare", str(other)]) == 2
     assert capsys.readouterr().err == (

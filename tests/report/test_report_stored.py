@@ -8,10 +8,10 @@ from towtank.report.content import stored
 from towtank.report.document import Table
 from towtank.report.source import Results, RunResult
 
-COUNTS = {"told": 100, "uncertain": 1, "found": 98, "lost": 2, "different": 0, "unreadable": 0, "unread": 0}
+COUNTS = {"acknowledged": 100, "uncertain": 1, "found": 98, "lost": 2, "different": 0, "unreadable": 0, "unread": 0}
 NAMED = [
-    {"kind": "documents", "key": "d7", "fate": "lost", "told_s": 31.5},
-    {"kind": "documents", "key": "d8", "fate": "different", "told_s": 49.75},
+    {"kind": "documents", "key": "d7", "fate": "lost", "acknowledged_s": 31.5},
+    {"kind": "documents", "key": "d8", "fate": "different", "acknowledged_s": 49.75},
 ]
 
 

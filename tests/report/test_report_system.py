@@ -1,4 +1,4 @@
-"""The drawing of a system with hosts: copies once, the place of the load generator, nodes, and links between hosts."""
+"""Drawing of a system with hosts: each group of copies once, the load generator, nodes, and links between hosts."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from certification import Tried
-from drawn_studies import Drawn, without_cpu_time, write_drawn, write_study
+from drawn_studies import RandomStudy, without_cpu_time, write_drawn, write_study
 from every_answer import faults_of
 
 from towtank.results.stream_forms import has_form
@@ -46,7 +46,7 @@ def test_generated_studies_are_reproducible_and_odd(tmp_path: Path) -> None:
 
 def test_tiers_without_cpu_time_and_a_run_whose_load_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    drawn = Drawn([2.0, 5.0, 8.0], changes=[without_cpu_time])
+    drawn = RandomStudy([2.0, 5.0, 8.0], changes=[without_cpu_time])
     write_drawn(tmp_path / "results", drawn, random.Random(1))
     path = tmp_path / "results" / "runs" / "r001" / "run.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"factors": {}, "users": None}), "utf-8")

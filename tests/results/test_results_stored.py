@@ -36,7 +36,7 @@ def only(found: stored.Ledger) -> Thing:
 
 def test_the_last_confirmed_content_is_the_right_one(tmp_path: Path) -> None:
     thing = only(ledger(tmp_path, [confirmed(), note("begun", 6, does="replaces"), confirmed(9, 6, NEW)]))
-    assert (thing.contents, thing.told_ns, thing.is_uncertain) == ({NEW}, 9, False)
+    assert (thing.contents, thing.acknowledged_ns, thing.is_uncertain) == ({NEW}, 9, False)
 
 
 def test_what_was_removed_is_expected_no_more(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_changes_under_way_together_are_both_right(tmp_path: Path) -> None:
     thing = only(
         ledger(tmp_path, [confirmed(5), note("begun", 6, does="replaces"), confirmed(9, 6, (20, "cc"))], other)
     )
-    assert (thing.contents, thing.told_ns, thing.is_uncertain) == ({NEW, (20, "cc")}, 9, True)
+    assert (thing.contents, thing.acknowledged_ns, thing.is_uncertain) == ({NEW, (20, "cc")}, 9, True)
     # A change that was sent after both confirmations settles it.
     (tmp_path / "later").mkdir()
     thing = only(

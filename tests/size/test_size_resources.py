@@ -187,8 +187,8 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
 def test_the_error_of_the_simulation_counts_for_a_pool(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, uncertainty: str, above: float
 ) -> None:
-    """As above, with a simulation that knows the wait to 30 %. Without draws all of that is allowed for; with draws of
-    demands that hardly vary what has a probability of 90 %, 1.3^(1.2816 / 1.96) = 1.188 times the wait."""
+    """The same pool, with an error of 30 % of the simulated wait. Without draws the pool is sized for 1.3 times the
+    wait; with draws whose demands hardly vary, for 1.3^(1.2816 / 1.96) = 1.188 times, which has probability 90 %."""
     load, asked_of = 3.6 / 4, list[tuple[int, float]]()
 
     def known(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:

@@ -103,7 +103,7 @@ def csv_of(folder: Path, days: tuple[date, ...], loads: Any) -> str:
 
 @pytest.mark.waits
 def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path: Path, capsys: Any) -> None:
-    """Nine weeks that end on a Sunday, no growth: a peak of 100 /s stays 100 /s, and not 100 / 0.52."""
+    """Without growth, a stated peak of 100 /s stays 100 /s, and does not become 100 / 0.52 /s as on a Sunday."""
     csv_of(tmp_path, *weeks(9))
     model = written(tmp_path, "model.yaml", MODEL)
     load = "rate: 100 /s, horizon: 26 weeks, history: {csv: history.csv, season: weekly}"

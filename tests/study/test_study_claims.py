@@ -52,6 +52,15 @@ def test_a_level_that_is_called_all_is_one_level(files: Files) -> None:
     assert load_study(files.study).study.claims[0].measure is not None
 
 
+@pytest.mark.parametrize("before", ["stored", "stored.kinds.documents"])
+def test_the_earlier_name_of_a_count_is_read(before: str) -> None:
+    assert (
+        read_metric(before + "." + "told")
+        == read_metric(f"{before}.acknowledged")
+        == (*before.split("."), "acknowledged")
+    )
+
+
 FAULTS = [
     ("search_index: absent", "⟦serch_index: absent", "must be a factor of the study", "did you mean 'search_index'"),
     ("search_index: absent", "search_index: ⟦absend", "a level of search_index", "did you mean 'absent'"),

@@ -47,7 +47,7 @@ def test_search_becomes_a_plan_of_its_first_plateau(searching: Files) -> None:
     study = load_study(searching.study)
     run = study.design()[0]
     assert [stage["name"] for stage in run.stages] == ["ramp_up 100", "settle 100", "steady 100", "decide 100"]
-    assert [stage.get("until") for stage in run.stages] == [None, "told", None, "told"]
+    assert [stage.get("until") for stage in run.stages] == [None, "command", None, "command"]
     assert run.stages[0]["duration_s"] == pytest.approx(2.0)
     assert run.stages[1]["duration_s"] == 300.0
     assert (run.users, run.rate) == (2000, None)
@@ -67,7 +67,7 @@ def test_plateaus_further_on_ramp_from_the_load_before(searching: Files) -> None
     assert [stage["name"] for stage in down] == ["ramp_down 150 #2", "settle 150 #2", "steady 150 #2", "decide 150 #2"]
     relieved = plateau_stages(load, 2, 200.0, 150.0, relieve_at=75.0)
     assert [stage["users"] for stage in relieved] == [75, 75, 150, 150, 150, 150]
-    assert relieved[1]["until"] == "told"
+    assert relieved[1]["until"] == "command"
 
 
 def test_settle_stage_of_plain_levels_may_end_on_evidence(files: Files) -> None:
@@ -75,7 +75,7 @@ def test_settle_stage_of_plain_levels_may_end_on_evidence(files: Files) -> None:
     study = load_study(files.study)
     assert study.study.load.stages.settle == SettleUntil.model_validate({"until": "steady", "at_most": "2 min"})
     run = study.design()[0]
-    assert {key: run.stages[1][key] for key in ("duration_s", "until")} == {"duration_s": 120.0, "until": "told"}
+    assert {key: run.stages[1][key] for key in ("duration_s", "until")} == {"duration_s": 120.0, "until": "command"}
 
 
 FAULTS = [

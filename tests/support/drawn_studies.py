@@ -22,7 +22,7 @@ NAMES = ("browse", "buy", "search")
 
 
 @dataclass
-class Drawn:
+class RandomStudy:
     """A study to be written.
 
     Attributes
@@ -62,7 +62,7 @@ def write_study(path: Path, seed: int) -> list[str]:
     return drawn.oddities
 
 
-def write_drawn(path: Path, drawn: Drawn, stream: random.Random) -> None:
+def write_drawn(path: Path, drawn: RandomStudy, stream: random.Random) -> None:
     """Write a study without damage."""
     cells = [(level, other, n) for level in drawn.levels for other in drawn.others or [""] for n in _numbers(drawn)]
     stream.shuffle(cells)
@@ -75,9 +75,9 @@ def write_drawn(path: Path, drawn: Drawn, stream: random.Random) -> None:
         write_run(results.run_path(script.name), script)
 
 
-def _drawn(stream: random.Random) -> Drawn:
+def _drawn(stream: random.Random) -> RandomStudy:
     levels = sorted(stream.sample((1.0, 2.0, 3.0, 5.0, 8.0, 12.0), stream.choice((2, 2, 2, 3, 3, 5))))
-    drawn = Drawn(levels)
+    drawn = RandomStudy(levels)
     for change in stream.sample(STUDIES, stream.choice((0, 1, 1, 2))):
         drawn.oddities.append(change.__name__)
         change(drawn, stream)
@@ -87,11 +87,11 @@ def _drawn(stream: random.Random) -> Drawn:
     return drawn
 
 
-def _numbers(drawn: Drawn) -> range:
+def _numbers(drawn: RandomStudy) -> range:
     return range(1, drawn.repetitions + 1)
 
 
-def _planned(drawn: Drawn, cell: tuple[float, str, int], number: int) -> Json:
+def _planned(drawn: RandomStudy, cell: tuple[float, str, int], number: int) -> Json:
     level, other, repetition = cell
     load = {drawn.load: f"{level:g}"} if drawn.load else {}
     factors = {**load, **({"index": other} if other else {})}
@@ -101,52 +101,52 @@ def _planned(drawn: Drawn, cell: tuple[float, str, int], number: int) -> Json:
 # Oddities of a whole study.
 
 
-def one_level(drawn: Drawn, _: random.Random) -> None:
+def one_level(drawn: RandomStudy, _: random.Random) -> None:
     """All runs at one load."""
     drawn.levels, drawn.repetitions = drawn.levels[:1], 2
 
 
-def one_run(drawn: Drawn, _: random.Random) -> None:
+def one_run(drawn: RandomStudy, _: random.Random) -> None:
     """One run and nothing else."""
     drawn.levels, drawn.others, drawn.repetitions = drawn.levels[-1:], [], 1
 
 
-def no_load(drawn: Drawn, _: random.Random) -> None:
+def no_load(drawn: RandomStudy, _: random.Random) -> None:
     """No factor is the load."""
     drawn.load, drawn.others = None, ["absent", "present"]
 
 
-def a_rate(drawn: Drawn, _: random.Random) -> None:
+def a_rate(drawn: RandomStudy, _: random.Random) -> None:
     """The load factor is an arrival rate."""
     drawn.load = "rate"
 
 
-def configurations(drawn: Drawn, _: random.Random) -> None:
+def configurations(drawn: RandomStudy, _: random.Random) -> None:
     """Two configurations."""
     drawn.others = ["absent", "present"]
 
 
-def repeated(drawn: Drawn, _: random.Random) -> None:
+def repeated(drawn: RandomStudy, _: random.Random) -> None:
     """Each cell twice."""
     drawn.repetitions, drawn.levels = 2, drawn.levels[:3]
 
 
-def one_transaction(drawn: Drawn, _: random.Random) -> None:
+def one_transaction(drawn: RandomStudy, _: random.Random) -> None:
     """One kind of transaction."""
     drawn.transactions = list(NAMES[:1])
 
 
-def odd_names(drawn: Drawn, stream: random.Random) -> None:
+def odd_names(drawn: RandomStudy, stream: random.Random) -> None:
     """Names that formats must quote."""
     drawn.transactions = stream.sample(("", " ", 'a"b', "é\n", "<b>", "a,b;c", "=1+1", "[red]", "a/b", "x" * 300), 2)
 
 
-def two_tiers(drawn: Drawn, stream: random.Random) -> None:
+def two_tiers(drawn: RandomStudy, stream: random.Random) -> None:
     """A second tier that was not observed."""
     drawn.tiers = {**drawn.tiers, "store": stream.choice(({}, {"kind": "postgresql", "host": "there", "cpus": []}))}
 
 
-def no_tiers(drawn: Drawn, _: random.Random) -> None:
+def no_tiers(drawn: RandomStudy, _: random.Random) -> None:
     """No tier at all."""
     drawn.tiers = {}
 
@@ -257,7 +257,7 @@ def _stages(users: int) -> list[Stage]:
     ]
 
 
-def _script(drawn: Drawn, planned: Json, level: float, stream: random.Random) -> Script:
+def _script(drawn: RandomStudy, planned: Json, level: float, stream: random.Random) -> Script:
     users, count = max(1, round(level)), len(drawn.transactions)
     exchanges, starts, ends = closed_queue(
         users=users,
@@ -283,7 +283,7 @@ def _script(drawn: Drawn, planned: Json, level: float, stream: random.Random) ->
     )
 
 
-def _manifest(drawn: Drawn, design: list[Json], stream: random.Random) -> Json:
+def _manifest(drawn: RandomStudy, design: list[Json], stream: random.Random) -> Json:
     whole = manifest(design)
     load = [_factor(drawn.load, [f"{level:g}" for level in drawn.levels], drawn.levels)] if drawn.load else []
     others = [_factor("index", drawn.others, None)] if drawn.others else []
@@ -312,7 +312,7 @@ def _objective(transactions: Sequence[str], stream: random.Random) -> Json:
     return {"text": text, "metric": "p95", "transaction": name, "comparison": "<", "value": value}
 
 
-def _prediction(drawn: Drawn) -> Json:
+def _prediction(drawn: RandomStudy) -> Json:
     return {
         "from": {"index": drawn.others[0]},
         "to": {"index": drawn.others[1]},

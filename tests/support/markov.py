@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-Moves = Callable[[Hashable], Iterable[tuple[Hashable, float]]]
+Transitions = Callable[[Hashable], Iterable[tuple[Hashable, float]]]
 
 
-def stationary(start: Hashable, moves: Moves) -> dict[Hashable, float]:
+def stationary(start: Hashable, moves: Transitions) -> dict[Hashable, float]:
     """Probabilities of all states that are reached, from the balance equations.
 
     Parameters

@@ -24,20 +24,20 @@ MIB = 1 << 20
 
 
 def used_s() -> float:
-    """CPU time of this process and of the children that it waited for. [s]"""
+    """Return the CPU time of this process and of the children that it waited for. [s]"""
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 def burn(seconds: float) -> None:
-    """Use so much CPU time."""
+    """Use the given amount of CPU time. [s]"""
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
 
 
 def wait() -> None:
-    """Wait to be ended, or for the end of standard input where that is a pipe."""
+    """Wait until a signal ends the process or, if standard input is a pipe, until it is closed."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         os.read(0, 1)
         os._exit(0)
@@ -187,7 +187,7 @@ def buffered_writes(folder: str) -> None:
 
 
 def direct_writes(folder: str) -> None:
-    """Writes past the page cache."""
+    """Write 64 MiB without the page cache (O_DIRECT)."""
     block = mmap.mmap(-1, MIB)
     file = os.open(os.path.join(folder, "direct"), os.O_WRONLY | os.O_CREAT | os.O_DIRECT)  # noqa: PTH118
     for _ in range(64):
@@ -196,7 +196,7 @@ def direct_writes(folder: str) -> None:
 
 
 def shared_memory(_: str) -> None:
-    """150 MiB of its own and 50 MiB shared, which three forked children read."""
+    """Hold 150 MiB of private memory and 50 MiB of shared memory, which three forked children read."""
     _memory(private=150 * MIB, shared=50 * MIB, processes=3)
 
 

@@ -38,12 +38,12 @@ class Bench:
         return path
 
     def make(self, settings: str = "", port: int = 0) -> System:
-        """Make the system, down."""
+        """Create the system without starting it."""
         path = self.file(settings, port)
         self.system = build_system(load_system(path), self.folder, self.folder / "logs")
         return self.system
 
     def service(self) -> Any:
-        """The service of the system."""
+        """Return the only service of the system."""
         assert self.system is not None
         return next(service for service in self.system._services if service.name == "served")

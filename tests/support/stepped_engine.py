@@ -88,7 +88,7 @@ class SteppedEngine:
             steering.frame({"k": "appended", "first": len(self.stages) - len(command["stages"]), "count": 1})
             for following in self._look(steering):
                 self._obey(following, steering)
-        elif command["stage"] == self.index and self.stages[self.index].get("until") == "told":
+        elif command["stage"] == self.index and self.stages[self.index].get("until") == "command":
             self._enter(self.index + 1, steering)
         else:
             steering.frame({"k": "refused", "do": "next", "why": "another stage"})

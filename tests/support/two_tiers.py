@@ -31,12 +31,12 @@ STATIONS = tuple(Station(name, servers, (name,)) for name, servers in TIERS.item
 
 
 def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], dict[str, Floats]]:
-    """Transactions of users that were there from the beginning, and when CPUs of each tier were busy. [s]"""
+    """Simulate users that all start at time 0; return their transactions and the busy times of each tier's CPUs. [s]"""
     stream = random.Random(seed)
     free = {tier: [0.0] * servers for tier, servers in TIERS.items()}
     stretches: dict[str, list[tuple[float, float]]] = {tier: [] for tier in TIERS}
     exchanges: list[Exchange] = []
-    # Instant, order of making, user, next place, transaction, when it began.
+    # Time of the event, sequence number, user, next station, transaction, start of the transaction.
     events = [(stream.expovariate(1 / THINK_S), user, user, 0, 0, 0.0) for user in range(users)]
     heapq.heapify(events)
     made = users

@@ -1,4 +1,4 @@
-"""Waiting for what comes true some time."""
+"""Wait until a condition holds, with a time limit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Far more than anything here takes: on a machine that is busy otherwise, things stand still for seconds. [s]
+# Longer than any condition of the tests takes, also on a busy machine, which stops processes for seconds. [s]
 PATIENCE_S = 60.0
 
 
 def until(true: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
-    """Wait for something to become true, and return it."""
+    """Call `true` until its result is true, and return the result."""
     deadline = time.monotonic() + within_s
     while not (value := true()):
         assert time.monotonic() < deadline, f"did not come true within {within_s} s"

@@ -1,4 +1,4 @@
-"""The environment of processes of a system: the part of the conductor's that they get."""
+"""Environment of the processes of a system: the variables that the conductor passes on."""
 
 from __future__ import annotations
 

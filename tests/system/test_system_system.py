@@ -14,7 +14,7 @@ from waiting import until
 
 from towtank.errors import Stopped, TargetError
 from towtank.system.hosts.group import Hosts
-from towtank.system.hosts.host import Room
+from towtank.system.hosts.host import HostSettings
 from towtank.system.hosts.local import LocalHost
 from towtank.system.identity import children, identity, is_stopped
 from towtank.system.ports import require_free
@@ -155,7 +155,7 @@ def test_a_host_that_fails_to_go_leaves_none_of_the_others(journal: list[str], t
                 raise OSError("no room")
 
     hosts = Hosts({name: Leaving(name) for name in ("first", "second", "third")})
-    hosts.prepare(Room(tmp_path))
+    hosts.prepare(HostSettings(tmp_path))
     with pytest.raises(TargetError, match="no room"):
         hosts.tear_down()
     assert journal == ["third", "second", "first"]

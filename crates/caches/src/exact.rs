@@ -16,7 +16,7 @@ pub struct Exact {
     pub tally: Tally,
     /// References to each key. [1]
     references: Vec<u64>,
-    /// References that name another size than the largest before. [1]
+    /// References whose size differs from the largest earlier size of their key. [1]
     pub resized: u64,
 }
 

@@ -12,9 +12,9 @@ const TIME_NAMES: [&str; 3] = ["time", "time_s", "timestamp"];
 /// Largest size: whole numbers up to it are exact everywhere. [byte]
 const BYTES_AT_MOST: u64 = 1 << 53;
 
-/// Places of the columns.
+/// Positions of the columns in a row.
 #[derive(Clone, Copy, Debug)]
-struct Places {
+struct Columns {
     key: usize,
     bytes: Option<usize>,
     time: Option<usize>,
@@ -38,7 +38,7 @@ pub struct Reader<R> {
     number: u64,
     header: Vec<String>,
     separator: u8,
-    places: Places,
+    places: Columns,
     /// Faults found so far.
     pub faults: Faults,
 }
@@ -56,7 +56,7 @@ impl<R: BufRead> Reader<R> {
             number: 0,
             header: Vec::new(),
             separator: b',',
-            places: Places {
+            places: Columns {
                 key: 0,
                 bytes: None,
                 time: None,
@@ -158,7 +158,7 @@ impl<R: BufRead> Reader<R> {
             self.column("time", &TIME_NAMES),
         );
         if let Some(key) = key {
-            self.places = Places { key, bytes, time };
+            self.places = Columns { key, bytes, time };
         } else if self.faults.is_empty() {
             let got = shortened(&self.header.join(", "));
             let names = KEY_NAMES.join(", ");

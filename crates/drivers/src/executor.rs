@@ -12,7 +12,7 @@ use crate::session::Value;
 use crate::sessions::Sessions;
 use crate::turns::{Edge, Watch};
 
-/// A call as it is handed over.
+/// Call that a load thread passes to a session.
 #[derive(Debug)]
 pub struct Call {
     /// Returned with the result.
@@ -25,21 +25,21 @@ pub struct Call {
     pub values: Vec<Value>,
     /// Set to the instant at which the call leaves, by the monotonic clock; 0 before. [ns]
     pub left_ns: Arc<AtomicU64>,
-    /// Time for the whole call; the load thread sees to it, a driver may know what to do with it. [ns]
+    /// Time limit of the whole call. The load thread enforces it; a driver may pass it on to the server. [ns]
     pub timeout_ns: u64,
     /// `true` if the session is for this call alone, unless a transaction holds it afterwards.
     pub is_single: bool,
 }
 
-/// Orders to the session of a place.
+/// Orders to a session.
 #[derive(Debug)]
 pub enum Orders {
     /// Make a call, over a session that is opened if there is none.
     Call(Call),
     /// Undo an open transaction.
     Reset,
-    /// End the session: with a farewell if its socket takes that at once, and without waiting for what is under way.
-    /// Sessions that work end after their current call.
+    /// End the session without waiting. The closing message of the protocol is sent if the socket accepts it at once. A
+    /// session that executes a call ends after it.
     Close,
     /// Give the session up at once, with its current call.
     Abandon,
@@ -56,7 +56,7 @@ pub struct Done {
     pub left_ns: u64,
     /// Time to open a session, if one was opened. [ns]
     pub connect_ns: Option<u64>,
-    /// `true` if a session was given up before the call because its server had sent what belongs to no call.
+    /// `true` if a session was closed before the call because its server had sent data that belong to no call.
     pub unasked: bool,
     /// Amounts moved.
     pub meter: Meter,

@@ -39,7 +39,7 @@ const ALIGNMENT_BYTES: usize = 4096;
 /// Larger files are not read or written by one operation. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
-/// Most that a read at once moves: the load thread does nothing else meanwhile. [B]
+/// Largest size of one read; the load thread is blocked during a read. [B]
 const AT_ONCE_BYTES: u64 = 64 * 1024;
 
 thread_local! {

@@ -16,7 +16,7 @@ const THREADS_AT_MOST: usize = 1024;
 struct State {
     /// Places with orders that nobody works on.
     queue: VecDeque<(u32, u64)>,
-    places: HashMap<u32, Place>,
+    places: HashMap<u32, Slot>,
     /// Number of the last place begun: a place that was given up must not be taken for its successor.
     serial: u64,
     idle: usize,
@@ -24,7 +24,7 @@ struct State {
     is_over: bool,
 }
 
-struct Place {
+struct Slot {
     serial: u64,
     target: usize,
     orders: VecDeque<Orders>,
@@ -60,7 +60,7 @@ impl Lending {
         let State { places, serial, .. } = &mut *state;
         let entry = places.entry(place).or_insert_with(|| {
             *serial += 1;
-            Place {
+            Slot {
                 serial: *serial,
                 target,
                 orders: VecDeque::new(),

@@ -131,7 +131,7 @@ impl Sessions {
         }
     }
 
-    /// Returns `true` if there is something to do or to take before the next edge.
+    /// Returns `true` if sessions have work to do, or results wait to be taken, without another event of a socket.
     pub(crate) fn is_busy(&self) -> bool {
         !self.again.is_empty() || !self.done.borrow().is_empty()
     }

@@ -13,7 +13,7 @@ use crate::wire::Wire;
 /// Size of one write. [B]
 const BLOCK_BYTES: u64 = 64 * 1024;
 
-/// More than any exchange moves. [B]
+/// Upper bound of the bytes of one exchange. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
 /// A session.

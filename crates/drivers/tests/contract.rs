@@ -45,7 +45,7 @@ struct Case {
     /// Its answer to the call.
     answer: Vec<u8>,
     /// Last bytes of the client; empty if it only closes.
-    farewell: &'static [u8],
+    closing_bytes: &'static [u8],
 }
 
 /// Load thread and server in one.
@@ -199,7 +199,7 @@ fn postgresql() -> Case {
             message(b'Z', b"I"),
         ]
         .concat(),
-        farewell: b"X\0\0\0\x04",
+        closing_bytes: b"X\0\0\0\x04",
     }
 }
 
@@ -223,7 +223,7 @@ fn mysql() -> Case {
         values: vec![Some(b"1".to_vec())],
         welcome: recorded[..welcome].to_vec(),
         answer: recorded[welcome..answer].to_vec(),
-        farewell: b"\x01\0\0\0\x01",
+        closing_bytes: b"\x01\0\0\0\x01",
     }
 }
 
@@ -248,7 +248,7 @@ fn ldap() -> Case {
         welcome: Vec::new(),
         answer: [entry(b"one"), entry(b"two"), message(0x65, &result)].concat(),
         // A message of number 2 with an unbind.
-        farewell: b"\x30\x05\x02\x01\x02\x42\x00",
+        closing_bytes: b"\x30\x05\x02\x01\x02\x42\x00",
     }
 }
 
@@ -260,7 +260,7 @@ fn tcp() -> Case {
         values: vec![Some(b"10".to_vec()), None, Some(b"400".to_vec())],
         welcome: Vec::new(),
         answer: vec![b'y'; 400],
-        farewell: b"",
+        closing_bytes: b"",
     }
 }
 
@@ -387,7 +387,11 @@ fn a_session_that_ends_says_farewell() {
         stream.set_nonblocking(false).expect("a socket");
         let mut heard = Vec::new();
         stream.read_to_end(&mut heard).expect("the end");
-        assert!(heard.ends_with(case.farewell), "{}: {heard:?}", case.name);
+        assert!(
+            heard.ends_with(case.closing_bytes),
+            "{}: {heard:?}",
+            case.name
+        );
     }
 }
 

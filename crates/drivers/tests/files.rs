@@ -58,8 +58,8 @@ impl Bench {
             root: root.to_owned(),
             direct,
         };
-        let (bell, rung) = channel();
-        let wake = move || bell.send(()).expect("somebody who waits");
+        let (waker, rung) = channel();
+        let wake = move || waker.send(()).expect("somebody who waits");
         let executor = Executor::new(
             vec![Some((server, Vec::new()))],
             tasks.into(),
@@ -119,7 +119,7 @@ impl Bench {
     /// Waits for the result of the call.
     fn take(&mut self) -> Done {
         if !self.was_at_once {
-            let rung = self.rung.lock().expect("the bell");
+            let rung = self.rung.lock().expect("the waker");
             rung.recv().expect("a result");
         }
         let mut all = Vec::new();
@@ -291,7 +291,7 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     assert_eq!(refused, (FailureKind::Refused, "ELOOP".to_owned()));
 }
 
-/// A pipe waits for a writer when it is opened: in a lent thread, never in the one that orders the read.
+/// Opening a pipe blocks until it has a writer. The open runs in a lent thread, so that the load thread goes on.
 #[test]
 fn a_read_of_a_pipe_keeps_nobody_waiting_but_its_own_session() {
     let folder = Folder::new();

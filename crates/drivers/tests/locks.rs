@@ -42,10 +42,10 @@ impl Bench {
             "synchronous": "off",
         }))
         .expect("a server");
-        let (bell, rung) = channel();
+        let (waker, rung) = channel();
         // Whoever listened may be gone when the last call of a bench ends.
         let wake = move || {
-            let _ = bell.send(());
+            let _ = waker.send(());
         };
         let executor = Executor::new(
             vec![Some((server, Vec::new()))],

@@ -202,7 +202,7 @@ fn plan(address: &str, folder: &std::path::Path, threads: usize, load: &Value) -
 }
 
 fn stage(name: &str, phase: &str, duration_s: f64, users: u32) -> Value {
-    json!({"name": name, "phase": phase, "duration_s": duration_s, "users": users, "until": "told"})
+    json!({"name": name, "phase": phase, "duration_s": duration_s, "users": users, "until": "command"})
 }
 
 fn closed(stages: &[Value]) -> Value {
@@ -339,7 +339,7 @@ fn a_stage_that_does_not_wait_to_be_told_goes_on() {
     let mut session = Session::start(&load, 1, &[]);
     session.await_stage(1);
     let why = session.refused(r#"{"do":"next","stage":1}"#);
-    assert_eq!(why, "stage 1 has no until: told");
+    assert_eq!(why, "stage 1 has no until: command");
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn commands_after_the_drain_began_are_refused() {
 #[test]
 fn arrivals_that_wait_are_told_and_carried_over_an_edit() {
     // 50 /s for two users that take a second each: nearly all wait.
-    let stage = |name: &str| json!({"name": name, "phase": "steady", "duration_s": 600.0, "rate": 50.0, "until": "told"});
+    let stage = |name: &str| json!({"name": name, "phase": "steady", "duration_s": 600.0, "rate": 50.0, "until": "command"});
     let load = json!({"kind": "open", "arrivals": "poisson", "users_at_most": 2, "backlog_at_most": 1000,
                       "stages": [stage("one"), stage("two")]});
     let mut session = Session::start(&load, 2, &["--delay", "1000"]);

@@ -80,7 +80,7 @@ fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
         ProtocolError::BadLength => has(b"content-length"),
         // Answers that cannot have a body: hyper looks no further than the head.
         ProtocolError::Upgrade => hyper.status == 101,
-        // The scanner bounds the head in bytes, hyper by other means.
+        // The scanner limits the head by its bytes; hyper has other limits.
         ProtocolError::HeaderTooLarge => true,
         ProtocolError::BodyTooLarge => hyper.body.len() as u64 > LIMITS.body_bytes,
         // Empty lines before a status line, the one after an informational answer too, which hyper skips.

@@ -6,7 +6,6 @@
 
 pub mod cookies;
 pub mod extract;
-pub mod gate;
 pub mod histogram;
 pub mod http;
 pub mod http2;
@@ -20,6 +19,7 @@ pub mod recorder;
 pub mod rng;
 pub mod run;
 pub mod schedule;
+pub mod start_barrier;
 pub mod sys;
 pub mod template;
 pub mod tls;

@@ -3,8 +3,8 @@
 mod commands;
 mod control;
 mod files;
-mod places;
 mod report;
+mod resolved_targets;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 
 use towtank_drivers::{Location, Server};
 
-use crate::gate::Gate;
 use crate::http::response::Limits;
 use crate::pause::nanoseconds;
 use crate::plan::{ConnectionMode, Fault, Load, Plan, Target};
 use crate::program::{self, Program};
 use crate::recorder::writer::{Header, Named};
 use crate::recorder::{LiveCounts, Totals};
-use crate::schedule::{Arrivals, Moves, Stages, assign_groups};
+use crate::schedule::{Arrivals, Stages, UserChanges, assign_groups};
+use crate::start_barrier::StartBarrier;
 use crate::sys;
 use crate::worker::{
     CallsEnded, Edits, Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed,
@@ -28,7 +28,7 @@ use crate::worker::{
 
 use commands::Commander;
 use files::Spread;
-use places::Place;
+use resolved_targets::ResolvedTarget;
 
 pub use control::{Control, Switches};
 
@@ -58,7 +58,7 @@ pub enum RunFailed {
 pub struct Prepared {
     plan: Plan,
     program: Program,
-    targets: Vec<Place>,
+    targets: Vec<ResolvedTarget>,
     sources: Sources,
     groups: Vec<u16>,
     stages: Stages,
@@ -73,8 +73,8 @@ impl Prepared {
     /// # Errors
     /// Every fault that shows only now.
     pub fn new(mut plan: Plan) -> Result<Self, Vec<Fault>> {
-        let (targets, mut faults) = places::resolve(&plan);
-        let sources = places::sources(&plan, &targets, &mut faults);
+        let (targets, mut faults) = resolved_targets::resolve(&plan);
+        let sources = resolved_targets::sources(&plan, &targets, &mut faults);
         let program = program::compile(&plan);
         let spread = files::spread(&plan, &targets).map_err(|fault| faults.push(fault));
         if let Ok(spread) = &spread {
@@ -159,7 +159,7 @@ impl Prepared {
             backlog_at_most: backlog.div_ceil(plan.threads as u64) as usize,
             groups: &self.groups,
             stages: self.stages.clone(),
-            moves: Moves::new(&self.stages),
+            user_changes: UserChanges::new(&self.stages),
             arrivals: self.arrivals.clone(),
             edits,
             targets: targets.collect(),
@@ -186,8 +186,9 @@ impl Prepared {
     /// Servers that drivers connect to.
     fn servers(&self) -> Vec<Option<(Server, Vec<Location>)>> {
         let places = self.plan.targets.iter().zip(&self.targets);
-        let server =
-            |(target, place): (&Target, &Place)| Some((target.driver.clone()?, place.locations()));
+        let server = |(target, place): (&Target, &ResolvedTarget)| {
+            Some((target.driver.clone()?, place.locations()))
+        };
         places.map(server).collect()
     }
 
@@ -230,7 +231,7 @@ impl Prepared {
             .map(|_| Shared::new())
             .collect::<Result<Vec<_>, _>>()
             .map_err(internal)?;
-        let gate = Gate::new(shared.len());
+        let barrier = StartBarrier::new(shared.len());
         let edits = Edits::default();
         let commander = Commander {
             plan: &self.plan,
@@ -241,21 +242,22 @@ impl Prepared {
                 .iter()
                 .enumerate()
                 .map(|(worker, own)| {
-                    let (setup, ticket) = (self.setup(worker, own, &edits), gate.ticket());
-                    let (shared, bell) = (&shared, control.bell());
+                    let (setup, participant) =
+                        (self.setup(worker, own, &edits), barrier.participant());
+                    let (shared, waker) = (&shared, control.waker());
                     scope.spawn(move || {
-                        let result = work(setup, ticket);
+                        let result = work(setup, participant);
                         if result.is_err() {
                             for other in shared {
                                 other.order(LEAVE);
                             }
                         }
-                        bell.ring();
+                        waker.wake();
                         result
                     })
                 })
                 .collect();
-            control.begin(&self.stages, gate.open().monotonic_ns);
+            control.begin(&self.stages, barrier.open().monotonic_ns);
             control.watch(&shared, &commander, || {
                 threads
                     .iter()

@@ -1,15 +1,15 @@
 //! Starts of users and arrivals: pure functions of the plan, its edits and the seed, the same in every thread.
 //!
-//! [`Stages`] holds the stages and applies edits to them, [`Moves`] gives the times at which users start and leave,
+//! [`Stages`] holds the stages and applies edits to them, [`UserChanges`] gives the times at which users start and leave,
 //! [`Arrivals`] those at which transactions of an open load start.
 
 mod arrivals;
-mod moves;
 mod stages;
+mod user_changes;
 
 pub use arrivals::{Arrival, Arrivals};
-pub use moves::{Move, Moves};
 pub use stages::{Change, DRAIN, Edit, Refused, Stages};
+pub use user_changes::{UserChange, UserChanges};
 
 /// Group of every user, so that any first n users have the shares as exactly as whole users can: each next user goes to
 /// the group that is furthest behind its share (largest remainder), among those below their upper quota.

@@ -303,14 +303,14 @@ fn register(epoll: &OwnedFd, file: RawFd, data: u64) -> io::Result<()> {
     check(i64::from(result)).map(|_| ())
 }
 
-/// A descriptor that one thread rings to wake another.
+/// Event descriptor by which one thread wakes another.
 #[derive(Debug)]
-pub struct Bell {
+pub struct Waker {
     fd: OwnedFd,
 }
 
-impl Bell {
-    /// Creates a bell.
+impl Waker {
+    /// Creates a waker.
     ///
     /// # Errors
     /// If the system has no descriptor left.
@@ -324,14 +324,14 @@ impl Bell {
     }
 
     /// Wakes the waiting thread.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         let one = 1_u64;
-        // Safety: eight bytes of a valid local. A counter that is full has rung already.
+        // Safety: eight bytes of a valid local. A full counter has woken the thread already.
         unsafe { libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 }
 
-impl AsRawFd for Bell {
+impl AsRawFd for Waker {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }

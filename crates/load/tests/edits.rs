@@ -6,7 +6,7 @@ mod support;
 use serde_json::{Value, json};
 use towtank_load::plan::{Plan, read_stages, read_text};
 use towtank_load::rng::{Random, Stream};
-use towtank_load::schedule::{Arrival, Arrivals, Change, Edit, Move, Moves, Stages};
+use towtank_load::schedule::{Arrival, Arrivals, Change, Edit, Stages, UserChange, UserChanges};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -29,7 +29,7 @@ fn open(arrivals: &str, stages: &[Value]) -> Plan {
 
 fn stage(phase: &str, duration_s: f64, key: &str, amount: f64) -> Value {
     let mut stage =
-        json!({"name": phase, "phase": phase, "duration_s": duration_s, "until": "told"});
+        json!({"name": phase, "phase": phase, "duration_s": duration_s, "until": "command"});
     stage[key] = if key == "users" {
         json!(amount as u32)
     } else {
@@ -58,17 +58,22 @@ enum Pace {
 }
 
 /// Own moves of one of several threads, taken as a load thread takes them.
-fn moves_of(plan: &Plan, edits: &[Edit], (worker, workers): (u32, u32), pace: Pace) -> Vec<Move> {
+fn user_changes_of(
+    plan: &Plan,
+    edits: &[Edit],
+    (worker, workers): (u32, u32),
+    pace: Pace,
+) -> Vec<UserChange> {
     let mut stages = Stages::new(plan);
-    let mut moves = Moves::new(&stages);
+    let mut user_changes = UserChanges::new(&stages);
     let mut taken = Vec::new();
-    let mut take = |moves: &mut Moves, until_ns: u64| {
+    let mut take = |user_changes: &mut UserChanges, until_ns: u64| {
         loop {
-            while moves
+            while user_changes
                 .next_if(|change| change.user % workers != worker)
                 .is_some()
             {}
-            match moves.next_if(|change| change.at_ns < until_ns) {
+            match user_changes.next_if(|change| change.at_ns < until_ns) {
                 Some(change) => taken.push(change),
                 None => return,
             }
@@ -76,12 +81,12 @@ fn moves_of(plan: &Plan, edits: &[Edit], (worker, workers): (u32, u32), pace: Pa
     };
     for edit in edits {
         if matches!(pace, Pace::Eager) {
-            take(&mut moves, edit.at_ns);
+            take(&mut user_changes, edit.at_ns);
         }
         stages.apply(edit);
-        moves.follow(&stages, edit.at_ns);
+        user_changes.follow(&stages, edit.at_ns);
     }
-    take(&mut moves, u64::MAX);
+    take(&mut user_changes, u64::MAX);
     taken
 }
 
@@ -119,17 +124,17 @@ fn arrivals_of(
 }
 
 /// All moves, after a check that three threads, eager or late, make the same ones.
-fn moves(plan: &Plan, edits: &[Edit]) -> Vec<Move> {
-    let alone = moves_of(plan, edits, (0, 1), Pace::Late);
+fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
+    let alone = user_changes_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
-        assert_eq!(moves_of(plan, edits, (0, 1), pace), alone);
-        let mut all: Vec<Move> = (0..3)
-            .flat_map(|worker| moves_of(plan, edits, (worker, 3), pace))
+        assert_eq!(user_changes_of(plan, edits, (0, 1), pace), alone);
+        let mut all: Vec<UserChange> = (0..3)
+            .flat_map(|worker| user_changes_of(plan, edits, (worker, 3), pace))
             .collect();
         all.sort_by_key(|change| change.at_ns);
         let mut expected = alone.clone();
         // Users that move at the same instant may belong to different threads.
-        let key = |change: &Move| (change.at_ns, change.user, change.starts);
+        let key = |change: &UserChange| (change.at_ns, change.user, change.starts);
         all.sort_by_key(key);
         expected.sort_by_key(key);
         assert_eq!(all, expected);
@@ -167,8 +172,8 @@ fn a_ramp_that_is_cut_short_leaves_the_users_it_reached() {
         stage("ramp_down", 2.0, "users", 2.0),
     ]);
     let edits = [next(3_500_000_000, 0), next(5 * SECOND, 1)];
-    // Users 0 to 3 at 0 to 3 s. The settle stage asks for 4, which are there; nobody moves in it.
-    let found: Vec<_> = moves(&plan, &edits)
+    // Users 0 to 3 at 0 to 3 s. The settle stage asks for 4, which are there; nobody user_changes in it.
+    let found: Vec<_> = user_changes(&plan, &edits)
         .iter()
         .map(|change| (change.at_ns, change.user, change.starts))
         .collect();
@@ -199,7 +204,7 @@ fn what_is_due_at_the_instant_of_an_edit_belongs_to_the_next_stage() {
         stage("steady", 1.0, "users", 3.0),
     ]);
     // The fourth user was due at exactly 3 s.
-    assert_eq!(moves(&plan, &[next(3 * SECOND, 0)]).len(), 3);
+    assert_eq!(user_changes(&plan, &[next(3 * SECOND, 0)]).len(), 3);
 }
 
 #[test]
@@ -209,7 +214,7 @@ fn a_ramp_down_that_is_cut_short_keeps_the_others() {
         stage("ramp_down", 10.0, "users", 0.0),
         stage("ramp_up", 1.0, "users", 9.0),
     ]);
-    let found = moves(&plan, &[next(2_001_000_000, 1)]);
+    let found = user_changes(&plan, &[next(2_001_000_000, 1)]);
     // Users 9, 8 and 7 leave at 0, 1 and 2 s, then 7 and 8 come back.
     let tail: Vec<_> = found[10..]
         .iter()
@@ -232,7 +237,7 @@ fn appended_stages_go_on_from_the_last_one() {
         stage("ramp_up", 2.0, "users", 4.0),
         stage("steady", 5.0, "users", 4.0),
     ];
-    let found: Vec<_> = moves(&plan, &[append(SECOND, &plan, &more)])
+    let found: Vec<_> = user_changes(&plan, &[append(SECOND, &plan, &more)])
         .iter()
         .map(|change| (change.at_ns / SECOND, change.user))
         .collect();
@@ -294,6 +299,14 @@ fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
 }
 
 #[test]
+fn a_plan_of_an_earlier_version_ends_its_stages_by_command() {
+    let mut earlier = stage("steady", 1.0, "users", 4.0);
+    earlier["until"] = json!("told");
+    let plan = closed(&[earlier]);
+    assert_eq!(Stages::new(&plan).check(&next(SECOND / 2, 0), 0), Ok(()));
+}
+
+#[test]
 fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
     let mut fixed = stage("steady", 1.0, "users", 4.0);
     fixed.as_object_mut().expect("a stage").remove("until");
@@ -313,7 +326,7 @@ fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
     );
     assert_eq!(
         why(&next(3 * half, 1), SECOND),
-        "stage 1 has no until: told"
+        "stage 1 has no until: command"
     );
     let more = [stage("steady", 1.0, "users", 4.0)];
     assert_eq!(
@@ -372,7 +385,7 @@ fn any_edits_leave_the_past_as_it_was_in_every_thread() {
             };
             if is_closed {
                 let at = |edits: &[Edit]| {
-                    moves(&plan, edits)
+                    user_changes(&plan, edits)
                         .iter()
                         .map(|change| change.at_ns)
                         .collect()

@@ -124,7 +124,7 @@ fn an_answer_that_came_while_the_thread_stood_still_is_in_time() {
     });
     let mut request = get(0, &json!(["/"]));
     request["timeout_s"] = json!(0.4);
-    // Each letter may be the first of a match, and no two places in the text look alike: looking takes seconds.
+    // A match may begin at every letter, and the text has no repeated stretch, so the search takes seconds.
     request["checks"] = json!([{"kind": "regex", "pattern": "a[ab]{300}[^ab]", "not": true}]);
     let mut plan = plan_of(server.address, &json!([request]));
     plan["load"] = closed(2, 0.1);

@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use towtank_load::plan::{Plan, read_text};
-use towtank_load::schedule::{Arrivals, Move, Moves, Stages, assign_groups};
+use towtank_load::schedule::{Arrivals, Stages, UserChange, UserChanges, assign_groups};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -19,9 +19,9 @@ fn closed_stage(phase: &str, duration_s: f64, users: u32) -> Value {
     json!({"name": phase, "phase": phase, "level": 0, "duration_s": duration_s, "users": users})
 }
 
-fn moves(stages: &[Value]) -> Vec<Move> {
+fn user_changes(stages: &[Value]) -> Vec<UserChange> {
     let load = json!({"kind": "closed", "users_at_most": 100, "stages": stages});
-    Moves::new(&Stages::new(&plan(&load))).collect()
+    UserChanges::new(&Stages::new(&plan(&load))).collect()
 }
 
 fn rated(phase: &str, duration_s: f64, rate: f64) -> Value {
@@ -38,18 +38,18 @@ fn arrivals(kind: &str, stages: &[Value]) -> Vec<u64> {
 
 #[test]
 fn users_start_one_by_one_at_exact_instants() {
-    let moves = moves(&[
+    let user_changes = user_changes(&[
         closed_stage("ramp_up", 4.0, 4),
         closed_stage("steady", 10.0, 4),
         closed_stage("ramp_up", 1.0, 6),
         closed_stage("ramp_down", 3.0, 0),
     ]);
-    let starts = |at_ns, user| Move {
+    let starts = |at_ns, user| UserChange {
         at_ns,
         user,
         starts: true,
     };
-    let leaves = |at_ns, user| Move {
+    let leaves = |at_ns, user| UserChange {
         at_ns,
         user,
         starts: false,
@@ -69,18 +69,18 @@ fn users_start_one_by_one_at_exact_instants() {
         leaves(17 * SECOND, 1),
         leaves(17 * SECOND + half, 0),
     ];
-    assert_eq!(moves, expected);
+    assert_eq!(user_changes, expected);
 }
 
 #[test]
 fn a_ramp_without_length_moves_all_users_at_once() {
-    let moves = moves(&[
+    let user_changes = user_changes(&[
         closed_stage("ramp_up", 0.0, 3),
         closed_stage("steady", 1.0, 3),
     ]);
     assert!(
-        moves.len() == 3
-            && moves
+        user_changes.len() == 3
+            && user_changes
                 .iter()
                 .all(|change| change.at_ns == 0 && change.starts)
     );

@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use towtank_load::plan::{Fault, Plan, read_stages, read_text};
-use towtank_load::schedule::{Arrival, Arrivals, Change, Edit, Moves, Stages};
+use towtank_load::schedule::{Arrival, Arrivals, Change, Edit, Stages, UserChanges};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -27,7 +27,7 @@ fn open(arrivals: &str, stages: &Value) -> Value {
 
 fn stage(phase: &str, duration_s: f64, key: &str, amount: &Value) -> Value {
     let mut stage =
-        json!({"name": phase, "phase": phase, "duration_s": duration_s, "until": "told"});
+        json!({"name": phase, "phase": phase, "duration_s": duration_s, "until": "command"});
     stage[key] = amount.clone();
     stage
 }
@@ -205,7 +205,7 @@ fn every_group_moves_by_itself_with_users_of_its_own() {
     ]);
     let plan = plan(&closed(&stages));
     let stages = Stages::new(&plan);
-    let found: Vec<_> = Moves::new(&stages)
+    let found: Vec<_> = UserChanges::new(&stages)
         .map(|change| (change.at_ns / SECOND, change.user, change.starts))
         .collect();
     // Readers are users 0 to 3, the batch users 4 to 6.
@@ -234,17 +234,19 @@ fn a_ramp_of_groups_that_is_cut_short_leaves_what_each_reached() {
     ]);
     let plan = plan(&closed(&stages));
     let mut stages = Stages::new(&plan);
-    let mut moves = Moves::new(&stages);
-    // Another thread's moves were passed over.
-    while moves.next_if(|change| change.user != 7).is_some() {}
+    let mut user_changes = UserChanges::new(&stages);
+    // Another thread's user_changes were passed over.
+    while user_changes.next_if(|change| change.user != 7).is_some() {}
     let edit = Edit {
         at_ns: 4 * SECOND,
         change: Change::Next(0),
     };
     stages.apply(&edit);
-    moves.follow(&stages, edit.at_ns);
+    user_changes.follow(&stages, edit.at_ns);
     assert_eq!(stages.listed()[0].users_by_group, Some(vec![4, 1]));
-    let found: Vec<_> = moves.map(|change| (change.at_ns, change.user)).collect();
+    let found: Vec<_> = user_changes
+        .map(|change| (change.at_ns, change.user))
+        .collect();
     let quarter = SECOND / 4;
     let start = 4 * SECOND;
     let expected = [

@@ -11,9 +11,9 @@ use crate::text;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// Place of the CPU accounting of a process.
+/// Control group that accounts for the CPU time of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum AccountingGroup {
     /// Version 1: the folders of the controllers `cpu` and `cpuacct`, which may be one.
     V1 {
         /// Limits and throttling.
@@ -36,7 +36,7 @@ pub enum Place {
 ///
 /// If both versions are mounted, the CPU controller is with version 1 if that has it.
 #[must_use]
-pub fn locate(membership: &str, mounts: &str) -> Option<Place> {
+pub fn locate(membership: &str, mounts: &str) -> Option<AccountingGroup> {
     let v1 = |controller: &str| {
         let path = membership.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
@@ -54,7 +54,7 @@ pub fn locate(membership: &str, mounts: &str) -> Option<Place> {
     let (cpu, cpuacct) = (v1("cpu"), v1("cpuacct"));
     if let Some((_, path)) = cpu.as_ref().or(cpuacct.as_ref()) {
         let path = path.clone();
-        return Some(Place::V1 {
+        return Some(AccountingGroup::V1 {
             cpu: cpu.map(|(folder, _)| folder),
             cpuacct: cpuacct.map(|(folder, _)| folder),
             path,
@@ -70,7 +70,7 @@ pub fn locate(membership: &str, mounts: &str) -> Option<Place> {
         .lines()
         .find_map(|line| mount(line, "cgroup2", None))
         .filter(|_| !has_v1)?;
-    Some(Place::V2 {
+    Some(AccountingGroup::V2 {
         folder: folder(&mount, path)?,
         path: path.to_owned(),
     })
@@ -122,10 +122,10 @@ impl CgroupCpu {
 
     /// Opens the files of this place.
     #[must_use]
-    pub fn open(place: Place) -> Self {
+    pub fn open(place: AccountingGroup) -> Self {
         let file = |folder: &PathBuf, name: &str| Some(ProcFile::new(folder.join(name)));
         match place {
-            Place::V2 { folder, path } => Self {
+            AccountingGroup::V2 { folder, path } => Self {
                 version: 2,
                 path,
                 stat: file(&folder, "cpu.stat"),
@@ -133,7 +133,7 @@ impl CgroupCpu {
                 limit: file(&folder, "cpu.max"),
                 period: None,
             },
-            Place::V1 { cpu, cpuacct, path } => Self {
+            AccountingGroup::V1 { cpu, cpuacct, path } => Self {
                 version: 1,
                 path,
                 stat: cpu.as_ref().and_then(|folder| file(folder, "cpu.stat")),
@@ -241,7 +241,7 @@ mod tests {
         let folder = PathBuf::from("/sys/fs/cgroup/system.slice/web.service");
         assert_eq!(
             place,
-            Some(Place::V2 {
+            Some(AccountingGroup::V2 {
                 folder,
                 path: "/system.slice/web.service".into()
             })
@@ -263,7 +263,7 @@ mod tests {
         let membership = "5:memory:/a\n4:cpu,cpuacct:/docker/12ab/inner\n0::/x\n";
         let folder = PathBuf::from("/sys/fs/cgroup/cpu,cpuacct/docker/12ab/inner");
         let path = "/docker/12ab/inner".to_owned();
-        let both = Place::V1 {
+        let both = AccountingGroup::V1 {
             cpu: Some(folder.clone()),
             cpuacct: Some(folder),
             path: path.clone(),
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(locate(membership, V1_MOUNTS), Some(both));
         let mounted_below = V1_MOUNTS.replace("0:26 / /sys", "0:26 /docker/12ab /sys");
         let folder = PathBuf::from("/sys/fs/cgroup/cpu,cpuacct/inner");
-        let both = Place::V1 {
+        let both = AccountingGroup::V1 {
             cpu: Some(folder.clone()),
             cpuacct: Some(folder),
             path,
@@ -284,7 +284,7 @@ mod tests {
     fn recorded_files_of_both_versions() {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
         let path = "/box".to_owned();
-        let v2 = CgroupCpu::open(Place::V2 {
+        let v2 = CgroupCpu::open(AccountingGroup::V2 {
             folder: data.join("cgroup2"),
             path: path.clone(),
         });
@@ -295,7 +295,7 @@ mod tests {
              \"throttled_s_total\":1.5,\"cpu_limit\":1.5}}"
         );
         let folder = Some(data.join("cgroup1"));
-        let v1 = CgroupCpu::open(Place::V1 {
+        let v1 = CgroupCpu::open(AccountingGroup::V1 {
             cpu: folder.clone(),
             cpuacct: folder,
             path,

@@ -258,7 +258,7 @@ impl Group {
         !found.is_empty()
     }
 
-    /// The root, or a number that no process has if its number is another process now.
+    /// Returns the id of the root; an id that no process has if another process has the id of the root now.
     fn root_that_is_meant(&self, table: &Table) -> u32 {
         let is_another = self.root_start_ticks.is_some_and(|start| {
             table
@@ -276,7 +276,7 @@ impl Group {
 
     fn belongs(&self, pid: u32, entry: &Entry, root: u32, with: &Reader<'_>) -> bool {
         let table = with.table;
-        // A number counts only as long as it means the process that was taken in.
+        // The kernel may reuse a process id; it counts only while its start time is that of the member.
         let member = |pid: u32| {
             table
                 .get(pid)

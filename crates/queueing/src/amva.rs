@@ -284,7 +284,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Time of a class at a place: a station, then units held, then waits for units.
+    /// Returns the time of a class at a place. The places are the stations, then the held units, then the queues for
+    /// units.
     fn time_at(&self, round: &Round, class: usize, place: usize) -> f64 {
         let (stations, pools) = (self.stations(), self.network.holds.len());
         if place < stations {
@@ -296,7 +297,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Numbers that an arriving job of a class finds at each place.
+    /// Returns the number of jobs that an arriving job of a class finds at each place.
     fn found(&self, round: &Round, class: usize, changes: &Numbers) -> Numbers {
         (0..round.users.len())
             .map(|other| {

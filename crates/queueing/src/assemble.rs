@@ -59,7 +59,7 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     }
 }
 
-/// Says how far off an approximation may be: an error of 100 % of the simulated value and more bounds nothing below.
+/// Renders the error bound of an approximation. From 100 % of the simulated value on, the error gives no lower bound.
 fn warning_of(error: f64) -> String {
     let percent = 100.0 * error;
     if error < 1.0 {

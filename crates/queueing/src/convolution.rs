@@ -28,7 +28,7 @@ pub struct Closed {
     pub think_time: Vec<f64>,
     /// The stations with queues.
     pub queues: Vec<Queue>,
-    /// Estimates of the throughputs, best from above. [1/s]
+    /// Estimates of the throughputs; too high is better than too low. [1/s]
     pub estimate: Vec<f64>,
 }
 

@@ -60,7 +60,7 @@ fn a_station_that_always_hits_is_a_delay() {
 
 #[test]
 fn a_route_parts_before_the_station() {
-    // From the CPU to the disk with 0.5, and back: one visit to the disk, of which 0.6 hit.
+    // A job goes from the CPU to the disk with probability 0.5 and then back: one disk visit, a hit with 0.6.
     let mut value = json!({
         "classes": [{"name": "jobs", "users": 8, "think_time_s": 1.0}],
         "stations": [

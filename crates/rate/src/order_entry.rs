@@ -36,9 +36,9 @@ pub(crate) struct Sums {
     pub(crate) delivered: i64,
 }
 
-/// Place of the database.
+/// Storage of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Storage {
     /// In memory, without a log that is synced.
     Memory,
     /// In this file, with a write-ahead log that is synced at each commit.
@@ -51,7 +51,7 @@ pub struct OrderEntry {
     random: Random,
     deck: Vec<Kind>,
     sums: Sums,
-    place: Place,
+    place: Storage,
 }
 
 impl OrderEntry {
@@ -59,10 +59,10 @@ impl OrderEntry {
     ///
     /// # Errors
     /// Errors of the database.
-    pub fn new(place: Place, seed: u64) -> Result<Self, Failed> {
+    pub fn new(place: Storage, seed: u64) -> Result<Self, Failed> {
         let connection = match &place {
-            Place::Memory => Connection::open_in_memory(),
-            Place::Disk(path) => Connection::open(path),
+            Storage::Memory => Connection::open_in_memory(),
+            Storage::Disk(path) => Connection::open(path),
         }
         .map_err(|error| failed(&error))?;
         require_own_locks(&connection)?;
@@ -92,7 +92,7 @@ impl OrderEntry {
             transactions::run(kind, &self.connection, &mut self.random, &mut self.sums)?;
             self.sums.transactions += 1;
         }
-        if matches!(self.place, Place::Disk(_)) {
+        if matches!(self.place, Storage::Disk(_)) {
             // With each deck, so that every slice pays its share of the cost of the log.
             self.connection
                 .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
@@ -122,8 +122,8 @@ fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
 }
 
 /// Sets the durability of commits; the creation of the data set needs none.
-fn settle(connection: &Connection, place: &Place) -> rusqlite::Result<()> {
-    if *place == Place::Memory {
+fn settle(connection: &Connection, place: &Storage) -> rusqlite::Result<()> {
+    if *place == Storage::Memory {
         return Ok(());
     }
     connection.execute_batch(
@@ -153,11 +153,11 @@ pub fn kernels(folder: &Path) -> Vec<Threaded> {
     let folder = folder.to_owned();
     vec![
         Threaded::new("order_entry_memory", |seat| {
-            OrderEntry::new(Place::Memory, seat.number as u64)
+            OrderEntry::new(Storage::Memory, seat.number as u64)
         }),
         Threaded::new("order_entry_disk", move |seat| {
             let name = format!("orders-{}-{}.db", seat.threads, seat.number);
-            OrderEntry::new(Place::Disk(folder.join(name)), seat.number as u64)
+            OrderEntry::new(Storage::Disk(folder.join(name)), seat.number as u64)
         }),
     ]
 }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn totals_agree_after_many_decks() {
-        let mut work = OrderEntry::new(Place::Memory, 1).expect("a database");
+        let mut work = OrderEntry::new(Storage::Memory, 1).expect("a database");
         work.check().expect("at first");
         for _ in 0..30 {
             assert_eq!(work.batch(), Ok(100.0));
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn the_same_seed_does_the_same() {
         let done = |seed| {
-            let mut work = OrderEntry::new(Place::Memory, seed).expect("a database");
+            let mut work = OrderEntry::new(Storage::Memory, seed).expect("a database");
             work.batch().expect("a deck");
             work.sums
         };
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_data_set_keeps_its_size() {
-        let mut work = OrderEntry::new(Place::Memory, 2).expect("a database");
+        let mut work = OrderEntry::new(Storage::Memory, 2).expect("a database");
         let count = |work: &OrderEntry, table: &str| -> i64 {
             let query = format!("SELECT count(*) FROM {table}");
             work.connection
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_total_that_does_not_agree_is_told() {
-        let mut work = OrderEntry::new(Place::Memory, 3).expect("a database");
+        let mut work = OrderEntry::new(Storage::Memory, 3).expect("a database");
         work.connection
             .execute("UPDATE district SET d_ytd = d_ytd + 1 WHERE d_id = 3", [])
             .expect("a change");
@@ -231,7 +231,7 @@ mod tests {
     fn on_disk_commits_are_synced_and_survive() {
         let folder = Folder::new("orders").expect("a folder");
         let path = folder.path().join("orders.db");
-        let mut work = OrderEntry::new(Place::Disk(path.clone()), 4).expect("a database");
+        let mut work = OrderEntry::new(Storage::Disk(path.clone()), 4).expect("a database");
         let pragma = |name: &str| -> String {
             let query = format!("SELECT * FROM pragma_{name}");
             work.connection

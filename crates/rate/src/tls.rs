@@ -110,7 +110,7 @@ fn provider() -> CryptoProvider {
     provider
 }
 
-/// Carries what one side has to say to the other.
+/// Passes the TLS records of one side to the other.
 fn pass<A, B>(
     wire: &mut Vec<u8>,
     from: &mut ConnectionCommon<A>,

@@ -9,7 +9,7 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 
-# Standard deviations beyond which the requests in hand at the start exceed the fluctuation of the load itself.
+# Requests in flight at the start count as a backlog if they exceed the mean by this many standard deviations.
 BEYOND_NOISE = 3.0
 
 

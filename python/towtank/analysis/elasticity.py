@@ -16,12 +16,13 @@ from typing import Any
 from towtank.study.claim_metrics import LOAD
 
 SATURATED = 0.98
-"""Utilization from which on an open load is not known to be carried, in [0, 1]."""
+"""Utilization above which it is uncertain whether the system sustains an open load, in [0, 1]."""
 LARGEST = 1 / (1 - SATURATED)
 """Largest elasticity of a response time. [1]"""
 DEMANDS_DIFFER = 12.0
-"""Largest ratio that is assumed of the demands of two groups of users at the busiest station. [1]"""
-# A pace is kept up to this share; and no pause is left below it, if the cycle is so many times as long as the pace.
+"""Assumed upper bound of the ratio between the demands of two groups of users at the busiest station. [1]"""
+# Users keep their pace if the cycle is longer by less than the first share. They have no pause left if the cycle is
+# longer than the pace times the second number.
 _NEARLY, _EXCEEDED = 0.01, 1.2
 _TIMES = (
     *("response_time_s", "exchange_time_s", "response_mean_s", "mean_s", "p95_s", "worst_p95_s"),
@@ -171,7 +172,11 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
 
 
 def _share_of_time(group: Json) -> tuple[float, float]:
-    """Return the least and the largest share of the users' time that lengthens their cycle as it grows, in [0, 1]."""
+    """Return bounds of the share of the cycle that grows with the response time, in [0, 1].
+
+    Without a pace it is the response time over the cycle. With a pace, part of a longer response time only shortens
+    the pause of the users and leaves their cycle as it is.
+    """
     cycle_s = float(group["users"]) / float(group["throughput_per_s"])
     share = min(1.0, float(group["response_time_s"]) / cycle_s)
     pace_s = group.get("pace_s")

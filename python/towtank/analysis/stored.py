@@ -9,11 +9,12 @@ from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import BINOMIAL, Estimate
 from towtank.distributions import binomial_interval
 from towtank.files import read_regular
+from towtank.results import earlier
 from towtank.results.folder import RunFolder
 from towtank.results.stored import DIFFERENT, FATES, FOUND, LOST, NOTES, UNREAD, UNREADABLE, read_ledger
 
 Json = dict[str, Any]
-COUNTS = ("told", "removed", "uncertain", "read", *FATES)
+COUNTS = ("acknowledged", "removed", "uncertain", "read", *FATES)
 # Listed one by one; `stored.json` has more.
 _NAMED_AT_MOST = 20
 _CUT_OFF = "the run was cut off before it could be read back"
@@ -23,7 +24,7 @@ def read_stored(run: RunFolder) -> Json | None:
     """Read `stored.json` of a run; without it, derive what the engine's notes show; None if nothing was confirmed."""
     try:
         document = json.loads(read_regular(run.stored))
-        return document if isinstance(document, dict) else None
+        return earlier.stored_document(document) if isinstance(document, dict) else None
     except (OSError, ValueError):
         return _cut_off(run)
 
@@ -33,11 +34,23 @@ def _cut_off(run: RunFolder) -> Json | None:
         return None
     ledger = read_ledger(run.engine)
     kinds: dict[str, Json] = {
-        kind: {**dict.fromkeys(COUNTS, 0), "told": len(things), UNREAD: len(things), "named": [], "sample": False}
+        kind: {
+            **dict.fromkeys(COUNTS, 0),
+            "acknowledged": len(things),
+            UNREAD: len(things),
+            "named": [],
+            "sample": False,
+        }
         for kind, things in ledger.things.items()
     }
-    told = sum(counts["told"] for counts in kinds.values())
-    return {**dict.fromkeys(COUNTS, 0), "told": told, UNREAD: told, "reason": _CUT_OFF, "kinds": kinds}
+    acknowledged = sum(counts["acknowledged"] for counts in kinds.values())
+    return {
+        **dict.fromkeys(COUNTS, 0),
+        "acknowledged": acknowledged,
+        UNREAD: acknowledged,
+        "reason": _CUT_OFF,
+        "kinds": kinds,
+    }
 
 
 def stored(document: Json | None) -> Json | None:
@@ -46,7 +59,7 @@ def stored(document: Json | None) -> Json | None:
         return None
     kinds = {kind: _kind(about) for kind, about in document["kinds"].items()}
     named = [{"kind": kind, **each} for kind, about in document["kinds"].items() for each in about["named"]]
-    named.sort(key=lambda entry: entry["told_s"])
+    named.sort(key=lambda entry: entry["acknowledged_s"])
     sums = {key: document[key] for key in COUNTS}
     if any(about.get("sample") for about in document["kinds"].values()):
         sums |= {key: _sum([kinds[kind][key] for kind in kinds]) for key in FATES}
@@ -56,7 +69,7 @@ def stored(document: Json | None) -> Json | None:
         "bad_lines": document.get("bad_lines", 0),
         "kinds": kinds,
         "named": [
-            {key: entry[key] for key in ("kind", "key", "fate", "told_s", "read") if key in entry}
+            {key: entry[key] for key in ("kind", "key", "fate", "acknowledged_s", "read") if key in entry}
             for entry in named[:_NAMED_AT_MOST]
         ],
     }
@@ -68,7 +81,7 @@ def _kind(about: Json) -> Json:
     if not about.get("sample"):
         return counts
     drawn = sum(about[key] for key in FATES)
-    return {**counts, **{key: scaled(about[key], drawn, about["told"]).document() for key in FATES}}
+    return {**counts, **{key: scaled(about[key], drawn, about["acknowledged"]).document() for key in FATES}}
 
 
 def scaled(seen: int, drawn: int, whole: int) -> Estimate:

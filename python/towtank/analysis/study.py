@@ -21,6 +21,7 @@ from towtank.claim_words import sentence
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.errors import StudyError
 from towtank.over_runs import alike, merged
+from towtank.results import earlier
 from towtank.results.folder import ResultsFolder, RunFolder, offer_json
 from towtank.results.manifests import read_object
 
@@ -127,7 +128,7 @@ def known_summary(run: RunFolder) -> dict[str, Any] | None:
     made_by = (known.get("schema"), known.get("towtank"))
     current = made_by == (RUN_SUMMARY_SCHEMA, __version__)
     own = current and status in ENDED and (known.get("status"), known.get("run")) == (status, run.run_id)
-    return dict(known) if own and is_current(run, known) else None
+    return earlier.run_summary(known) if own and is_current(run, known) else None
 
 
 def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def command(
 
 
 def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the results folders, at most one, and sheets."""
+    """Split the sources into results folders, at most one, and sheets."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
 
     folders = [path for path in sources if path.is_dir()]

@@ -86,7 +86,7 @@ def command(
     from towtank.conduct.display import display_for  # noqa: PLC0415
     from towtank.conduct.drive_options import DriveOptions  # noqa: PLC0415
     from towtank.conduct.driving import drive_target  # noqa: PLC0415
-    from towtank.conduct.outlets import Outlets  # noqa: PLC0415
+    from towtank.conduct.live_sending import LiveSending  # noqa: PLC0415
     from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
 
     options = DriveOptions(
@@ -119,7 +119,9 @@ def command(
         changes=set_ or (),
     )
     options.checked()
-    outlets = Outlets(receivers(send, i_may_send, send_header), study="drive", run=out.name if out else "drive")
+    live_sending = LiveSending(
+        receivers(send, i_may_send, send_header), study="drive", run=out.name if out else "drive"
+    )
     with StopRequest() as stop:
         outcome = drive_target(
             options,
@@ -128,7 +130,7 @@ def command(
             addresses=address or (),
             out=out,
             allowed=i_may_load or (),
-            outlets=outlets,
+            live_sending=live_sending,
         )
         for note in outcome.notes:
             console().print(f"note: {note}", markup=False, soft_wrap=True)

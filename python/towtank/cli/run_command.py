@@ -63,7 +63,7 @@ def command(
         request = StudyRequest(study, preset, repetitions, seed, *asked, trusted=trust)
     else:
         raise StudyError.at(COMMAND_LINE, "must name a study, or a results folder with --resume", where="STUDY")
-    outlets = receivers(send, i_may_send, send_header)
+    chosen_receivers = receivers(send, i_may_send, send_header)
     loaded = request.load()
     folder = resume or out or new_folder(loaded.name)
     display = display_for(console(quiet=quiet), quiet=quiet)
@@ -76,7 +76,7 @@ def command(
             stop=stop,
             command=request.document(),
             report=report,
-            receivers=outlets,
+            receivers=chosen_receivers,
             first_words=side_effects(loaded),
         )
     _print(outcome, request, json=json)

@@ -12,7 +12,7 @@ from towtank import files
 from towtank.conduct.connecting import COMMAND_LINE, UNIX, ConnectionOptions
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import require_open_files, require_ports
-from towtank.conduct.outlets import Outlets
+from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.refusals import refuse_options
 from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, planned_s
 from towtank.conduct.stopping import StopRequest
@@ -268,9 +268,9 @@ def conduct_drive(
     stop: StopRequest,
     display: Display,
     *,
-    outlets: Outlets | None = None,
+    live_sending: LiveSending | None = None,
 ) -> RunOutcome:
-    """Let the engine do a plan, and send to the outlets meanwhile; what it recorded is in the run folder.
+    """Run the engine with a plan and send its results meanwhile; the run folder has the records.
 
     Raises
     ------
@@ -285,7 +285,7 @@ def conduct_drive(
     run.write_plan(plan)
     run.update(status="running")
     outcome = RunOutcome(came_up=True)
-    with marked(run.path), (outlets or Outlets()).open(run, display, outcome.notes):
+    with marked(run.path), (live_sending or LiveSending()).open(run, display, outcome.notes):
         drive_engine(run, title, plan, ended=list, outcome=outcome, stop=stop, display=display)
     if outcome.disk_full:
         raise disk_is_full(run.path)

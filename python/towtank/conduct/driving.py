@@ -14,7 +14,7 @@ from towtank.conduct.display import Display
 from towtank.conduct.drive import Load, conduct_drive, manifest
 from towtank.conduct.drive_options import DriveOptions
 from towtank.conduct.drive_targets import prepare_plan
-from towtank.conduct.outlets import Outlets
+from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.provenance import require_own
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import StudyError
@@ -48,7 +48,7 @@ def drive_target(
     addresses: Sequence[str] = (),
     out: Path | None = None,
     allowed: Sequence[str] = (),
-    outlets: Outlets | None = None,
+    live_sending: LiveSending | None = None,
 ) -> DriveOutcome:
     """Load a target that already runs, and analyse the record.
 
@@ -66,7 +66,7 @@ def drive_target(
         Folder to keep the record in; removed at the end by default.
     allowed : sequence of str
         Hosts that may be loaded although they are neither local nor private.
-    outlets : Outlets, optional
+    live_sending : LiveSending, optional
         Receivers of results during the run.
 
     Raises
@@ -85,7 +85,7 @@ def drive_target(
     with _run_folder(out, load, stop) as run:
         plan = prepare_plan(run, exchange, load, list(addresses), list(allowed), connections=connections)
         with display:
-            outcome = conduct_drive(run, shown, plan, stop, display, outlets=outlets)
+            outcome = conduct_drive(run, shown, plan, stop, display, live_sending=live_sending)
         return DriveOutcome({**drive_document(run, shown), **_sent(run)}, outcome.notes)
 
 

@@ -74,9 +74,11 @@ def read_back(
     ledger = stored.read_ledger(run.engine)
     document = reader.document(ledger, _heal(run, system) or reader.all(ledger))
     write_json(run.stored, document)
-    run.event("read_back_ends", **{key: document[key] for key in ("told", *FATES)})
+    run.event("read_back_ends", **{key: document[key] for key in ("acknowledged", *FATES)})
     if document["lost"] or document["different"]:
-        display.note(f"  of {document['told']} stored: {document['lost']} lost, {document['different']} different")
+        display.note(
+            f"  of {document['acknowledged']} stored: {document['lost']} lost, {document['different']} different"
+        )
 
 
 def _heal(run: RunFolder, system: System) -> str | None:
@@ -185,7 +187,7 @@ class _Reader:
     def document(self, ledger: Ledger, reason: str | None) -> dict[str, Any]:
         """Return the result of the read-back."""
         kinds = {kind: self._document_of(kind, ledger) for kind in self.asked.kinds}
-        keys = ("told", "removed", "uncertain", "read", *FATES)
+        keys = ("acknowledged", "removed", "uncertain", "read", *FATES)
         return {
             "schema": SCHEMA,
             "run": self.run.run_id,
@@ -202,7 +204,7 @@ class _Reader:
         chosen = self.sampled.get(kind, len(things))
         counts[stored.UNREAD] += chosen - len(fates)
         return {
-            "told": len(things),
+            "acknowledged": len(things),
             "removed": ledger.removed.get(kind, 0),
             "uncertain": sum(thing.is_uncertain for thing in things.values()),
             "read": chosen - counts[stored.UNREAD],
@@ -214,13 +216,13 @@ class _Reader:
     def _named(self, kind: str, things: dict[str, Thing], fates: dict[str, str]) -> list[dict[str, Any]]:
         """List the things that are lost, different or unreadable, in the order in which they were confirmed."""
         bad = [key for key, fate in fates.items() if fate in (stored.LOST, stored.DIFFERENT, stored.UNREADABLE)]
-        bad.sort(key=lambda key: things[key].told_ns)
+        bad.sort(key=lambda key: things[key].acknowledged_ns)
         reads = self.reads.get(kind, {})
         return [
             {
                 "key": key,
                 "fate": fates[key],
-                "told_s": things[key].told_ns / _NANOSECONDS,
+                "acknowledged_s": things[key].acknowledged_ns / _NANOSECONDS,
                 "contents": [{"bytes": size, "sha256": digest} for size, digest in sorted(things[key].contents)],
                 "read": {
                     name: reads.get(key, {}).get(name)

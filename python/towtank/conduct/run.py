@@ -19,8 +19,8 @@ from towtank import marking
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import generator_facts
 from towtank.conduct.events import Events
+from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.log_growth import LogGrowth
-from towtank.conduct.outlets import Outlets
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.reading_back import ReadBack, read_back
 from towtank.conduct.stopping import StopRequest
@@ -84,7 +84,7 @@ class RunTask:
     steer : callable, optional
         Makes the steering of the load from its plan and the function that sends the engine a command; by default the
         load follows the plan.
-    outlets : Outlets
+    live_sending : LiveSending
         Receivers of results during the run.
     events : mapping of str to Event
         Events of the system during the load, by name.
@@ -99,7 +99,7 @@ class RunTask:
     observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Observing]]
     pinning: Pinning
     steer: Steer | None = None
-    outlets: Outlets = field(default_factory=Outlets)
+    live_sending: LiveSending = field(default_factory=LiveSending)
     events: Mapping[str, Event] = field(default_factory=dict)
     read_back: ReadBack | None = None
 
@@ -189,7 +189,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         run.update(tiers=endpoints.tiers, settings=endpoints.settings, hosts=endpoints.hosts)
         plan = task.plan(endpoints)
         run.write_plan(plan)
-        with task.observe(run, endpoints) as observation, task.outlets.open(run, display, outcome.notes):
+        with task.observe(run, endpoints) as observation, task.live_sending.open(run, display, outcome.notes):
             run.event("observation_started")
             # The generator is watched too: a CPU limit that holds it up must be known.
             watched = GENERATOR_GROUP not in endpoints.groups

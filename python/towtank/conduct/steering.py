@@ -139,16 +139,16 @@ class StageSteering:
         """Return the test that ends a stage; None if the stage ends after its time."""
         if self.is_settle(stage):
             return Settling(self.at_least_s)
-        if self.steady is not None and stage.get("until") == "told" and stage.get("phase") == "steady":
+        if self.steady is not None and stage.get("until") == "command" and stage.get("phase") == "steady":
             return Precision(self.steady.to, self.steady.at_least)
         return None
 
     def is_settle(self, stage: dict[str, Any]) -> bool:
         """Return True if a stage is a settle stage that ends on evidence."""
-        return stage.get("until") == "told" and str(stage.get("name", "")).startswith("settle")
+        return stage.get("until") == "command" and str(stage.get("name", "")).startswith("settle")
 
     def look(self) -> None:
-        """Look at the stage under way, once for each new second."""
+        """Test the current stage with each new second of the record; end the stage if the test allows it."""
         new = self.follower.read()
         if self._settling is not None and self.under_way is not None:
             settling, seconds, seen = self._settling

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from towtank.conduct import provenance
 from towtank.conduct.display import Display
-from towtank.conduct.outlets import Outlets
+from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.piloting import with_limit
 from towtank.conduct.run import RunOutcome, conduct_run, disk_is_full
 from towtank.conduct.stopping import StopRequest
@@ -205,7 +205,7 @@ class _Runs:
         self.display.note(f"{title}: bringing the system up")
         task = make_task(spec, run, title, self.stop, self.display)
         if self.receivers:
-            task = replace(task, outlets=Outlets(self.receivers, self.study.name, spec.run, spec.factors))
+            task = replace(task, live_sending=LiveSending(self.receivers, self.study.name, spec.run, spec.factors))
         outcome = conduct_run(task, self.stop, self.display)
         outcome.notes = [f"{spec.run}: {note}" for note in outcome.notes]
         _summarise_run(run, self.results, self.display)

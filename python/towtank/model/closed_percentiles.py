@@ -105,19 +105,20 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
 
     Notes
     -----
-    A job that shares m servers with k others is served at the speed c = min(1, m / (k + 1)). With mu = 1 / S and A the
-    time away its time T(k) follows from the chain of the others, who leave at the rate k c mu and come at the rate
-    (N - 1 - k) / A until it ends, at the rate c mu: with R their generator less the rate of the end, -R E[T] = 1 and
-    -R E[T^2] = 2 E[T]. It begins with the k that an arrival meets. Exact for exponential times; for others the part of
-    the own size is scaled with their variation, and that of the jobs met as at an open queue. Beyond the knee the
-    number met hardly varies, and the time is that of the own size on a slower server.
+    A job that shares m servers with k others is served at the speed c = min(1, m / (k + 1)). Let mu = 1 / S, and let A
+    be the time away. The job ends at the rate c mu. Until then the other jobs leave at the rate k c mu and arrive at
+    the rate (N - 1 - k) / A. Let R be the generator of this chain less the rate of the end. The time T(k) of the job
+    follows from -R E[T] = 1 and -R E[T^2] = 2 E[T]; the first k is the number that an arrival meets. The result is
+    exact for exponential times. For other times, the part of the variance from the job's own size is scaled with the
+    variation of the service times, and the part from the jobs it meets as at an open queue. Beyond the knee the number
+    of jobs met hardly varies, so that only the own size matters, on a slower server.
     """
     met, weights = _met(users, service_s, servers, away_s)
     speed = np.minimum(1.0, servers / (met + 1)) / service_s
     leave = met * speed
     come = (users - 1 - met) / away_s if away_s > 0 else np.zeros(users)
     if away_s <= 0:
-        leave = np.zeros(users)  # who leaves is back at once
+        leave = np.zeros(users)  # without time away, a job returns at once, so the number of others stays the same
     return _of_chain(weights, speed, leave, come, scv)
 
 

@@ -141,13 +141,15 @@ class FittedFile(FileModel):
         "curve", description="`curve`: fitted to throughput; `network`: with every station measured."
     )
     percentiles: dict[Name, Annotated[list[Number], Field(min_length=3, max_length=3)]] = Field(
-        {}, description="By class or transaction, measured over worked-out 95th percentile: mean, least, largest."
+        {},
+        description="By class or transaction, measured over computed 95th percentile: mean, least, largest.",
     )
     tails: dict[Name, dict[str, Annotated[list[Number], Field(min_length=3, max_length=3)]]] = Field(
-        {}, description="As `percentiles`, of the others that were measured: by class or transaction, by `p50`, `p99`."
+        {},
+        description="The same ratios for other measured percentiles: by class or transaction, then by `p50`, `p99`.",
     )
     draws: dict[Name, list[Number]] = Field(
-        {}, description="By station, its demand over that of the file in each replicate of the bootstrap."
+        {}, description="By station, ratio of its demand in each replicate of the bootstrap to its demand in the file."
     )
 
 

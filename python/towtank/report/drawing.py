@@ -25,20 +25,20 @@ _LETTER = 6.6  # mean width of a letter at 12 px, for cutting what does not fit
 
 @dataclass(frozen=True)
 class Box:
-    """One box: the generator or a tier.
+    """A box of the drawing: the generator or a tier.
 
     Attributes
     ----------
     name : str
-        Also what arrows refer to.
+        Label of the box; arrows refer to it.
     lines : tuple of str
-        What stands below the name.
+        Text below the name, line by line.
     parts : tuple of str
         Named parts inside the box.
     host : str
-        The host whose frame it stands in; empty for none.
+        Name of the host whose frame surrounds the box; empty for none.
     asks : tuple of str
-        Names of the boxes it sends requests to.
+        Names of the boxes that receive requests from this one.
     """
 
     name: str
@@ -69,11 +69,11 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
     boxes : list of Box
         The first is the load generator.
     title : str
-        The drawing in words.
+        Text that describes the drawing to readers who do not see it.
     times : mapping of str to str, optional
-        Number of copies, of hosts with several.
+        Number of copies by host, for hosts with several copies.
     legend : str
-        A line below the drawing.
+        Line of text below the drawing.
     """
     placed, times = _place(boxes), times or {}
     width = max(placed_box.x for placed_box in placed) + _BOX_WIDTH + 2 * _PAD + _BEHIND

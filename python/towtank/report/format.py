@@ -153,7 +153,7 @@ def _typeset(estimate: str) -> str:
 
 
 def quantity(value: Any, unit: str) -> str:
-    """Format a value given in the base unit named: `s`, `B`, `B/s`, `1/s`, `ratio`, or any other unit."""
+    """Format a value in the given base unit: `s`, `B`, `B/s`, `1/s`, `ratio`, or any other unit."""
     known = {"s": seconds, "B": size, "bytes": size, "B/s": size_rate, "1/s": rate, "ratio": share}
     if unit in known:
         return known[unit](value)
@@ -162,7 +162,7 @@ def quantity(value: Any, unit: str) -> str:
 
 
 def chosen(value: Any, unit: str) -> str:
-    """Format a limit that was chosen: a bare count as it was chosen, anything else like a quantity."""
+    """Format a limit that the user set: a number without unit as it was written, any other limit as a quantity."""
     finite = _finite(value)
     return plain(finite) if finite is not None and not unit and finite.is_integer() else quantity(value, unit)
 
@@ -170,7 +170,7 @@ def chosen(value: Any, unit: str) -> str:
 def _bracketed(
     estimate: Estimate | None, units: tuple[tuple[float, float, str], ...], suffix: str, *, bare: bool = False
 ) -> str:
-    """Write an estimate with its interval in brackets; with `bare`, only round by it."""
+    """Render an estimate with its interval in brackets; with `bare`, use the interval only to round the value."""
     value = _finite((estimate or {}).get("value"))
     if estimate is None or value is None:
         return ABSENT

@@ -19,6 +19,7 @@ from towtank.engine import binary
 from towtank.errors import Fault, StudyError
 from towtank.report.runs_over_time import Recorded, recordings
 from towtank.report.sizing_source import sizing_of
+from towtank.results import earlier
 from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, offer_json
 from towtank.results.manifests import RunManifest, read_object, usable
 
@@ -84,7 +85,7 @@ class RunResult:
 
     @property
     def load(self) -> float | None:
-        """Users (or rate [1/s]) asked for."""
+        """Requested number of users, or requested rate. [1, 1/s]"""
         for value in (
             dig(self.summary, "users", "asked"),
             dig(self.summary, "rate"),
@@ -344,7 +345,7 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
     for run_id in sorted({*planned, *on_disk}):
         path = folder.run_path(run_id)
         found = usable(dict(_json(path / "run.json")), RunManifest) or {**planned.get(run_id, {}), "status": "missing"}
-        yield RunResult(run_id, found, _json(path / "summary.json"))
+        yield RunResult(run_id, found, earlier.run_summary(_json(path / "summary.json")))
 
 
 def _design(manifest: Json, summary: Json) -> list[Json]:

@@ -32,7 +32,7 @@ class Thing:
 
     Attributes
     ----------
-    told_ns : int
+    acknowledged_ns : int
         Time of the confirmation, in run time. [ns]
     contents : set
         Contents that are right: the last one confirmed, those confirmed by changes that overlap with it, and those
@@ -43,7 +43,7 @@ class Thing:
         Whether a content with an unknown digest was on its way when the run ended.
     """
 
-    told_ns: int
+    acknowledged_ns: int
     contents: set[Content]
     may_be_gone: bool = False
     any_content: bool = False
@@ -59,7 +59,7 @@ class _Change:
     """A confirmed change: times of request and answer [ns], and the content; None for a removal."""
 
     begun_ns: int
-    told_ns: int
+    acknowledged_ns: int
     content: Content | None
 
 
@@ -129,7 +129,7 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
     content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
     change = _Change(begun_ns, int(note["t_ns"]), content)
     # A change that was confirmed before this one was sent is over; the others may have been made after it.
-    last[kind, key] = [*(note for note in last.get((kind, key), []) if note.told_ns > begun_ns), change]
+    last[kind, key] = [*(note for note in last.get((kind, key), []) if note.acknowledged_ns > begun_ns), change]
     if what == "removed":
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
 
@@ -140,7 +140,7 @@ def _thing(changes: list[_Change]) -> Thing | None:
     if not stored:
         return None
     contents = {change.content for change in stored if change.content is not None}
-    return Thing(max(change.told_ns for change in stored), contents, may_be_gone=len(stored) < len(changes))
+    return Thing(max(change.acknowledged_ns for change in stored), contents, may_be_gone=len(stored) < len(changes))
 
 
 def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:

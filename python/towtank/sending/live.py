@@ -105,7 +105,7 @@ def sending(
 
 
 class _Live:
-    """The thread that follows a run, and the outlets that it fills."""
+    """Thread that follows a run and sends its results to the receivers."""
 
     def __init__(
         self, run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]

@@ -9,14 +9,14 @@ from towtank.size.evaluate import Outcome, worst
 from towtank.size.question import Check, Question
 from towtank.size.resources import FIRST_GUESS_WAITS, square_root_staffing, staffing_factor
 from towtank.size.search import Found
-from towtank.size.settle import Settled
+from towtank.size.settle import SizingProblem
 from towtank.size.steps import Step, Steps
 from towtank.size.tiers import Option, Tier
 
 STAFFING = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)"
 
 
-def answer_steps(settled: Settled, answer: Found) -> None:
+def answer_steps(settled: SizingProblem, answer: Found) -> None:
     """Add all steps of an answer."""
     question, steps = settled.question, settled.steps
     _throughputs(question, answer, steps)

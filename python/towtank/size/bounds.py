@@ -26,7 +26,7 @@ def outside(answer: Json) -> str:
 
 
 def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str) -> str:
-    """Describe the objective that a candidate misses even at its bound.
+    """Describe the objective that a candidate misses even if its response times and throughputs are at their bounds.
 
     Raises
     ------

@@ -14,14 +14,14 @@ from towtank.size.growth import LimitDates, missed, reached
 from towtank.size.interval import Interval, interval_document
 from towtank.size.limit_search import LIMIT_PRECISION, Limits
 from towtank.size.search import Found
-from towtank.size.settle import Settled, as_it_is
+from towtank.size.settle import SizingProblem, as_it_is
 
 Json = dict[str, Any]
 _ROUNDS = 12
 """Of narrowing the limits of the draws about a day; each halves them. [1]"""
 
 
-def dates(settled: Settled, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
+def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
     """Return the rows of the table of dates; none without growth."""
     if settled.growing is None:
         return []
@@ -40,7 +40,7 @@ def dates(settled: Settled, answer: Found | None, limits: Limits | None, first: 
     return rows
 
 
-def _row(settled: Settled, what: str, limits: Limits, *, as_probability: bool = False) -> Json:
+def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> Json:
     """Make one row; with `as_probability` each limit meets the growth of its draw, so that both agree."""
     assert settled.growing is not None
     question = settled.question
@@ -79,7 +79,7 @@ def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
     return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
 
 
-def _reached(settled: Settled, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> LimitDates:
+def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> LimitDates:
     """Return the days on which growth meets the limits; limits of draws are narrowed until the day is settled."""
     growing, start = settled.growing, settled.start
     assert growing is not None

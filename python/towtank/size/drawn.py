@@ -35,7 +35,7 @@ class Intervals:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Draws:
     """A candidate in every draw.
 
     Attributes
@@ -91,7 +91,7 @@ class Summary:
         return share_between(self.met, self.draws)
 
 
-def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None) -> Drawn | None:
+def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None) -> Draws | None:
     """Solve a candidate in every draw; None without draws. `scales` are simulation over approximation, by scenario."""
     if not question.draws:
         return None
@@ -104,9 +104,9 @@ def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, 
     )
 
 
-def solved_draws(question: Question, groups: Sequence[Sequence[Job]]) -> Drawn:
+def solved_draws(question: Question, groups: Sequence[Sequence[Job]]) -> Draws:
     """Solve the jobs of every draw."""
-    return Drawn(tuple(tuple(group) for group in grouped(groups, question)))
+    return Draws(tuple(tuple(group) for group in grouped(groups, question)))
 
 
 def intervals_of(outcomes: Sequence[Outcome]) -> Intervals:

@@ -20,12 +20,13 @@ from towtank.size.tiers import Candidate
 
 Json = dict[str, Any]
 BATCH = 2000
-"""Models in one call of the engine: some megabytes of JSON. [1]"""
+"""Number of models sent to the engine in one call, which makes a few megabytes of JSON. [1]"""
 CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
-"""Stated error of mean response times above which means and throughputs are simulated as percentiles are: that of
-product-form networks too large for an exact solution is 10 %. [ratio]"""
-# Rounding of a solution, which may push an objective that is met exactly over its limit.
+"""Error of a computed mean response time above which means and throughputs are simulated, as percentiles always are.
+
+The error of product-form networks that are too large for an exact solution is 10 %. [ratio]"""
+# Tolerance for rounding errors: an objective that is met exactly must not be missed because of them.
 ROUNDING = 1e-9
 
 

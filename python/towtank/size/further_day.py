@@ -38,7 +38,10 @@ class FurtherDay:
     misses: Floats
 
     def chances_above(self, beyond: Floats, deviation: Floats) -> Floats:
-        """Return the probabilities that the logarithm is more than `beyond` above the line. [ratio]"""
+        """Return the probability, for each distance, that the load of the day exceeds the line by more than that.
+
+        `beyond` holds the distances, as logarithms. [ratio]
+        """
         ordinary = np.asarray(t_tail(beyond / deviation, self.freedom), dtype=float)
         if not len(self.misses):
             return ordinary

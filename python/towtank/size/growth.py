@@ -157,13 +157,13 @@ class HistoricGrowth:
 
     @property
     def yearly(self) -> float:
-        """Factor of one year, without its season. [1]"""
+        """Growth of the load over one year, as a factor, without the seasonal pattern. [1]"""
         return math.exp(self.history.slope * YEAR_D)
 
     def factor(self, days: float) -> float:
-        """Return the median of the highest load of the season that ends then, over the load of the start. [1]
+        """Return the growth after `days`: the median of the highest load of one season, over the load at the start. [1]
 
-        Without a season, it is the load of the line.
+        The season is the one that ends on that day. Without a season, the load is the value of the line.
         """
         if self.history.season == "none":
             return float(np.exp(self.history.level(self._cycle(days))[0] - self._level))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from towtank.analysis.statistics.robust import Floats
 from towtank.estimates import FEW_DIGITS, significant
-from towtank.size.drawn import Drawn
+from towtank.size.drawn import Draws
 from towtank.size.evaluate import ROUNDING, Outcome, grouped, under_load
 from towtank.size.factors import Factors
 from towtank.size.interval import Interval, draws_outside, number_text
@@ -57,7 +57,7 @@ def within(question: Question, outcome: Outcome) -> bool:
     return all(check.upward or check.ratio(value) <= 1 + ROUNDING for check, value in checks)
 
 
-def missed_by_throughput(question: Question, drawn: Drawn | None) -> float | None:
+def missed_by_throughput(question: Question, drawn: Draws | None) -> float | None:
     """Return the share of the draws that miss only a throughput; None without draws or throughput. [ratio]
 
     Those draws do not count in a limit of the load, which is one of times and utilizations.
@@ -224,7 +224,7 @@ class Limits:
             self._best = bracket
         return self._best
 
-    def know(self, drawn: Drawn | None) -> None:
+    def know(self, drawn: Draws | None) -> None:
         """Use the solutions made for the probability: every draw under the load with its growth."""
         if drawn is None or not self.varies:
             return

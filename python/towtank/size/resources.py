@@ -12,7 +12,7 @@ import scipy
 from towtank.distributions import normal_density, normal_tail
 from towtank.model import solve_models
 from towtank.model.stations import NODE
-from towtank.size.drawn import Drawn
+from towtank.size.drawn import Draws
 from towtank.size.evaluate import Job, Outcome, layouts_of, model_of
 from towtank.size.interval import Interval, between, duration_text, size_text
 from towtank.size.quantities import YEAR_D
@@ -213,7 +213,7 @@ def _memory_part(
 
 
 def most_memory(
-    question: Question, tier: Tier, option: Option, outcomes: Sequence[Outcome], drawn: Drawn | None = None
+    question: Question, tier: Tier, option: Option, outcomes: Sequence[Outcome], drawn: Draws | None = None
 ) -> tuple[float, Interval | None]:
     """Return the memory of a node in the scenario that needs most, with its interval; None without draws. [byte]"""
 
@@ -229,7 +229,7 @@ def needed_text(need: float, known: Interval | None) -> str:
     return format_size(need) if known is None or known.is_point else size_text(need, known)
 
 
-def memory_misses(question: Question, outcomes: list[Outcome], drawn: Drawn | None = None) -> list[str]:
+def memory_misses(question: Question, outcomes: list[Outcome], drawn: Draws | None = None) -> list[str]:
     """Return the tiers whose machines have less memory than they need, in words; with intervals if there are draws."""
     texts = []
     for number, tier in enumerate(question.tiers):
@@ -310,7 +310,7 @@ def pool_size(
     outcomes: Sequence[Outcome],
     steps: Steps,
     *,
-    drawn: Drawn | None = None,
+    drawn: Draws | None = None,
 ) -> PoolSize:
     """Return the smallest pool whose mean wait is allowed in every scenario, at the best estimate and in the draws.
 
@@ -361,7 +361,7 @@ def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
 
 
 def _sure_pool(
-    question: Question, wanted: WantedPoolFile, of: tuple[list[Job], Drawn], found: PoolSize, steps: Steps
+    question: Question, wanted: WantedPoolFile, of: tuple[list[Job], Draws], found: PoolSize, steps: Steps
 ) -> PoolSize:
     """Return the least pool that is enough in as many draws as are asked for, in every scenario of each."""
     jobs, drawn = of

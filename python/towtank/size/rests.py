@@ -8,13 +8,13 @@ from towtank.estimates import share_estimate
 from towtank.size.growth import HistoricGrowth
 from towtank.size.interval import number_text, rate_text
 from towtank.size.quantities import YEAR_D
-from towtank.size.settle import Settled
+from towtank.size.settle import SizingProblem
 
 Json = dict[str, Any]
 MEASURED, GIVEN, ASSUMED = "measured", "given", "assumed"
 
 
-def rests_on(settled: Settled) -> list[Json]:
+def rests_on(settled: SizingProblem) -> list[Json]:
     """Describe load, growth, demands, stations and machines."""
     counted = settled.question.counted
     parts = {
@@ -30,7 +30,7 @@ def rests_on(settled: Settled) -> list[Json]:
     ]
 
 
-def _load(settled: Settled) -> tuple[str, str]:
+def _load(settled: SizingProblem) -> tuple[str, str]:
     total, unit = settled.now.total
     asked = settled.question.file.load
     amount = number_text(total, None, unit) if unit == "users" else rate_text(total)
@@ -40,7 +40,7 @@ def _load(settled: Settled) -> tuple[str, str]:
     return GIVEN, f"{amount}, taken as the load of {settled.start_is}"
 
 
-def _growth(settled: Settled) -> tuple[str, str]:
+def _growth(settled: SizingProblem) -> tuple[str, str]:
     growing = settled.growing
     if growing is None:
         return ASSUMED, "none"
@@ -54,7 +54,7 @@ def _growth(settled: Settled) -> tuple[str, str]:
     return GIVEN, f"{yearly}, with its interval [{low:.4g}, {high:.4g}] %"
 
 
-def _demands(settled: Settled) -> tuple[str, str]:
+def _demands(settled: SizingProblem) -> tuple[str, str]:
     basis = settled.question.basis
     if basis.fitted is not None:
         return MEASURED, f"fitted to {basis.fitted.source}"
@@ -63,7 +63,7 @@ def _demands(settled: Settled) -> tuple[str, str]:
     return GIVEN, f"those of the model{spread}"
 
 
-def _stations(settled: Settled) -> tuple[str, str]:
+def _stations(settled: SizingProblem) -> tuple[str, str]:
     basis = settled.question.basis
     if basis.kind == "network":
         return MEASURED, "resources that were observed"
@@ -72,7 +72,7 @@ def _stations(settled: Settled) -> tuple[str, str]:
     return GIVEN, "those of the model"
 
 
-def _machines(settled: Settled) -> tuple[str, str]:
+def _machines(settled: SizingProblem) -> tuple[str, str]:
     options = [option for tier in settled.question.tiers for option in tier.options]
     names = sorted({option.machine for option in options if option.machine is not None})
     if names:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from towtank.errors import ModelError
-from towtank.size.drawn import Drawn, Intervals, Summary, drawn
+from towtank.size.drawn import Draws, Intervals, Summary, drawn
 from towtank.size.evaluate import Outcome, grouped, outcomes, under_load, worst
 from towtank.size.factors import Factors
 from towtank.size.interval import share_text
@@ -54,7 +54,7 @@ class Found:
         Simulations by scenario.
     why_not : tuple of str
         Reasons why it is not the answer; empty for a good candidate.
-    drawn : Drawn or None
+    drawn : Draws or None
         Outcomes in every draw, of the answer only.
     """
 
@@ -63,7 +63,7 @@ class Found:
     summary: Summary | None = None
     simulated: tuple[Simulated | None, ...] = ()
     why_not: tuple[str, ...] = ()
-    drawn: Drawn | None = None
+    drawn: Draws | None = None
 
     @property
     def probability(self) -> float | None:
@@ -269,11 +269,11 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     return _with_reasons(question, _with_draws(question, found, draws))
 
 
-def _chance(question: Question, draws: Drawn | None) -> float | None:
+def _chance(question: Question, draws: Draws | None) -> float | None:
     return None if draws is None else draws.met(question) / len(draws.groups)
 
 
-def _with_draws(question: Question, found: Found, draws: Drawn | None) -> Found:
+def _with_draws(question: Question, found: Found, draws: Draws | None) -> Found:
     return replace(found, drawn=draws, summary=None if draws is None else draws.summary(question))
 
 

@@ -36,7 +36,7 @@ CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
 @dataclass(frozen=True)
-class Settled:
+class SizingProblem:
     """Question with its basis.
 
     Attributes
@@ -60,7 +60,7 @@ class Settled:
     steps: Steps
 
 
-def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> Settled:
+def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingProblem:
     """Settle everything that does not depend on the candidate.
 
     Parameters
@@ -107,7 +107,7 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> Settled:
     cost = cost_of(tiers, _currency(tiers, machines))
     question = Question(basis, file, carried, checks, utilization, tiers, cost, growth=growth)
     start, start_is = _start(file, growing)
-    return Settled(_with_growth(_with_draws(question), growing), now, growing, start, start_is, steps)
+    return SizingProblem(_with_growth(_with_draws(question), growing), now, growing, start, start_is, steps)
 
 
 def _known(at: _Place, name: str, what: str, known: list[str], faults: list[Fault]) -> None:

@@ -15,10 +15,12 @@ from towtank.size.tiers import Candidate
 
 PRECISION = 0.02
 EVENTS = 100_000_000
-"""About 10 s on two CPUs. Networks whose stations are not nearly full end with the precision, long before. [1]"""
+"""Largest number of simulated events, about 10 s on two CPUs. [1]
+
+Networks without a nearly saturated station reach the precision long before."""
 SEED = 1
 RELAXATIONS = 24.0
-"""Least measured part, in the times in which a network forgets how it began; the simulator has the same limit. [1]"""
+"""Least length of the measured part, in relaxation times of the network. The simulator has the same limit. [1]"""
 _ROUNDING = 1e-6
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from towtank.model import SimulationSettings, simulate_models, solve_models
-from towtank.size.drawn import Drawn
+from towtank.size.drawn import Draws
 from towtank.size.evaluate import COARSE, Job, Outcome
 from towtank.size.factors import Factor
 from towtank.size.interval import Interval, between, duration_text
@@ -42,7 +42,7 @@ def simulated_pool(
     found: PoolSize,
     steps: Steps,
     *,
-    drawn: Drawn | None = None,
+    drawn: Draws | None = None,
 ) -> PoolSize:
     """Enlarge a pool until its simulated wait is allowed; unchanged if its solution is no coarse approximation.
 
@@ -85,7 +85,7 @@ def _is_coarse(question: Question, pool: tuple[str, WantedPoolFile], jobs: Seque
 
 
 def _drawn_waits(
-    question: Question, pool: tuple[str, WantedPoolFile], drawn: Drawn | None, jobs: Sequence[Job], found: _Wait
+    question: Question, pool: tuple[str, WantedPoolFile], drawn: Draws | None, jobs: Sequence[Job], found: _Wait
 ) -> list[float]:
     """Return the waits of the draws, scaled by the simulation with its error; none without draws. [s]"""
     groups = [] if drawn is None else [[outcome.job for outcome in group] for group in drawn.groups]

@@ -22,7 +22,7 @@ from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Question
 from towtank.size.resources import PoolSize, connections, memory_of, pool_size
 from towtank.size.search import Found, Search, neighbours, search, strongest
-from towtank.size.settle import Settled, settle
+from towtank.size.settle import SizingProblem, settle
 from towtank.size.simulated_pool import simulated_pool
 from towtank.size.sizing_file import SizingFile, WantedPoolFile
 from towtank.size.steps import Step
@@ -109,7 +109,7 @@ def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck
     return next_ones[0].limits if next_ones else limits_of(question, answer)
 
 
-def _head(settled: Settled, found: Search) -> Json:
+def _head(settled: SizingProblem, found: Search) -> Json:
     question = settled.question
     return {
         "schema": SCHEMA,
@@ -153,7 +153,7 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 
 
 def _answered(
-    settled: Settled, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
+    settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
     """Return the part of the document about the answer; its steps follow those of the load."""
     question, answer = settled.question, found.answer
@@ -212,7 +212,7 @@ def _chance_interval(question: Question, share: float | None) -> Json | None:
     return None if share is None else interval_document(share_between(round(share * draws), draws))
 
 
-def _pool(settled: Settled, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
+def _pool(settled: SizingProblem, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
     """Return the size of a pool, by simulation if its solution is coarse and simulation is wanted."""
     question, steps, drawn = settled.question, settled.steps, answer.drawn
     found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
@@ -236,7 +236,7 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
     return found and Interval(found.low - 1, found.high - 1).around(limits.best - 1)
 
 
-def _memory(settled: Settled, answer: Found) -> dict[str, Estimate]:
+def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
     """Return the memory of a node of each tier, in the scenario that needs most; its steps are noted. [byte]"""
     question, found = settled.question, {}
     for tier, option in zip(question.tiers, answer.candidate, strict=True):
@@ -264,7 +264,7 @@ def _memory_interval(
     return answer.drawn.interval(needed)
 
 
-def _one_queue(settled: Settled, answer: Found) -> Json:
+def _one_queue(settled: SizingProblem, answer: Found) -> Json:
     """Return the mean response times if all nodes of a tier had one queue: the best that any balancer could do."""
     question = settled.question
     unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}

@@ -16,7 +16,7 @@ from towtank.size.limit_search import Limits
 from towtank.size.question import Question
 from towtank.size.rests import rests_on
 from towtank.size.search import Found, Search
-from towtank.size.settle import Settled
+from towtank.size.settle import SizingProblem
 
 Json = dict[str, Any]
 FARTHEST_THROUGHPUT = 10.0
@@ -83,7 +83,7 @@ def without_draws(question: Question) -> Question:
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
-def trust(settled: Settled, search: Search, limits: Limits | None) -> Json:
+def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json:
     """Return the basis of the answer; `limits` are those of the answer."""
     question, growing = settled.question, settled.growing
     fitted = question.basis.fitted

@@ -10,7 +10,7 @@ from typing import Any
 from towtank.errors import Fault, ModelError, StudyError
 from towtank.model.percentiles import EXACT
 from towtank.size.documents import busiest_document, class_document, finite, objectives_document
-from towtank.size.drawn import Drawn, Intervals
+from towtank.size.drawn import Draws, Intervals
 from towtank.size.evaluate import CORRECTED, Job, Outcome, grouped, under_load, worst
 from towtank.size.interval import Interval, interval_document, interval_of, size_text
 from towtank.size.limit_search import Limits, missed_by_throughput
@@ -28,14 +28,14 @@ SCALED = "times the simulated over the computed value of the answer"
 
 
 @dataclass(frozen=True)
-class Asked:
+class WhatIfQuestion:
     """A what-if question with what it changes."""
 
     text: str
     change: Change
 
 
-def read_questions(question: Question, tree: Node) -> list[Asked]:
+def read_questions(question: Question, tree: Node) -> list[WhatIfQuestion]:
     """Read all what-if questions.
 
     Raises
@@ -46,7 +46,7 @@ def read_questions(question: Question, tree: Node) -> list[Asked]:
     found, faults = [], []
     for place, text in enumerate(question.file.what_if):
         try:
-            found.append(Asked(text, read_what_if(text, question)))
+            found.append(WhatIfQuestion(text, read_what_if(text, question)))
         except ValueError as error:
             faults.append(fault_at(tree, ("what_if", place), str(error)))
     if faults:
@@ -58,7 +58,7 @@ def _place(fault: Fault) -> tuple[int, int, str]:
     return fault.line, fault.column, fault.message
 
 
-def rows(question: Question, answer: Found | None, asked: Sequence[Asked]) -> list[Json]:
+def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[Json]:
     """Answer what-if questions.
 
     Parameters
@@ -66,7 +66,7 @@ def rows(question: Question, answer: Found | None, asked: Sequence[Asked]) -> li
     question : Question
     answer : Found or None
         The hardware to change; if none, the hardware that runs.
-    asked : sequence of Asked
+    asked : sequence of WhatIfQuestion
 
     Returns
     -------
@@ -83,7 +83,7 @@ def rows(question: Question, answer: Found | None, asked: Sequence[Asked]) -> li
     return [_row(question, "as it is", runs, simulation), *(_changed(question, change, simulation) for change in asked)]
 
 
-def _changed(question: Question, asked: Asked, simulation: _Simulation) -> Json:
+def _changed(question: Question, asked: WhatIfQuestion, simulation: _Simulation) -> Json:
     try:
         return _row(question, asked.text, asked.change(simulation.base), simulation)
     except ModelError as error:
@@ -102,7 +102,7 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
     first, drawn = solved[0], solved[1:]
     hardest = worst(asked, first)
     limits = Limits(asked, variant.candidate, scales, changes={"demand": variant.demand})
-    in_draws = Drawn(tuple(map(tuple, drawn))) if drawn else None
+    in_draws = Draws(tuple(map(tuple, drawn))) if drawn else None
     if variant.grows:
         limits.know(in_draws)
     carried = limits.interval()
@@ -211,7 +211,7 @@ def _band(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high]
 
 
-def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome], drawn: Drawn | None) -> list[str]:
+def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome], drawn: Draws | None) -> list[str]:
     notes = []
     for tier, option in zip(question.tiers, variant.candidate, strict=True):
         given = variant.memory_bytes.get(tier.name)

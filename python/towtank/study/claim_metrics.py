@@ -24,7 +24,9 @@ _DISK = (
     *("read_bytes_per_s", "write_bytes_per_s", "read_operations_per_s", "write_operations_per_s"),
     *("utilization", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
-_STORED = ("told", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
+_EARLIER_STORED = {"told": "acknowledged"}
+"""Names that earlier versions gave to counts in `stored` of a summary."""
+_STORED = ("acknowledged", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
 _TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits", "timeouts", "probe_recoveries")
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 
@@ -124,12 +126,17 @@ def read_metric(text: str) -> tuple[str, ...]:
     words = _WORDS.fullmatch(text.strip())
     if words is not None and words["metric"] in METRICS and words["metric"] not in STORED:
         return _path_of_words(text, words["metric"], words["transaction"], words["phase"])
-    path = _split(text.strip())
+    path = _present(_split(text.strip()))
     if not any(_fits(path, form) for form in _SPLIT_FORMS):
         allowed = f"one of {', '.join(METRICS)} [of TRANSACTION] [in PHASE], or a path of the summary of a run"
         near = _near(path)
         raise ValueError(f"must be {allowed} as tiers.SERVICE.cpus_used, got {text!r} instead{near}")
     return path
+
+
+def _present(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a path with the present name of its last part."""
+    return (*path[:-1], _EARLIER_STORED.get(path[-1], path[-1])) if path[0] == "stored" else path
 
 
 def _near(path: tuple[str, ...]) -> str:

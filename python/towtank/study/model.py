@@ -51,11 +51,9 @@ class Stages(FileModel):
     """Stages of a run at each level of load; only `steady` counts, everything is recorded."""
 
     ramp_up: Ramp = Field(0.0, description="Users start one by one over this time, or `{each: 20 ms}` after another.")
-    settle: Settle = Field(
-        0.0, description="The system comes to rest: over this time, or `until steady, at most 5 min`."
-    )
+    settle: Settle = Field(0.0, description="Time for the system to become steady, or `until steady, at most 5 min`.")
     steady: Steady = Field(
-        description="The time that counts: a time, or `until precise to 5 %, at most 1 min, at least 10 s`."
+        description="Length of the measured stage, or `until precise to 5 %, at most 1 min, at least 10 s`."
     )
     ramp_down: Ramp = Field(0.0, description="Users leave one by one, after the last level.")
 

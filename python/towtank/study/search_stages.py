@@ -65,7 +65,7 @@ def plateau_stages(
     if relieve_at is not None:
         # A ramp of no time, so that the load falls at once.
         add("ramp_down", "ramp_down", relieve_at, 0.0)
-        add(RELIEVE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="told")
+        add(RELIEVE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="command")
         before = relieve_at
     ramp = "ramp_up" if level >= before else "ramp_down"
     add(ramp, ramp, level, ramp_duration(load.stages.ramp_up, abs(level - before)))
@@ -73,7 +73,7 @@ def plateau_stages(
     if settle is not None:
         add("settle", "settle", level, **settle)
     add("steady", "steady", level, longest_s(load.stages.steady))
-    add(DECIDE, "settle", level, DECIDE_AT_MOST_S, until="told")
+    add(DECIDE, "settle", level, DECIDE_AT_MOST_S, until="command")
     return stages
 
 

@@ -22,7 +22,7 @@ def settle_stage(stages: Stages) -> dict[str, Any] | None:
     length = longest_s(stages.settle)
     if length <= 0:
         return None
-    return {"duration_s": length, **({"until": "told"} if isinstance(stages.settle, SettleUntil) else {})}
+    return {"duration_s": length, **({"until": "command"} if isinstance(stages.settle, SettleUntil) else {})}
 
 
 def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curve | None = None) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
             stages[-1].update(settle)
         add("steady", index, longest_s(load.stages.steady), level)
         if isinstance(load.stages.steady, SteadyUntil):
-            stages[-1]["until"] = "told"
+            stages[-1]["until"] = "command"
         before = level
     ramp_down = ramp_duration(load.stages.ramp_down, before)
     if ramp_down > 0:

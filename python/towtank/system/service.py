@@ -94,7 +94,7 @@ class Service(Protocol):
         """Return the folders of this machine that its processes read, besides those of every service; they exist."""
 
     def prepare(self, place: Place) -> None:
-        """Make everything that must exist before the processes start; equal at every run."""
+        """Create everything that must exist before the processes start, in the same state for every run."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:
         """Return the processes of the service, in the order of their start; none if it runs already."""
@@ -103,7 +103,7 @@ class Service(Protocol):
         """Return None if the service answers, else the reason why it does not."""
 
     def process_ready(self, process: str) -> str | None:
-        """Return the same for one of its processes, by name, whatever the state of the others."""
+        """Return None if one process of the service answers, else the reason why it does not."""
 
     def stopping(self, *, for_good: bool) -> None:
         """Ask the service to end in its own way, before its processes are ended.

@@ -29,7 +29,7 @@ class StorageServer(Service):
 
 
 class Mount(Service):
-    """Base of mounts: servers, and a place on their host for the data of other services."""
+    """Base of mounts: a folder on hosts, stored by other services, for the data of services of the system."""
 
     serves_http: ClassVar[bool] = False
     needs_namespaces: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class Mount(Service):
 
     @property
     def hosts_used(self) -> list[str]:
-        """Hosts that it is mounted on."""
+        """Names of the hosts on which it is mounted."""
         return self.hosts or [self.host]
 
     def processes(self, name: str) -> list[str]:

@@ -23,7 +23,7 @@ from towtank.engine import binary
 from towtank.errors import EngineError, TargetError
 from towtank.secrets import make_private_folder
 from towtank.system.hosts.group import Hosts
-from towtank.system.hosts.host import Enterable, Host, Room
+from towtank.system.hosts.host import Enterable, Host, HostSettings
 from towtank.system.process import Check, Entry, Note, Process, no_check, no_note
 from towtank.system.scratch import make_scratch
 from towtank.system.service import Place, Service, scrapers_of
@@ -216,7 +216,9 @@ class System:
             self._scratch = make_scratch()
             # Servers that do not run as root traverse it to their folders; nobody can list it.
             self._scratch.chmod(0o711)
-            self._hosts.prepare(Room(self._scratch, self._folders_to_see(), self._check, tuple(self._cpus or ())))
+            self._hosts.prepare(
+                HostSettings(self._scratch, self._folders_to_see(), self._check, tuple(self._cpus or ()))
+            )
             for service in self._services:
                 self._bring_up(service)
             self._hosts.confine()

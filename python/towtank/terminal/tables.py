@@ -34,7 +34,7 @@ def fit_table(console: Console, table: Table) -> RenderableType:
     if table_width(console, table) <= console.width:
         return table
     if not is_bounded(console):
-        return Wide(table)
+        return FullWidthTable(table)
     return table if _fold_names(console, table) else stacked(table)
 
 
@@ -43,7 +43,7 @@ def is_bounded(console: Console) -> bool:
     return console.is_terminal or "COLUMNS" in os.environ
 
 
-class Wide:
+class FullWidthTable:
     """A table at its full width, independent of the width of the console."""
 
     def __init__(self, table: Table) -> None:

@@ -124,12 +124,12 @@ class LdapOperation(FileModel):
 
     @property
     def action(self) -> str:
-        """The key of the operation."""
+        """Key that selects the operation."""
         return next(name for name in _KEYS if getattr(self, name) is not None)
 
     @property
     def asked(self) -> filters.Filter:
-        """The filter of a search; its values follow the base."""
+        """Filter of a search. Its values come after the value of the base."""
         return filters.parse(self.filter or "(objectClass=*)", first=1)
 
     @property

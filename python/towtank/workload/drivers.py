@@ -46,7 +46,7 @@ def network_address(address: str) -> str | None:
     """
     parts = urlsplit(address)
     if "@" in parts.netloc and parts.scheme in _WITHOUT_LOGIN:
-        raise ValueError(f"must have no login: {parts.scheme}:// asks for none, got {redacted_text(address)!r} instead")
+        raise ValueError(f"must have no login: {parts.scheme}:// uses none, got {redacted_text(address)!r} instead")
     if parts.scheme in {"sqlite", "file"}:
         return None
     if parts.scheme in _SOCKETS:

@@ -10,7 +10,7 @@ import pytest
 from host_support import SshServer, requires, ssh_server, virtual_host, virtual_hosts
 
 from towtank.system.host_model import SshHost
-from towtank.system.hosts.host import Host, Room
+from towtank.system.hosts.host import Host, HostSettings
 from towtank.system.hosts.local import LocalHost
 from towtank.system.hosts.remote import RemoteHost
 from towtank.system.hosts.virtual import VirtualHost
@@ -24,13 +24,13 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Room:
+def room(tmp_path: Path) -> HostSettings:
     # Wherever the checkout lies, below /tmp too: hosts have a folder for temporary files of their own.
-    return Room(tmp_path, (tmp_path, *program_folders()))
+    return HostSettings(tmp_path, (tmp_path, *program_folders()))
 
 
 @pytest.fixture
-def virtual(room: Room) -> Iterator[Callable[..., VirtualHost]]:
+def virtual(room: HostSettings) -> Iterator[Callable[..., VirtualHost]]:
     """Makes hosts of provider namespaces with keys of a system file; `prepared=False` leaves them down."""
     made: list[VirtualHost] = []
 
@@ -60,7 +60,7 @@ LINKS = ("bridge", "veth", "macvlan", "tun")
 
 
 @pytest.fixture(params=["local", *(f"namespaces by {link}" for link in LINKS), "ssh"])
-def host(request: pytest.FixtureRequest, room: Room) -> Iterator[Host]:
+def host(request: pytest.FixtureRequest, room: HostSettings) -> Iterator[Host]:
     """A host that starts services, prepared; one of provider namespaces with the others of its site."""
     made: list[Host] = [LocalHost()]
     provider, _, link = request.param.partition(" by ")

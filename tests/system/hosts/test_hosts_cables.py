@@ -13,7 +13,7 @@ from host_support import requires, until, virtual_host, virtual_hosts
 from towtank.errors import StudyError
 from towtank.system.build import build_system
 from towtank.system.hosts import cleaning
-from towtank.system.hosts.host import Room
+from towtank.system.hosts.host import HostSettings
 from towtank.system.hosts.site import DEVICE
 from towtank.system.hosts.virtual import VirtualHost
 from towtank.system.model import load_system
@@ -37,7 +37,7 @@ except OSError: print('no')
 
 
 @pytest.fixture
-def joined(room: Room) -> Iterator[Made]:
+def joined(room: HostSettings) -> Iterator[Made]:
     """Makes hosts of one site and prepares them; nothing of them may be left."""
     made: list[VirtualHost] = []
 

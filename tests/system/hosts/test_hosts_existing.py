@@ -9,7 +9,7 @@ import pytest
 from towtank.errors import TargetError
 from towtank.system.host_model import ExistingHost as Part
 from towtank.system.hosts.existing import ExistingHost
-from towtank.system.hosts.host import Room
+from towtank.system.hosts.host import HostSettings
 from towtank.system.process import ProcessSpec
 
 pytestmark = pytest.mark.waits
@@ -54,7 +54,7 @@ def test_every_method_is_either_refused_or_harmless() -> None:
 
 def test_it_is_observed_where_it_has_a_page_of_metrics(tmp_path: Path) -> None:
     made = host(metrics="http://127.0.0.1:9100/metrics")
-    made.prepare(Room(tmp_path))
+    made.prepare(HostSettings(tmp_path))
     made.confine()
     (scraper,) = made.watching().scrapers
     assert (scraper.service, scraper.url) == ("host-production", "http://127.0.0.1:9100/metrics")

@@ -14,7 +14,7 @@ from towtank.observe import metrics
 from towtank.system.host_model import NamespacesHost, Network
 from towtank.system.hosts import cleaning
 from towtank.system.hosts.cgroups import find_trees, throttled_devices
-from towtank.system.hosts.host import Room
+from towtank.system.hosts.host import HostSettings
 from towtank.system.hosts.site import DEVICE, Site, in_network
 from towtank.system.hosts.virtual import VirtualHost
 from towtank.system.process import ProcessSpec, run_to_end
@@ -66,7 +66,7 @@ def test_nobody_else_gets_into_the_folders_of_a_host(virtual: Make) -> None:
         assert said(host, *user, "sh", "-c", f"echo mine >{folder}/file && cat {folder}/file") == "mine"
 
 
-def test_a_folder_that_is_there_already_is_not_taken(room: Room) -> None:
+def test_a_folder_that_is_there_already_is_not_taken(room: HostSettings) -> None:
     site = Site(["web"], Network(), 1500)
     host = VirtualHost("web", NamespacesHost(provider="namespaces"), site, Network())
     requires(host)
@@ -98,7 +98,7 @@ def test_network_of_this_machine_is_as_before_but_for_one_device(virtual: Make) 
     assert others() == before
 
 
-def test_two_hosts_of_a_site_reach_each_other_by_name(room: Room) -> None:
+def test_two_hosts_of_a_site_reach_each_other_by_name(room: HostSettings) -> None:
     part = NamespacesHost.model_validate({"provider": "namespaces"})
     site = Site(["web", "database"], Network(), 1500)
     hosts = [VirtualHost(name, part, site, Network()) for name in site.names]
@@ -269,7 +269,7 @@ def test_links_have_rate_mtu_and_offloads_at_both_ends(virtual: Make) -> None:
     assert any(virtual().facts()["offloads"].values())
 
 
-def test_a_disk_that_does_not_fit_is_refused_and_leaves_nothing(virtual: Make, room: Room) -> None:
+def test_a_disk_that_does_not_fit_is_refused_and_leaves_nothing(virtual: Make, room: HostSettings) -> None:
     host = virtual(prepared=False, disks={"data": {"size": "900 TiB"}})
     with pytest.raises(TargetError, match=r"host web: disk data of .* does not fit"):
         host.prepare(room)

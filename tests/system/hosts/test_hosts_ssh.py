@@ -21,7 +21,7 @@ from towtank.results.observe import read_remote_probes
 from towtank.system.build import build_system
 from towtank.system.host_model import SshHost
 from towtank.system.hosts import cleaning
-from towtank.system.hosts.host import Room
+from towtank.system.hosts.host import HostSettings
 from towtank.system.hosts.remote import RemoteHost
 from towtank.system.model import load_system
 from towtank.system.process import ProcessSpec
@@ -96,7 +96,7 @@ def test_secrets_are_on_no_command_line_and_in_no_fact(
     host = remote(server, password_from="TOWTANK_FAR")
     assert host.lacks() == []
     try:
-        host.prepare(Room(tmp_path))
+        host.prepare(HostSettings(tmp_path))
         answer = host.execute(["sh", "-c", "echo got $SECRET"], environment={"SECRET": "hidden-word"})
         assert answer.output == "got hidden-word\n"
         process = host.process(
@@ -126,7 +126,7 @@ def test_a_folder_that_somebody_else_made_is_not_taken(ssh: SshServer, tmp_path:
     host.folder.mkdir()
     try:
         with pytest.raises(TargetError, match=r"`mkdir` failed: .*exists"):
-            host.prepare(Room(tmp_path))
+            host.prepare(HostSettings(tmp_path))
     finally:
         host.tear_down()
     assert list(host.folder.iterdir()) == [], "nothing is copied into it, and nothing of it removed"
@@ -136,7 +136,7 @@ def test_a_folder_that_somebody_else_made_is_not_taken(ssh: SshServer, tmp_path:
 def test_its_name_is_printed_only_once_the_folder_is_its_own(ssh: SshServer, tmp_path: Path) -> None:
     host = remote(ssh)
     try:
-        host.prepare(Room(tmp_path))
+        host.prepare(HostSettings(tmp_path))
         named = next(command for command in ssh.commands if host.folder.name in command)
         assert "mkdir -m 700" in named
         assert host.folder.stat().st_mode & 0o077 == 0o011
@@ -149,7 +149,7 @@ def test_an_unknown_host_key_is_refused(ssh: SshServer, tmp_path: Path) -> None:
     (tmp_path / "none").write_text("")
     host = remote(ssh, known_hosts=str(tmp_path / "none"))
     with pytest.raises(TargetError, match=r"127\.0\.0\.1: SSH: .*[Hh]ost key"):
-        host.prepare(Room(tmp_path))
+        host.prepare(HostSettings(tmp_path))
     host.tear_down()
 
 
@@ -159,19 +159,19 @@ def test_a_wrong_key_is_refused(ssh: SshServer, tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     asyncssh.generate_private_key("ssh-ed25519").write_private_key(str(tmp_path / "other"))
     with pytest.raises(TargetError, match=r"127\.0\.0\.1: SSH: Permission denied"):
-        remote(ssh, key=str(tmp_path / "other")).prepare(Room(tmp_path))
+        remote(ssh, key=str(tmp_path / "other")).prepare(HostSettings(tmp_path))
 
 
 def test_an_unreachable_machine_is_reported(ssh: SshServer, tmp_path: Path) -> None:
     host = remote(ssh, port=1)
     with pytest.raises(TargetError, match=r"127\.0\.0\.1: SSH: "):
-        host.prepare(Room(tmp_path))
+        host.prepare(HostSettings(tmp_path))
     host.tear_down()
 
 
 def test_a_lost_connection_is_reported_and_everything_there_ends(ssh: SshServer, tmp_path: Path) -> None:
     host = remote(ssh)
-    host.prepare(Room(tmp_path))
+    host.prepare(HostSettings(tmp_path))
     process = host.process(ProcessSpec("worker", ["sh", "-c", "echo $$; sleep 600"], grace_s=1.0), tmp_path / "log")
     process.start()
     pid = until(lambda: (tmp_path / "log").read_text().strip())
@@ -186,7 +186,7 @@ def test_a_lost_connection_is_reported_and_everything_there_ends(ssh: SshServer,
 
 def test_a_host_in_use_is_not_cleaned_by_those_of_its_own_machine(ssh: SshServer, tmp_path: Path) -> None:
     host = remote(ssh, folder="/tmp")
-    host.prepare(Room(tmp_path))
+    host.prepare(HostSettings(tmp_path))
     process = host.process(ProcessSpec("worker", ["sleep", "600"], grace_s=1.0), tmp_path / "log")
     process.start()
     until(host.roots)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from host_support import requires, until, virtual_hosts
 
-from towtank.system.hosts.host import Room
+from towtank.system.hosts.host import HostSettings
 from towtank.system.hosts.observing import HostScraper
 from towtank.system.hosts.tcp import paired, tcp_counters
 from towtank.system.hosts.virtual import VirtualHost
@@ -24,7 +24,7 @@ Counters = Callable[[], dict[str, float]]
 
 
 @pytest.fixture
-def hosts(room: Room) -> Iterator[list[VirtualHost]]:
+def hosts(room: HostSettings) -> Iterator[list[VirtualHost]]:
     """Three hosts on a bridge; nobody talks to the third one."""
     made = virtual_hosts("bridge", 3)
     requires(made[0])
@@ -56,7 +56,7 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
     port = server.free_ports()
 
     def listen() -> socket.socket:
-        # A queue of one takes two: Linux asks whether there are more than so many.
+        # A backlog of 1 admits two connections: Linux refuses only if the queue is longer than the backlog.
         return socket.create_server((server.address, port), backlog=1)
 
     def connect() -> socket.socket:

@@ -120,11 +120,11 @@ class Shared:
         self.mount = mount
 
     def host(self, number: int) -> Host:
-        """One of the hosts that have it; the first has the number 1."""
+        """Return a host with the mount, by its number from 1."""
         return self.system._hosts.of(f"web-{number}")
 
     def path(self, name: str) -> Path:
-        """A file of it, as each of the hosts sees it."""
+        """Return the path of a file on the mount, the same on each host."""
         return self.mount.point_on(self.host(1)) / name
 
     def try_python(self, number: int, script: str, *arguments: object) -> Answer:

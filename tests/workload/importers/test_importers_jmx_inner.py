@@ -136,7 +136,7 @@ def test_every_property_of_an_open_group_is_accounted_for(name: str, import_note
 @pytest.mark.parametrize("kind", sorted(set(KEYS) - set(ELEMENTS)))
 @pytest.mark.parametrize("below", [False, True])
 def test_an_element_that_no_table_has_is_noted(kind: str, below: bool, import_notes: Importer) -> None:
-    """Beside a request or below it: a note names it, and none is about the names that every element has."""
+    """A note names the element, beside a request or below it; no note is about keys that all elements have."""
     made = element(kind, **{key.replace(".", "__"): "17" for key in KEYS[kind][:1]})
     text = group(sampler("/x", made) if below else made + sampler("/x"))
     notes = import_notes("jmx", text).notes()

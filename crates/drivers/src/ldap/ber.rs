@@ -145,10 +145,10 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The next element, a number of this tag.
+    /// Reads the next element, an integer with this tag.
     ///
     /// # Errors
-    /// If it is not a number, negative or larger than any of LDAP.
+    /// If it is no integer, is negative, or is larger than every integer of LDAP.
     pub(crate) fn number(&mut self, tag: u8) -> Result<u32, Malformed> {
         let bytes = self.of(tag)?;
         let in_range = (1..=LENGTH_BYTES).contains(&bytes.len()) && bytes[0] < 0x80;

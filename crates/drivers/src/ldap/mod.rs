@@ -127,7 +127,7 @@ impl Session {
         self.is_waiting = true;
         let sent = self.wire.flush(meter).await;
         sent.map_err(|error| Failed::closed(&error))?;
-        let result = if request.is_farewell() {
+        let result = if request.is_unbind() {
             self.is_over = true;
             Ok(Answer::default())
         } else {

@@ -146,7 +146,7 @@ impl DirectoryRequest {
     }
 
     /// Returns `true` if the request has no answer.
-    pub(crate) fn is_farewell(&self) -> bool {
+    pub(crate) fn is_unbind(&self) -> bool {
         matches!(self, Self::Unbind {})
     }
 
@@ -301,8 +301,8 @@ mod tests {
     fn a_bind_is_that_of_the_standard() {
         let expected = bytes("30 10 02 01 05 60 0b 02 01 03 04 02 63 6e 80 02 70 77");
         assert_eq!(written(&json!({"bind": {}}), &["cn", "pw"]), expected);
-        let farewell = bytes("30 05 02 01 05 42 00");
-        assert_eq!(written(&json!({"unbind": {}}), &[]), farewell);
+        let unbind = bytes("30 05 02 01 05 42 00");
+        assert_eq!(written(&json!({"unbind": {}}), &[]), unbind);
     }
 
     #[test]

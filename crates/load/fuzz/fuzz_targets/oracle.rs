@@ -1,4 +1,4 @@
-//! Any bytes: hyper reads the same response, or there is a reason why not.
+//! Parses any bytes: hyper must read the same response, unless a known difference of the parsers explains it.
 
 #![no_main]
 

@@ -291,8 +291,9 @@ impl Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// A command.
-    Told,
+    /// A command; plans of earlier versions say `told`.
+    #[serde(alias = "told")]
+    Command,
 }
 
 /// A stage of closed load.

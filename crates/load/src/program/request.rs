@@ -344,12 +344,12 @@ impl Line {
     }
 }
 
-/// Returns `true` if it is a valid path of a request.
+/// Returns `true` if the text is a valid path of a request.
 pub(super) fn is_path(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }
 
-/// Returns `true` if it is a valid value of a field.
+/// Returns `true` if the text is a valid value of a header field.
 pub(super) fn is_value(bytes: &[u8]) -> bool {
     memchr::memchr3(b'\r', b'\n', 0, bytes).is_none()
 }

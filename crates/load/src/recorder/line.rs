@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use super::series::{Series, StepSeries};
 use super::writer::{EndReason, Header, IntervalEdge};
-use super::{AtPlace, Framing, Handshakes, Recorder, Totals};
+use super::{AddressCounts, Framing, Handshakes, Recorder, Totals};
 use crate::histogram::{Counter, Encoder, Histogram};
 use crate::outcome::{Failure, NotStarted};
 
@@ -194,8 +194,11 @@ impl LineBuilder {
     }
 
     /// Transactions of users that stay with one address, by address.
-    fn places(&mut self, places: &[AtPlace]) {
-        if places.iter().all(|place| *place == AtPlace::default()) {
+    fn places(&mut self, places: &[AddressCounts]) {
+        if places
+            .iter()
+            .all(|place| *place == AddressCounts::default())
+        {
             return;
         }
         self.counts(r#","places":{"ok":["#, places.iter().map(|place| place.ok));

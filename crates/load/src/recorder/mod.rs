@@ -29,7 +29,7 @@ pub struct Shape {
 
 /// Transactions of the users that stay with one address of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AtPlace {
+pub(crate) struct AddressCounts {
     /// Number that succeeded.
     pub(crate) ok: u64,
     /// Number that failed.
@@ -236,7 +236,7 @@ pub struct Recorder {
     /// Gaps between intended arrivals.
     gaps: Histogram,
     /// Transactions by address, of the targets whose addresses are assigned to users.
-    places: Vec<AtPlace>,
+    places: Vec<AddressCounts>,
     /// Response times of all steps, for the live display.
     response: Histogram,
     /// Notes of stored things: a JSON document per line.
@@ -273,7 +273,7 @@ impl Recorder {
             rests: vec![Histogram::new(); shape.groups],
             arrivals: vec![0; shape.groups],
             gaps: Histogram::new(),
-            places: vec![AtPlace::default(); shape.places],
+            places: vec![AddressCounts::default(); shape.places],
             response: Histogram::new(),
             notes: Vec::new(),
         }
@@ -478,7 +478,7 @@ impl Recorder {
         self.rests.iter_mut().for_each(Histogram::clear);
         self.arrivals.fill(0);
         self.gaps.clear();
-        self.places.fill(AtPlace::default());
+        self.places.fill(AddressCounts::default());
         self.notes.clear();
     }
 }

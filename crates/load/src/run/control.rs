@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::live::{Frame, stage_line};
 use crate::recorder::writer::Stage;
 use crate::schedule::Stages;
-use crate::sys::{self, Bell, Signals};
+use crate::sys::{self, Signals, Waker};
 use crate::worker::{LEAVE, Published, STOP, Shared};
 
 use super::commands::{Commander, Input};
@@ -42,13 +42,13 @@ pub struct Switches {
 pub struct Control {
     switches: Switches,
     signals: Option<Signals>,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
     timeline: Timeline,
     stops: usize,
     leave_at_ns: Option<u64>,
     /// Time at which the run was stopped and the drain began.
     stopped_at_ns: Option<u64>,
-    told_stage: Option<usize>,
+    printed_stage: Option<usize>,
     last_frame_ns: u64,
     last_cpu_s: f64,
 }
@@ -62,12 +62,12 @@ impl Control {
         Ok(Self {
             switches,
             signals,
-            bell: Arc::new(Bell::new()?),
+            waker: Arc::new(Waker::new()?),
             timeline: Timeline::default(),
             stops: 0,
             leave_at_ns: None,
             stopped_at_ns: None,
-            told_stage: None,
+            printed_stage: None,
             last_frame_ns: 0,
             last_cpu_s: 0.0,
         })
@@ -75,8 +75,8 @@ impl Control {
 
     /// Rung when a thread has ended, or by a caller that wants the run to stop with [`Control::stop`].
     #[must_use]
-    pub fn bell(&self) -> Arc<Bell> {
-        Arc::clone(&self.bell)
+    pub fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
     }
 
     /// Returns `true` if the run was stopped by a command or a signal.
@@ -112,9 +112,9 @@ impl Control {
     ) {
         let mut input =
             (self.switches.until_stdin_closes || self.switches.control).then(Input::default);
-        self.tell_stage();
+        self.print_stage();
         while !ended() {
-            let mut files = vec![self.bell.as_raw_fd()];
+            let mut files = vec![self.waker.as_raw_fd()];
             files.extend(self.signals.as_ref().map(AsRawFd::as_raw_fd));
             if input.is_some() {
                 files.push(0);
@@ -129,7 +129,7 @@ impl Control {
                 self.leave_at_ns = None;
                 self.stop(shared, 1);
             }
-            self.tell_stage();
+            self.print_stage();
             self.frame(shared);
         }
     }
@@ -161,7 +161,7 @@ impl Control {
         commander.obey(line, &mut self.timeline, stopped);
         // Wakes sleeping threads, so that they learn of the change in time.
         for thread in shared {
-            thread.bell.ring();
+            thread.waker.wake();
         }
     }
 
@@ -196,10 +196,10 @@ impl Control {
         }
     }
 
-    fn tell_stage(&mut self) {
+    fn print_stage(&mut self) {
         let index = self.stage_now();
-        if self.switches.live && self.told_stage != Some(index) {
-            self.told_stage = Some(index);
+        if self.switches.live && self.printed_stage != Some(index) {
+            self.printed_stage = Some(index);
             let t_s = self.now_ns() as f64 / 1e9;
             print_line(&stage_line(t_s, index, &self.stages()[index]));
         }

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use crate::plan::{ConnectionMode, Fault, Load, Op, Plan};
 use crate::sys::{self, Address};
 
-use super::places::Place;
+use super::resolved_targets::ResolvedTarget;
 
 /// Files in a table beside connections: standard streams, signals, epoll, records, and inherited files.
 const SPARE: u64 = 64;
@@ -74,7 +74,7 @@ fn users_at_most(plan: &Plan) -> u64 {
     u64::from(users_at_most)
 }
 
-fn need(plan: &Plan, places: &[Place], ports: Option<u64>) -> Need {
+fn need(plan: &Plan, places: &[ResolvedTarget], ports: Option<u64>) -> Need {
     let targets = places.len() as u64;
     let mut need = Need {
         owners: users_at_most(plan),
@@ -90,7 +90,7 @@ fn need(plan: &Plan, places: &[Place], ports: Option<u64>) -> Need {
         ConnectionMode::NewEachTime => {
             need.each = 1;
             need.lingering = LINGERING_AT_MOST;
-            let of_place = |place: &Place| reach(plan, place, ports);
+            let of_place = |place: &ResolvedTarget| reach(plan, place, ports);
             // No more than there are ports: further connections fail, whatever the number of threads.
             need.ceiling = places
                 .iter()
@@ -103,7 +103,7 @@ fn need(plan: &Plan, places: &[Place], ports: Option<u64>) -> Need {
 }
 
 /// Limit by ports on connections to a target; `None`: no limit known.
-fn reach(plan: &Plan, place: &Place, ports: Option<u64>) -> Option<u64> {
+fn reach(plan: &Plan, place: &ResolvedTarget, ports: Option<u64>) -> Option<u64> {
     if place.addresses.is_empty() {
         // A target without an address takes no port.
         return None;
@@ -126,7 +126,7 @@ fn reach(plan: &Plan, place: &Place, ports: Option<u64>) -> Option<u64> {
 ///
 /// # Errors
 /// If there are not enough files.
-pub(super) fn spread(plan: &Plan, places: &[Place]) -> Result<Spread, Fault> {
+pub(super) fn spread(plan: &Plan, places: &[ResolvedTarget]) -> Result<Spread, Fault> {
     let need = need(plan, places, sys::ports());
     divide(need, plan.threads as u64, sys::file_limit()).ok_or_else(|| Fault {
         place: "load.users_at_most".to_owned(),
@@ -166,12 +166,12 @@ fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
 }
 
 /// Targets without enough ports for a connection from each user, if every user has its own.
-pub(super) fn missing_ports(plan: &Plan, places: &[Place], groups: &[u16]) -> Vec<Fault> {
+pub(super) fn missing_ports(plan: &Plan, places: &[ResolvedTarget], groups: &[u16]) -> Vec<Fault> {
     let closed = matches!(plan.load, Load::Closed { .. });
     if !closed || plan.connections.mode != ConnectionMode::PerUser {
         return Vec::new();
     }
-    let fault = |(number, place): (usize, &Place)| {
+    let fault = |(number, place): (usize, &ResolvedTarget)| {
         let there = reach(plan, place, sys::ports())?;
         let needed = users_of(plan, number, groups);
         (needed > there).then(|| Fault {

@@ -8,7 +8,7 @@ use crate::plan::{ClosedStage, Load, OpenStage, Phase, Plan, Rate, StageList, Un
 use crate::recorder::writer::Stage;
 
 use super::arrivals::RatePiece;
-use super::moves::Ramp;
+use super::user_changes::Ramp;
 
 /// Name of the stage that the engine appends to those of the plan: users finish their current work.
 pub const DRAIN: &str = "drain";
@@ -102,7 +102,7 @@ impl Timed {
             name: name.to_owned(),
             phase,
             level,
-            ends_by_command: until == Some(Until::Told),
+            ends_by_command: until == Some(Until::Command),
             start_s: 0.0,
             end_s: 0.0,
             duration_s,
@@ -242,7 +242,7 @@ impl Stages {
                 "stage {stage} is not under way, stage {current} is"
             )),
             Change::Next(stage) if !self.in_order[stage].ends_by_command => {
-                refused(format!("stage {stage} has no until: told"))
+                refused(format!("stage {stage} has no until: command"))
             }
             Change::Next(stage) if edit.at_ns >= nanoseconds(self.in_order[stage].end_s) => {
                 refused(format!("stage {stage} is about to end by itself"))

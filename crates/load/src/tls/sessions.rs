@@ -10,10 +10,10 @@ use rustls::pki_types::ServerName;
 
 /// Sessions of one thread with one target, by place of the connection.
 #[derive(Debug, Default)]
-pub struct Sessions(Mutex<Places>);
+pub struct Sessions(Mutex<SessionCache>);
 
 #[derive(Debug, Default)]
-struct Places {
+struct SessionCache {
     current: u32,
     kept: HashMap<u32, Kept>,
 }
@@ -39,12 +39,12 @@ impl Sessions {
     }
 
     /// Never contended: a thread has its own.
-    fn lock(&self) -> MutexGuard<'_, Places> {
+    fn lock(&self) -> MutexGuard<'_, SessionCache> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Places {
+impl SessionCache {
     fn here(&mut self) -> &mut Kept {
         self.kept.entry(self.current).or_default()
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::plan::Balance;
 use crate::sys::Address;
 
-use super::TargetPlace;
+use super::TargetState;
 
 /// Addresses of this host that connections leave from, in turn.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +33,7 @@ impl Sources {
     }
 }
 
-impl TargetPlace {
+impl TargetState {
     /// Number of addresses that users are assigned to for good; 0 if a user may use any.
     pub(super) fn places(&self) -> usize {
         if self.balance == Balance::User {
@@ -51,8 +51,8 @@ impl TargetPlace {
         self.turn(rank, random).0
     }
 
-    /// The address of the next connection of a user of this rank and the turn of its source. Sources change once all
-    /// addresses had their turn, so that each pair comes up.
+    /// Returns the target address and the index of the source address of the next connection. The source changes after
+    /// each round over all target addresses, so that every pair is used.
     pub(super) fn turn(&mut self, rank: u32, random: impl FnOnce(u64) -> u64) -> (usize, usize) {
         let (turn, count) = (self.next, self.addresses.len());
         self.next = turn.wrapping_add(1);
@@ -68,9 +68,9 @@ impl TargetPlace {
 mod tests {
     use super::*;
 
-    fn place(addresses: usize) -> TargetPlace {
+    fn place(addresses: usize) -> TargetState {
         let address = "127.0.0.1:1".parse().expect("an address");
-        TargetPlace {
+        TargetState {
             addresses: vec![Address::Tcp(address); addresses],
             balance: Balance::RoundRobin,
             next: 0,
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_user_stays_with_its_address_however_often_it_connects() {
-        let mut target = TargetPlace {
+        let mut target = TargetState {
             balance: Balance::User,
             ..place(3)
         };

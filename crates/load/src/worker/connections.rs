@@ -9,16 +9,16 @@ use super::interpret::Flow;
 use super::pool::Pool;
 use super::reasons::Reason;
 use super::user::{NONE, Phase};
-use super::{TargetPlace, Worker};
+use super::{TargetState, Worker};
 
 /// Owner of a connection.
 #[derive(Debug)]
 pub(super) enum Model {
-    /// Place `user * targets + target`.
+    /// Each user has a connection to each target, with the index `user * targets + target`.
     PerUser,
     /// One pool for each target.
     Pool(Vec<Pool>),
-    /// Place `user`, made for each request.
+    /// Each request opens a connection, whose index is that of its user.
     NewEachTime,
 }
 
@@ -34,8 +34,8 @@ pub enum Ownership {
 }
 
 impl Ownership {
-    /// The model, and how many places for connections it takes.
-    pub(super) fn model(self, users: usize, targets: &[TargetPlace]) -> (Model, usize) {
+    /// Returns the model and the number of connections that it can hold.
+    pub(super) fn model(self, users: usize, targets: &[TargetState]) -> (Model, usize) {
         match self {
             Self::PerUser => (Model::PerUser, users * targets.len()),
             Self::NewEachTime => (Model::NewEachTime, users),

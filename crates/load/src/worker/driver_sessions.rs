@@ -176,6 +176,6 @@ impl Calls {
 }
 
 fn waker(shared: &Shared) -> impl Fn() + Send + Sync + 'static {
-    let bell = Arc::clone(&shared.bell);
-    move || bell.ring()
+    let waker = Arc::clone(&shared.waker);
+    move || waker.wake()
 }

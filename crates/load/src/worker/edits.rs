@@ -127,7 +127,7 @@ impl Worker<'_> {
 
     fn make_edit(&mut self, edit: &Edit) {
         self.stages.apply(edit);
-        self.moves.follow(&self.stages, edit.at_ns);
+        self.user_changes.follow(&self.stages, edit.at_ns);
         self.arrivals.follow(&self.stages);
         let written = self
             .clock

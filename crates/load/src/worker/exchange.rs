@@ -17,8 +17,8 @@ use super::reasons::Reason;
 use super::user::{Exchange, NONE, Phase, State};
 
 /// Limit on consecutive reads of one connection, of a whole buffer each, so that one endless body does not keep the
-/// thread from the other users. One buffer of chunks of a byte has 20,000 of them: with more reads in a row, four such
-/// servers took most of the time of the others.
+/// thread from the other users. A buffer may hold 20,000 chunks of one byte: with more than one read in a row, four
+/// servers that send such chunks took most of the time of the thread.
 pub(super) const READS_IN_A_ROW: usize = 1;
 
 /// Limit on consecutive writes of one connection, of a block each, so that one large body does not keep the thread busy

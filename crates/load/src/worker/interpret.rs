@@ -8,7 +8,7 @@ use crate::rng::Random;
 use crate::template::{Context, Text};
 
 use super::Worker;
-use super::setup::TargetPlace;
+use super::setup::TargetState;
 use super::user::{NONE, State};
 
 /// Limit on instructions of a user in one turn. A user that never waits (a mix without requests and pauses) must not
@@ -321,7 +321,7 @@ impl Worker<'_> {
         );
         let rank = user.rank as usize;
         let mut first = 0;
-        for places in self.targets.iter().map(TargetPlace::places) {
+        for places in self.targets.iter().map(TargetState::places) {
             if places > 0 {
                 self.recorder
                     .at_place(first + rank % places, result.is_ok());

@@ -34,13 +34,13 @@ use std::sync::atomic::Ordering;
 use towtank_drivers::{Edge, SESSION};
 
 use crate::extract::Scratch;
-use crate::gate::Ticket;
 use crate::http::response::Limits;
 use crate::http2::Bounds;
 use crate::program::Program;
 use crate::recorder::Recorder;
 use crate::recorder::writer::{EndReason, STOCK, SegmentWriter};
-use crate::schedule::{Arrival, Arrivals, Moves, Stages};
+use crate::schedule::{Arrival, Arrivals, Stages, UserChanges};
+use crate::start_barrier::Participant;
 use crate::sys::{self, Epoll};
 use crate::wheel::Wheel;
 
@@ -64,7 +64,7 @@ pub use edits::{Edits, Proposal};
 pub use gaps::{Gaps, STALL_NS};
 pub use multiplex::Counts as Http2Counts;
 pub use secure::TargetTls;
-pub use setup::{Ended, Setup, TargetPlace, WorkerFailed};
+pub use setup::{Ended, Setup, TargetState, WorkerFailed};
 pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 
 /// Limit on events per call of the kernel: enough for a batch to pay, few enough for due users not to wait long.
@@ -102,7 +102,7 @@ pub(crate) struct Worker<'a> {
     present: usize,
     ready: VecDeque<u32>,
     stages: Stages,
-    moves: Moves,
+    user_changes: UserChanges,
     arrivals: Arrivals,
     edits: &'a Edits,
     edits_seen: usize,
@@ -116,7 +116,7 @@ pub(crate) struct Worker<'a> {
     backlog: Vec<VecDeque<Arrival>>,
     waiting: usize,
     backlog_at_most: usize,
-    targets: Vec<TargetPlace>,
+    targets: Vec<TargetState>,
     sources: &'a Sources,
     model: Model,
     connections: Vec<Connection>,
@@ -154,13 +154,13 @@ pub(crate) struct Worker<'a> {
 }
 
 /// Data of the event that wakes a thread; no connection has this value.
-const BELL: u64 = u64::MAX;
+const WAKER: u64 = u64::MAX;
 
 /// Runs a load thread to its end.
 ///
 /// # Errors
 /// [`WorkerFailed`] if results cannot be written or the system refuses a basic resource.
-pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFailed> {
+pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended, WorkerFailed> {
     let refused = |what: &str, error: &io::Error| WorkerFailed::System(format!("{what}: {error}"));
     if let Some(cpu) = setup.cpu {
         sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
@@ -182,7 +182,7 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
     if roomy {
         recorder.make_room();
     }
-    let start = ticket.hand_in();
+    let start = participant.wait();
     (setup.header.monotonic_ns, setup.header.wall_ns) = (start.monotonic_ns, start.wall_ns);
     let mut writer = SegmentWriter::create(&setup.folder, setup.header.clone(), shape)
         .map_err(|error| WorkerFailed::Disk(error.to_string()))?;
@@ -194,8 +194,8 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
     let epoll =
         Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
     epoll
-        .add(&*setup.shared.bell, BELL)
-        .map_err(|error| refused("cannot watch the bell", &error))?;
+        .add(&*setup.shared.waker, WAKER)
+        .map_err(|error| refused("cannot watch the waker", &error))?;
     // After this thread got its priority: threads that are lent to calls take the times, so they inherit it.
     let registry = epoll
         .registry()
@@ -234,7 +234,7 @@ impl<'a> Worker<'a> {
             users: tables.users,
             present: 0,
             ready: VecDeque::new(),
-            moves: setup.moves,
+            user_changes: setup.user_changes,
             arrivals: setup.arrivals,
             edits: setup.edits,
             edits_seen: 0,
@@ -403,7 +403,7 @@ impl<'a> Worker<'a> {
         }
         for index in 0..count {
             let event = self.epoll.event(index);
-            if event.data == BELL {
+            if event.data == WAKER {
                 continue;
             }
             if event.data & SESSION == 0 {

@@ -16,7 +16,7 @@ use super::connections::Model;
 use super::exchange::{READS_IN_A_ROW, WRITES_IN_A_ROW};
 use super::interpret::Flow;
 use super::reasons::Reason;
-use super::secure::{Drawn, Trouble};
+use super::secure::{ReadResult, Trouble};
 use super::user::{Exchange, NONE, Phase};
 
 /// Number of times that a request is sent again after servers reported it as not processed. A server that always
@@ -322,10 +322,13 @@ impl Worker<'_> {
     pub(super) fn receive_shared(&mut self, connection: usize, closed: bool) {
         let generation = self.connections[connection].generation;
         for _ in 0..READS_IN_A_ROW {
-            let (count, farewell) = match self.read_once(connection) {
-                Ok(Drawn::Nothing) => return,
-                Ok(Drawn::Bytes { count, farewell }) => (count, farewell),
-                Ok(Drawn::Cut) | Err(Trouble::Socket) => {
+            let (count, close_notify) = match self.read_once(connection) {
+                Ok(ReadResult::Nothing) => return,
+                Ok(ReadResult::Bytes {
+                    count,
+                    close_notify,
+                }) => (count, close_notify),
+                Ok(ReadResult::EndOfStream) | Err(Trouble::Socket) => {
                     return self.lose(connection, None, Failure::Closed);
                 }
                 Err(Trouble::Tls(error)) if self.is_fresh(connection) => {
@@ -337,7 +340,7 @@ impl Worker<'_> {
                 }
                 Err(Trouble::Tls(_)) => return self.lose(connection, None, Failure::Protocol),
             };
-            if !self.process_received(connection, count, farewell) {
+            if !self.process_received(connection, count, close_notify) {
                 return;
             }
             // A short read has emptied the socket; a new edge reports further bytes. The end of the stream has no edge
@@ -355,7 +358,7 @@ impl Worker<'_> {
         &mut self,
         connection: usize,
         count: usize,
-        farewell: bool,
+        close_notify: bool,
     ) -> bool {
         let generation = self.connections[connection].generation;
         let taken = self.take_in(connection, count);
@@ -363,7 +366,7 @@ impl Worker<'_> {
             return false;
         }
         match taken {
-            Ok(()) if farewell => self.lose(connection, None, Failure::Closed),
+            Ok(()) if close_notify => self.lose(connection, None, Failure::Closed),
             Ok(()) => self.close_if_drained(connection),
             Err(Broken::NotHttp2) => self.lose(connection, Some(Reason::NoHttp2), Failure::Connect),
             Err(Broken::Protocol(_)) => self.lose(connection, None, Failure::Protocol),
@@ -378,23 +381,25 @@ impl Worker<'_> {
     }
 
     /// Reads once; the bytes are in `plain` with TLS, otherwise in `buffer`.
-    fn read_once(&mut self, connection: usize) -> Result<Drawn, Trouble> {
+    fn read_once(&mut self, connection: usize) -> Result<ReadResult, Trouble> {
         if self.connections[connection].secure {
-            return self.draw_in(connection);
+            return self.read_decrypted(connection);
         }
         let Some(socket) = self.connections[connection].socket.as_mut() else {
-            return Ok(Drawn::Nothing);
+            return Ok(ReadResult::Nothing);
         };
         loop {
             match socket.read(&mut self.buffer) {
-                Ok(0) => return Ok(Drawn::Cut),
+                Ok(0) => return Ok(ReadResult::EndOfStream),
                 Ok(count) => {
-                    return Ok(Drawn::Bytes {
+                    return Ok(ReadResult::Bytes {
                         count,
-                        farewell: false,
+                        close_notify: false,
                     });
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Drawn::Nothing),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return Ok(ReadResult::Nothing);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(Trouble::Socket),
             }

@@ -16,7 +16,7 @@ impl Worker<'_> {
         if self.drain_until_ns.is_some() {
             return;
         }
-        while let Some(next) = self.moves.next_if(|next| next.at_ns <= now_ns) {
+        while let Some(next) = self.user_changes.next_if(|next| next.at_ns <= now_ns) {
             if next.user % self.workers != self.number {
                 continue;
             }
@@ -55,7 +55,7 @@ impl Worker<'_> {
         }
         let (worker, workers) = (self.number, self.workers);
         while self
-            .moves
+            .user_changes
             .next_if(|next| next.user % workers != worker)
             .is_some()
         {}
@@ -65,9 +65,9 @@ impl Worker<'_> {
             .next_if(|next| next.index % workers != worker)
             .is_some()
         {}
-        let moves = self.moves.peek().map(|next| next.at_ns);
+        let user_changes = self.user_changes.peek().map(|next| next.at_ns);
         let arrivals = self.arrivals.peek().map(|next| next.at_ns);
-        moves.into_iter().chain(arrivals).min()
+        user_changes.into_iter().chain(arrivals).min()
     }
 
     /// Starts a user; a user that is still leaving starts again once it has left.

@@ -45,13 +45,13 @@ pub(super) struct Session {
 }
 
 /// Result of one read; decrypted bytes are in `Worker::plain`.
-pub(super) enum Drawn {
+pub(super) enum ReadResult {
     /// Nothing to read.
     Nothing,
     /// Number of bytes from the socket, and whether the server sent `close_notify`.
-    Bytes { count: usize, farewell: bool },
+    Bytes { count: usize, close_notify: bool },
     /// The end of the stream, without `close_notify`.
-    Cut,
+    EndOfStream,
 }
 
 pub(super) enum Trouble {
@@ -97,10 +97,10 @@ impl Worker<'_> {
                 self.secured(connection, closed, now_ns);
                 return;
             }
-            match self.draw_in(connection) {
-                Ok(Drawn::Nothing) => return,
-                Ok(Drawn::Bytes { .. }) => {}
-                Ok(Drawn::Cut) | Err(Trouble::Socket) => {
+            match self.read_decrypted(connection) {
+                Ok(ReadResult::Nothing) => return,
+                Ok(ReadResult::Bytes { .. }) => {}
+                Ok(ReadResult::EndOfStream) | Err(Trouble::Socket) => {
                     self.fail_to_connect(exchange, Reason::HandshakeClosed, now_ns);
                     return;
                 }
@@ -155,17 +155,18 @@ impl Worker<'_> {
     /// counts as unrequested; `close_notify` is the normal way to close an unused connection.
     pub(super) fn on_idle_secure(&mut self, connection: usize) {
         loop {
-            match self.draw_in(connection) {
-                Ok(Drawn::Nothing) => {
+            match self.read_decrypted(connection) {
+                Ok(ReadResult::Nothing) => {
                     if self.flush(connection).is_err() {
                         self.close(connection);
                     }
                     return;
                 }
-                Ok(Drawn::Bytes {
-                    farewell: false, ..
+                Ok(ReadResult::Bytes {
+                    close_notify: false,
+                    ..
                 }) if self.plain.is_empty() => {}
-                Ok(Drawn::Bytes { .. }) if !self.plain.is_empty() => {
+                Ok(ReadResult::Bytes { .. }) if !self.plain.is_empty() => {
                     self.recorder.unasked();
                     self.close(connection);
                     return;
@@ -228,46 +229,54 @@ impl Worker<'_> {
     }
 
     /// Reads once from the socket, and decrypts all of it.
-    pub(super) fn draw_in(&mut self, connection: usize) -> Result<Drawn, Trouble> {
+    pub(super) fn read_decrypted(&mut self, connection: usize) -> Result<ReadResult, Trouble> {
         self.plain.clear();
         let session = self.sessions[connection].as_mut();
         let socket = self.connections[connection].socket.as_mut();
         let (Some(session), Some(socket)) = (session, socket) else {
-            return Ok(Drawn::Nothing);
+            return Ok(ReadResult::Nothing);
         };
         let count = loop {
             match socket.read(&mut self.buffer) {
                 Ok(count) => break count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Drawn::Nothing),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return Ok(ReadResult::Nothing);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(Trouble::Socket),
             }
         };
         if count == 0 {
-            return Ok(Drawn::Cut);
+            return Ok(ReadResult::EndOfStream);
         }
         if let Some(secured) = &self.targets[session.target].tls {
             secured.sessions.turn_to(connection as u32);
         }
-        let farewell = session.take_in(&self.buffer[..count], &mut self.plain);
-        let farewell = farewell.map_err(Trouble::Tls)?;
+        let close_notify = session.take_in(&self.buffer[..count], &mut self.plain);
+        let close_notify = close_notify.map_err(Trouble::Tls)?;
         if session.tls.wants_write() {
             // The answer to a key update; the rest goes with the next request.
             self.flush(connection).map_err(|_| Trouble::Socket)?;
         }
-        Ok(Drawn::Bytes { count, farewell })
+        Ok(ReadResult::Bytes {
+            count,
+            close_notify,
+        })
     }
 
     /// Reads until the answer is whole or the socket is empty.
     pub(super) fn receive_secure(&mut self, exchange: usize, closed: bool) {
         let connection = self.exchanges[exchange].connection as usize;
         for _ in 0..READS_IN_A_ROW {
-            let drawn = self.draw_in(connection);
+            let result = self.read_decrypted(connection);
             let now_ns = self.tick();
-            let (count, farewell) = match drawn {
-                Ok(Drawn::Nothing) => return,
-                Ok(Drawn::Bytes { count, farewell }) => (count, farewell),
-                Ok(Drawn::Cut) | Err(Trouble::Socket) => {
+            let (count, close_notify) = match result {
+                Ok(ReadResult::Nothing) => return,
+                Ok(ReadResult::Bytes {
+                    count,
+                    close_notify,
+                }) => (count, close_notify),
+                Ok(ReadResult::EndOfStream) | Err(Trouble::Socket) => {
                     self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
                     return;
                 }
@@ -276,7 +285,7 @@ impl Worker<'_> {
                     return;
                 }
             };
-            if self.digest(exchange, connection, farewell, closed, now_ns) {
+            if self.digest(exchange, connection, close_notify, closed, now_ns) {
                 return;
             }
             // As without TLS: a short read has emptied the socket, and an end has no further edge.
@@ -293,7 +302,7 @@ impl Worker<'_> {
         &mut self,
         exchange: usize,
         connection: usize,
-        farewell: bool,
+        close_notify: bool,
         closed: bool,
         now_ns: u64,
     ) -> bool {
@@ -307,17 +316,17 @@ impl Worker<'_> {
         }
         let entry = &mut self.exchanges[exchange];
         let mut whole = self.plain.len();
-        if farewell && progress == Ok(Progress::More) {
+        if close_notify && progress == Ok(Progress::More) {
             progress = entry.scanner.end_of_stream();
             whole = 0;
         }
         match progress {
-            Ok(Progress::More) if farewell => {
+            Ok(Progress::More) if close_notify => {
                 self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
             }
             Ok(Progress::More) => return false,
             Ok(Progress::Complete { consumed }) => {
-                let ended = farewell || closed;
+                let ended = close_notify || closed;
                 if consumed < whole {
                     self.recorder.surplus();
                 }
@@ -361,8 +370,8 @@ impl Worker<'_> {
     }
 
     /// Ends the session of a connection, with `close_notify` if the peer can still read.
-    pub(super) fn end_session(&mut self, connection: usize, farewell: bool) {
-        if farewell && let Some(session) = &mut self.sessions[connection] {
+    pub(super) fn end_session(&mut self, connection: usize, close_notify: bool) {
+        if close_notify && let Some(session) = &mut self.sessions[connection] {
             session.tls.send_close_notify();
             // A socket that is full or gone does not get the alert.
             let _ = self.flush(connection);
@@ -407,7 +416,7 @@ impl Session {
 
     /// Decrypts bytes of the wire and appends their content to `plain`. Returns `true` after `close_notify`.
     fn take_in(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
-        let mut farewell = false;
+        let mut close_notify = false;
         while !wire.is_empty() {
             let refused = |error: io::Error| rustls::Error::General(error.to_string());
             let taken = self.tls.read_tls(&mut wire).map_err(refused)?;
@@ -418,7 +427,7 @@ impl Session {
             if plain.len() > start {
                 reader.read_exact(&mut plain[start..]).map_err(refused)?;
             }
-            farewell |= state.peer_has_closed();
+            close_notify |= state.peer_has_closed();
             self.fruitless_bytes = if plain.len() > start {
                 0
             } else {
@@ -433,7 +442,7 @@ impl Session {
                 break;
             }
         }
-        Ok(farewell)
+        Ok(close_notify)
     }
 }
 

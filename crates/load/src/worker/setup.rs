@@ -10,7 +10,7 @@ use crate::plan::Balance;
 use crate::program::Program;
 use crate::recorder::writer::Header;
 use crate::recorder::{LiveCounts, Shape, Totals};
-use crate::schedule::{Arrivals, Moves, Stages};
+use crate::schedule::{Arrivals, Stages, UserChanges};
 use crate::sys::Address;
 use crate::wheel::Wheel;
 
@@ -25,7 +25,7 @@ use super::user::{Connection, User};
 
 /// Address and connection settings of a target.
 #[derive(Debug, Clone)]
-pub struct TargetPlace {
+pub struct TargetState {
     /// Its addresses, resolved.
     pub addresses: Vec<Address>,
     /// Choice of an address.
@@ -60,13 +60,13 @@ pub struct Setup<'a> {
     /// The stages.
     pub stages: Stages,
     /// Starts and departures of users.
-    pub moves: Moves,
+    pub user_changes: UserChanges,
     /// Arrivals of all threads.
     pub arrivals: Arrivals,
     /// Edits of the stages while the load runs.
     pub edits: &'a Edits,
     /// Targets.
-    pub targets: Vec<TargetPlace>,
+    pub targets: Vec<TargetState>,
     /// Owners of connections.
     pub ownership: Ownership,
     /// Servers behind drivers, by target, with their addresses.
@@ -173,6 +173,6 @@ pub(super) fn shape_of(setup: &Setup<'_>) -> Shape {
         transactions: header.transactions.len(),
         groups: header.groups.len(),
         stages: header.stages.len(),
-        places: setup.targets.iter().map(TargetPlace::places).sum(),
+        places: setup.targets.iter().map(TargetState::places).sum(),
     }
 }

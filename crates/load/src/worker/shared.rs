@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::recorder::LiveCounts;
-use crate::sys::Bell;
+use crate::sys::Waker;
 
 /// `command` of [`Shared`]: the load runs.
 pub const RUN: u32 = 0;
@@ -20,7 +20,7 @@ pub struct Shared {
     /// Command to the thread: [`RUN`], [`STOP`] or [`LEAVE`].
     pub command: AtomicU32,
     /// Wakes the thread to look at the command.
-    pub bell: Arc<Bell>,
+    pub waker: Arc<Waker>,
     /// Written by the thread once per interval, emptied by the control thread.
     pub published: Mutex<Published>,
 }
@@ -33,7 +33,7 @@ impl Shared {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             command: AtomicU32::new(RUN),
-            bell: Arc::new(Bell::new()?),
+            waker: Arc::new(Waker::new()?),
             published: Mutex::default(),
         })
     }
@@ -41,7 +41,7 @@ impl Shared {
     /// Gives a command; commands only become stronger.
     pub fn order(&self, command: u32) {
         self.command.fetch_max(command, Ordering::Relaxed);
-        self.bell.ring();
+        self.waker.wake();
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// A place of a connection.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Slot {
     /// Open requests.
     load: u32,
     /// Limit on requests at a time.
@@ -16,7 +16,7 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct StreamPool {
     first: u32,
-    places: Vec<Place>,
+    places: Vec<Slot>,
     /// Closed connections.
     closed: Vec<u32>,
     /// Open connections with room, by load.
@@ -28,7 +28,7 @@ pub(super) struct StreamPool {
 impl StreamPool {
     /// Creates a pool of closed connections.
     pub(super) fn new(places: std::ops::Range<u32>) -> Self {
-        let closed = Place {
+        let closed = Slot {
             load: 0,
             limit: 1,
             position: None,
@@ -81,7 +81,7 @@ impl StreamPool {
     }
 
     /// Changes a place and moves it to its new list.
-    fn change(&mut self, place: u32, change: impl FnOnce(&mut Place)) {
+    fn change(&mut self, place: u32, change: impl FnOnce(&mut Slot)) {
         let index = (place - self.first) as usize;
         let slot = &mut self.places[index];
         if let Some(position) = slot.position.take() {

@@ -151,9 +151,9 @@ fn the_server_is_bid_farewell() {
         json!({"mode": "per_user"}),
     )));
     let said = server.join().expect("what the client said");
-    let mut farewell = Vec::new();
-    frames::write_goaway(0, ErrorCode::NoError, &mut farewell);
-    assert!(said.starts_with(PREFACE) && said.ends_with(&farewell));
+    let mut goaway = Vec::new();
+    frames::write_goaway(0, ErrorCode::NoError, &mut goaway);
+    assert!(said.starts_with(PREFACE) && said.ends_with(&goaway));
 }
 
 /// A server that speaks as soon as it may: within the last words of the handshake of TLS 1.2.

@@ -270,7 +270,7 @@ fn connections_that_the_server_ends_by_and_by_lose_nothing() {
     let count = AtomicUsize::new(0);
     let server = Server::start(Builder::new(), move |_| {
         if count.fetch_add(1, Ordering::SeqCst) % 50 == 49 {
-            Reply::Farewell(ok())
+            Reply::GoAway(ok())
         } else {
             empty()
         }

@@ -28,7 +28,7 @@ pub enum Reply {
     /// Resets the stream.
     Reset(Reason),
     /// Answers, and takes no further request over this connection.
-    Farewell(Response<()>),
+    GoAway(Response<()>),
     /// Never answers.
     Hang,
 }
@@ -104,7 +104,7 @@ async fn accept(
                     request: Request::from_parts(head, ()),
                     body: Vec::new(),
                 };
-                if matches!(handler(&seen), Reply::Farewell(_)) {
+                if matches!(handler(&seen), Reply::GoAway(_)) {
                     client.graceful_shutdown();
                 }
                 tokio::task::spawn_local(serve(
@@ -138,7 +138,7 @@ async fn serve(
     at_once.fetch_sub(1, Ordering::SeqCst);
     match handler(&seen) {
         Reply::Answer(response, body, trailers) => answer(respond, response, body, trailers).await,
-        Reply::Farewell(response) => answer(respond, response, Vec::new(), None).await,
+        Reply::GoAway(response) => answer(respond, response, Vec::new(), None).await,
         Reply::Early(response) => {
             let early = Response::builder()
                 .status(103)

@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(batches.len(), 7);
         assert!(7.0 * each_s > part.duration_s - 8.0 * record.slice_s());
         for (number, batch) in batches.iter().enumerate() {
-            // The level is its time, so its mean over a batch is the middle of the batch, less half a step.
+            // The recorded level equals the time, so the mean of a batch is the middle of the batch less half a step.
             let middle = start + (number as f64 + 0.5) * each_s;
             assert!((batch.sums[0] / each_s - middle + 0.5).abs() < 1.0);
             assert!((batch.sums[1] - each_s).abs() <= 1.5);

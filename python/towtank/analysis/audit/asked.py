@@ -111,7 +111,7 @@ def _curve(rate: Any, start: float) -> RateCurve:
 
 
 def moves(plan: dict[str, Any] | None, recorded: Sequence[dict[str, Any]], number: int) -> bool:
-    """Return True if the plan changes the rate of a stage as it goes; False if the plan cannot be read."""
+    """Return True if the rate changes within a stage according to the plan; False if the plan cannot be read."""
     try:
         return not of_stage(plan or {}, recorded, number).is_constant
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):

@@ -135,11 +135,11 @@ def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -
         return
     lost, different = (count_of(found, key) or 0.0 for key in ("lost", "different"))
     if lost or different:
-        text = f"of {found['told']} confirmed as stored, {lost:.0f} are lost and {different:.0f} different"
+        text = f"of {found['acknowledged']} confirmed as stored, {lost:.0f} are lost and {different:.0f} different"
         level = Level.NOTE if had_events and not different else Level.SUSPECT
         yield Doubt(Kind.STORED_LOST, level, text, lost + different, 0.0)
     unknown = sum(count_of(found, key) or 0.0 for key in ("unreadable", "unread"))
     if unknown:
         why = f": {found['reason']}" if found.get("reason") else ""
-        text = f"of {found['told']} confirmed as stored, {unknown:.0f} could not be read back{why}"
+        text = f"of {found['acknowledged']} confirmed as stored, {unknown:.0f} could not be read back{why}"
         yield Doubt(Kind.STORED_UNKNOWN, Level.SUSPECT, text, unknown, 0.0)

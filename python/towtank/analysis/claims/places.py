@@ -1,4 +1,4 @@
-"""Finds the runs at a place of the design, and a quantity there."""
+"""Select the runs at a point of the study design, and compute a quantity from them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
 COUNTED = "stored"
-"""Key of the summary below which everything was counted one by one: exact but for what was not read back."""
+"""Key of the summary whose counts are exact, except for documents that were not read back."""
 ESTIMATES = "estimates"
-"""Key beside the numbers of a phase that has them with their intervals."""
+"""Key of the intervals of a phase, beside the key of its plain numbers."""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 Json = Mapping[str, Any]
 Levels = dict[str, str]
-# Next steps where the runs cannot decide a claim.
+# Next steps if the runs cannot decide a claim.
 OTHER_PRESET = "run a preset that has it (--preset), or name levels of this one"
 INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
 MISSING = "make the missing runs (towtank run --resume), or name levels that the design joins"
@@ -33,7 +33,7 @@ NOT_RECORDED = "name a quantity that the summaries of these runs have, or record
 
 
 class UntestableError(Exception):
-    """The runs cannot decide a claim; the message gives the reason, `remedy` the next step."""
+    """Error: the runs cannot decide a claim. The message gives the reason, `remedy` the next step."""
 
     def __init__(self, why: str, remedy: str) -> None:
         super().__init__(why)

@@ -1,4 +1,4 @@
-"""Judges one plateau of a search for the limit: the values at a constant load, and whether the system carried it."""
+"""Decides if the system carried a plateau, which is one constant load of the search for the limit."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class Plateau:
     Attributes
     ----------
     number : int
-        Its place in the search, from 0.
+        Position in the search, from 0.
     level : float
-        Load that was held. [1, 1/s]
+        Constant load of the plateau. [1, 1/s]
     stage : str
         Name of its steady stage.
     window : Window
-        The part that counts.
+        Analysed part of the steady stage.
     failure : dict or None
         `kind`, `text`, `seen`, `limit`; None if it passed.
     margin : float or None
@@ -89,9 +89,9 @@ class Plateau:
     binding : dict or None
         That objective: `text`, `seen` (None with an infinite margin), `limit`.
     settled : bool or None
-        Whether the stage before ended on evidence; None if it had a set length.
+        Whether the settle stage before it ended because the system was steady; None if that stage had a set length.
     waiting : float
-        Arrivals that wait for a user at its end. [1]
+        Arrivals that wait for a user at the end of the plateau. [1]
     in_flight : float
         Mean number of requests under way. [1]
     throughput_error : float or None
@@ -151,30 +151,31 @@ def judge(
     before: Sequence[Plateau],
     settled: bool | None = None,
 ) -> Plateau | None:
-    """Judge one plateau.
+    """Decide if the system carried the load of one plateau.
 
     Parameters
     ----------
     measurement : Measurement
-        It may hold only this plateau.
+        Record of the run, or of this plateau alone.
     stage : int
-        Number of its steady stage.
+        Number of the steady stage of the plateau.
     rules : Rules
     before : sequence of Plateau
-        The plateaus before it.
+        All earlier plateaus.
     settled : bool, optional
-        Whether the stage before ended on evidence.
+        Whether the settle stage before the plateau ended because the system was steady.
 
     Returns
     -------
     Plateau or None
-        None if nothing of it was recorded.
+        None if the record has no interval of the plateau.
 
     Notes
     -----
-    Of several failures the first of these counts: the generator was at its own limit or stood still, errors, an
-    objective, a server that answers nothing, achieved below offered, not settled, throughput that no longer grows. At
-    the first, nothing else can be believed, and failed requests make response times mean little.
+    If a plateau fails for several reasons, the first in this order is reported: the generator was at its own limit or
+    stood still; errors; a missed objective; a server that does not answer; throughput below the offered rate; a system
+    that did not settle; throughput that no longer grows. A generator at its limit makes all other values useless, and
+    failed requests distort response times.
     """
     window = by_stage.of_stage(measurement, stage)
     if window is None:

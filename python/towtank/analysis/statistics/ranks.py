@@ -76,9 +76,9 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
 
 
 def likely_design_effect(below: Floats, counts: Floats, probability: float) -> float:
-    """Return the design effect by the best estimate of the error, without allowance for what a short record hides.
+    """Return the design effect from the best estimate of the error, without the allowances for a short record.
 
-    For advice about the length of another record: the allowances of a short one shrink as it grows.
+    It serves advice about the length of a longer record, in which these allowances are smaller.
     """
     error = error_of(below, counts)
     if error is None:
@@ -89,7 +89,7 @@ def likely_design_effect(below: Floats, counts: Floats, probability: float) -> f
 def effective_ranks(
     count: int, probability: float, effect: float, confidence: float = CONFIDENCE
 ) -> tuple[int, int] | None:
-    """Return ranks among `count` correlated values that are worth `count / effect` independent ones.
+    """Return ranks among correlated values, which carry the information of `count / effect` independent values.
 
     Notes
     -----

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from towtank.analysis.laws import response_by_users
 from towtank.analysis.measurement import Floats
 from towtank.analysis.statistics import ratio_of_sums
-from towtank.analysis.windows.settling import Look, Seconds, look_for_trend, without_transient
+from towtank.analysis.windows.settling import Seconds, SettlingResult, look_for_trend, without_transient
 
 RESPONSE_HALF_WIDTH = 0.35
 """Largest half of the 95 % interval of the mean response time over its value. [1]
@@ -29,7 +29,7 @@ class Precision:
         Shortest length of the record after the transient. [s]
     half_width : float or None
         Relative half-width at the last test; None without an interval. [1]
-    last : Look or None
+    last : SettlingResult or None
         The last test for a trend.
 
     Notes
@@ -42,7 +42,7 @@ class Precision:
     to: float
     at_least_s: float
     half_width: float | None = field(default=None, init=False)
-    last: Look | None = field(default=None, init=False)
+    last: SettlingResult | None = field(default=None, init=False)
 
     def take(self, seconds: Seconds) -> bool:
         """Test the record again, one second later; return whether the stage may end."""

@@ -68,9 +68,8 @@ class Rest:
 
 
 @dataclass(frozen=True)
-class Unrest:
-    """Reason why a series is not at rest.
-
+class Instability:
+    """Reason why a series is not steady.
     Attributes
     ----------
     why : str
@@ -132,7 +131,9 @@ def unknown(name: str, observation_s: float) -> Rest:
     return Rest(0.0, None, _plain(name, allowed(name)), _least_length_s(observation_s))
 
 
-def unrest_of(name: str, values: Floats, edges_s: Floats, *, proven: bool = True, cautious: bool = True) -> Unrest:
+def instability_of(
+    name: str, values: Floats, edges_s: Floats, *, proven: bool = True, cautious: bool = True
+) -> Instability:
     """Find the reason why a series is not at rest.
 
     Parameters
@@ -140,26 +141,28 @@ def unrest_of(name: str, values: Floats, edges_s: Floats, *, proven: bool = True
     name, values, edges_s, cautious
         As for `rest_of`.
     proven : bool, default True
-        Whether a change that may be larger than allowed counts as unrest, too.
+        Whether a change that may be larger than allowed counts as a change, too.
     """
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"
     if proven and not found.is_shown:
         most = "any amount" if found.at_most is None else percent(found.at_most)
-        return Unrest(f"{text} changes by {signed_percent(found.change)}, perhaps by {most}, {over}", found.change)
+        return Instability(f"{text} changes by {signed_percent(found.change)}, perhaps by {most}, {over}", found.change)
     chance = steady.trend((edges_s[:-1] + edges_s[1:]) / 2, values).p_value
     if chance < TREND_SIGNIFICANCE and abs(found.change) > NEGLIGIBLE:
-        return Unrest(f"{text} has a trend of {signed_percent(found.change)} {over} (p = {chance:.2g})", found.change)
+        return Instability(
+            f"{text} has a trend of {signed_percent(found.change)} {over} (p = {chance:.2g})", found.change
+        )
     if steady.significant_cut(values):
-        return Unrest(f"{text} differs at the start of the last {edges_s[-1] - edges_s[0]:.0f} s", found.change)
-    return Unrest("", found.change)
+        return Instability(f"{text} differs at the start of the last {edges_s[-1] - edges_s[0]:.0f} s", found.change)
+    return Instability("", found.change)
 
 
 def is_at_rest(name: str, values: Floats, edges_s: Floats) -> bool:
     """Return True if a series is at rest: no trend, no transient, and a change larger than allowed is excluded."""
     if len(values) < OBSERVATIONS_AT_LEAST or edges_s[-1] - edges_s[0] < LEAST_WINDOW_S:
         return False
-    return not unrest_of(name, values, edges_s).why
+    return not instability_of(name, values, edges_s).why
 
 
 def _least_length_s(observation_s: float) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from towtank.analysis.windows import steady
-from towtank.analysis.windows.rest import LEAST_WINDOW_S, OBSERVATIONS_AT_LEAST, TREND_SIGNIFICANCE, unrest_of
+from towtank.analysis.windows.rest import LEAST_WINDOW_S, OBSERVATIONS_AT_LEAST, TREND_SIGNIFICANCE, instability_of
 from towtank.analysis.windows.tolerances import allowed
 from towtank.analysis.windows.transient import transient_of
 
@@ -75,8 +75,8 @@ class Seconds:
 
 
 @dataclass(frozen=True)
-class Look:
-    """Result of one look.
+class SettlingResult:
+    """Result of one test whether a record is steady.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Look:
     changes: dict[str, float] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of the look in events and summaries."""
+        """Return the entry of the test in events and summaries."""
         return {"window_s": self.window_s, "why": self.why, "changes": self.changes}
 
 
@@ -115,7 +115,7 @@ def least_window_s(seconds: Seconds) -> float:
     return least if seconds.users is None else max(least, _CYCLES * seconds.users * length / ended)
 
 
-def look(seconds: Seconds) -> Look:
+def look(seconds: Seconds) -> SettlingResult:
     """Test the record of a settle stage so far.
 
     Notes
@@ -144,13 +144,15 @@ def look(seconds: Seconds) -> Look:
     total = float(seconds.lengths_s.sum())
     least = least_window_s(seconds)
     if total < least or count < OBSERVATIONS_AT_LEAST:
-        return Look(False, total, "too short to be judged" if math.isfinite(least) else "nothing has ended yet")
+        return SettlingResult(
+            False, total, "too short to be judged" if math.isfinite(least) else "nothing has ended yet"
+        )
     behind = np.cumsum(seconds.lengths_s[::-1])
     chosen = seconds.last(min(count, int(np.searchsorted(behind, max(least, total / 2) - 1e-6)) + 1))
     return _look_at(chosen, proven=True)
 
 
-def look_for_trend(seconds: Seconds) -> Look:
+def look_for_trend(seconds: Seconds) -> SettlingResult:
     """Test a whole record for a trend, after the system has settled: a change need not be excluded."""
     return _look_at(seconds, proven=False)
 
@@ -171,10 +173,10 @@ def without_transient(seconds: Seconds) -> Seconds | None:
     return seconds.last((sizes[1] - transient.observations) * sizes[0]) if transient.observations else seconds
 
 
-def _look_at(chosen: Seconds, *, proven: bool) -> Look:
+def _look_at(chosen: Seconds, *, proven: bool) -> SettlingResult:
     changes: dict[str, float] = {}
     why = [text for text in _unrest(chosen, changes, proven=proven) if text]
-    return Look(not why, float(chosen.lengths_s.sum()), "; ".join(why), changes)
+    return SettlingResult(not why, float(chosen.lengths_s.sum()), "; ".join(why), changes)
 
 
 def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iterator[str]:
@@ -185,7 +187,7 @@ def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iter
         return
     series, edges = _series(chosen, sizes)
     for name, values in series.items():
-        found = unrest_of(name, values, edges, proven=proven, cautious=False)
+        found = instability_of(name, values, edges, proven=proven, cautious=False)
         changes[name.replace("_", " ")] = found.change
         yield found.why
     yield _of_backlog(chosen, changes)
@@ -237,16 +239,16 @@ class Settling:
         Shortest length of the stage. [s]
     rested : int
         Looks in a row that found rest. [1]
-    last : Look or None
+    last : SettlingResult or None
         The last look.
     """
 
     at_least_s: float = 0.0
     rested: int = 0
-    last: Look | None = None
+    last: SettlingResult | None = None
 
     def take(self, seconds: Seconds) -> bool:
-        """Look once more, one second later; return whether the stage may end."""
+        """Repeat the test one second later; return whether the stage may end."""
         self.last = look(seconds)
         self.rested = self.rested + 1 if self.last.steady else 0
         return self.rested >= LOOKS and float(seconds.lengths_s.sum()) >= self.at_least_s

@@ -34,7 +34,7 @@ _FREEDOM_AT_LEAST = 3.0
 
 
 @dataclass(frozen=True)
-class Cut:
+class Truncation:
     """Truncation point of a series by MSER.
 
     Attributes
@@ -80,7 +80,7 @@ class Trend:
     freedom: float = math.inf
 
 
-def mser(values: Floats, batch: int = BATCH) -> Cut:
+def mser(values: Floats, batch: int = BATCH) -> Truncation:
     """Return the truncation point by the marginal standard error rule.
 
     Parameters
@@ -101,7 +101,7 @@ def mser(values: Floats, batch: int = BATCH) -> Cut:
     """
     count = len(values) // batch
     if count < 2:
-        return Cut(0, 0.0, False, batch)
+        return Truncation(0, 0.0, False, batch)
     means = values[: count * batch].reshape(count, batch).mean(axis=1)
     # Suffix sums give all candidates in one pass; the shift keeps the squares from cancelling.
     shifted = means - means.mean()
@@ -111,7 +111,7 @@ def mser(values: Floats, batch: int = BATCH) -> Cut:
     statistic = np.maximum(squares - sums**2 / kept, 0.0) / kept**2
     # Of cuts that differ by rounding alone, as in a series that is constant after its transient, the first counts.
     best = int(np.argmax(statistic <= statistic.min() + 1e-12 * statistic.max()))
-    return Cut(best * batch, float(statistic[best]), best == count // 2, batch)
+    return Truncation(best * batch, float(statistic[best]), best == count // 2, batch)
 
 
 def batch_for(count: int) -> int:
@@ -140,12 +140,12 @@ def chance_of(difference: float, error: float, freedom: float) -> float:
     return float(2 * t_tail(abs(difference) / error, freedom))
 
 
-def is_significant(values: Floats, cut: Cut) -> bool:
+def is_significant(values: Floats, cut: Truncation) -> bool:
     """Return True if the observations before a cut differ from those after it beyond chance."""
     return cut.observations > 0 and differs(values, cut.observations)[0] < CUT_SIGNIFICANCE
 
 
-def significant_cut(values: Floats) -> Cut | None:
+def significant_cut(values: Floats) -> Truncation | None:
     """Return the cut behind a start that differs from the rest by more than noise; None without such a start."""
     cut = mser(values, batch_for(len(values)))
     return cut if is_significant(values, cut) else None

@@ -32,7 +32,7 @@ class Transient:
         Changes at cuts at half of the window: the transient may be longer.
     """
 
-    cuts: dict[str, steady.Cut]
+    cuts: dict[str, steady.Truncation]
     observations: int
     at_limit: tuple[Change, ...]
 
@@ -57,7 +57,7 @@ def transient_of(series: Mapping[str, Floats]) -> Transient:
     A cut counts if what it removes differs by more than 1 % and beyond chance. A cut at half of the window that removes
     a change that matters may be too short; `Transient.unsettled` decides by what is left, as in a settle stage.
     """
-    cuts, latest, at_limit = dict[str, steady.Cut](), 0, list[Change]()
+    cuts, latest, at_limit = dict[str, steady.Truncation](), 0, list[Change]()
     for name, values in series.items():
         cut = cuts[name] = steady.mser(values, steady.batch_for(len(values)))
         difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)

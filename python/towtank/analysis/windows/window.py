@@ -88,7 +88,7 @@ class Window:
 
     @property
     def outcome(self) -> str:
-        """`fails` if a change was shown, `holds` if changes that matter are excluded, otherwise `cannot tell`.
+        """`fails` if a change was shown, `holds` if changes that matter are excluded, otherwise `undecided`.
 
         A test that finds no change shows little if the noise is large: with 60 s and a noise of 20 % of the logarithm
         of response time (lag-1 correlation 0.7) a drift of 60 % is found in 4 of 10 windows.
@@ -96,7 +96,7 @@ class Window:
         if not self.steady:
             return "fails"
         rests = [self.rest.get(name) for name in TESTED]
-        return "holds" if all(rest is not None and rest.is_shown for rest in rests) else "cannot tell"
+        return "holds" if all(rest is not None and rest.is_shown for rest in rests) else "undecided"
 
     def document(self) -> dict[str, Any]:
         """Return the entry of the window in a run summary."""

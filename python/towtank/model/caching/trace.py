@@ -88,7 +88,7 @@ class _LogLines:
         if not self.left_out:
             return self.unreadable
         parts = ", ".join(f"{count} with {why}" for why, count in sorted(self.left_out.items()))
-        return [*self.unreadable, f"lines of the log that read no file were left out: {parts}"]
+        return [*self.unreadable, f"lines of the log that are no successful read of a file were left out: {parts}"]
 
 
 def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:

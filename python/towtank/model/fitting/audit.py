@@ -160,7 +160,10 @@ def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
 
 
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
-    """Return True if CPU time per transaction deviates by the same factor as the throughput would have to."""
+    """Return True if an error of the throughput would explain the CPU time per transaction.
+
+    Both must deviate from the other runs by the same factor, since the demand is CPU time over throughput.
+    """
     ratios = []
     for tier, used in run.cpus.items():
         known = [peer.cpus[tier] / peer.throughput for peer in good if peer.cpus.get(tier)]

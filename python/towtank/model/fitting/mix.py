@@ -18,8 +18,9 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Demands by class are used if, in the seconds of runs that they were not estimated from, they leave less than this
-share of the scatter that counting all transactions alike leaves. [ratio]"""
+"""Largest residual scatter at which demands by class are used, relative to the scatter with one demand for all classes.
+
+Both scatters come from seconds of runs that were not used for the estimate. [ratio]"""
 _COUNTS, _REGRESSION, _TIMES = "all alike", "non-negative least squares", "service demand law"
 
 
@@ -137,7 +138,7 @@ def _left_out(series: Series) -> float:
 
 
 def _scatter(series: Series, demands: list[Floats]) -> float:
-    """Return squared misses of busy time by run, over those of counting all transactions alike. [ratio]"""
+    """Return the squared errors of busy time, relative to those with one demand for all classes. [ratio]"""
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):
         rows = series.stretches == run
@@ -145,7 +146,7 @@ def _scatter(series: Series, demands: list[Floats]) -> float:
         alike = _misses(busy, rates.sum(axis=1))
         if alike <= 0:
             continue
-        # Each run weighs by its seconds, not by how busy it was.
+        # The weight of a run is its number of seconds, however busy it was.
         left += rows.sum() * _misses(busy, rates @ costs) / alike
         plain += rows.sum()
     return float(left / plain) if plain else float("inf")

@@ -102,7 +102,7 @@ class Observations:
     def deviations(self) -> Floats:
         """Standard deviation of each throughput, up to a common factor. [1/s]
 
-        Without errors all are taken as equal, which is ordinary least squares.
+        Without known errors all deviations are equal, which gives ordinary least squares.
         """
         if self.error is None:
             return np.full(self.count, float(np.mean(np.abs(self.throughput))))
@@ -110,7 +110,7 @@ class Observations:
 
     @property
     def response_deviations(self) -> Floats | None:
-        """Standard deviation of each response time, on the same footing as `deviations`. [s]"""
+        """Standard deviation of each response time, up to the same factor as `deviations`. [s]"""
         if self.response is None:
             return None
         if self.error is None:
@@ -120,7 +120,7 @@ class Observations:
 
     @property
     def busy_deviations(self) -> Floats | None:
-        """Standard deviation of each number of busy servers, on the same footing as `deviations`. [1]"""
+        """Standard deviation of each number of busy servers, up to the same factor as `deviations`. [1]"""
         if self.busy is None:
             return None
         if self.busy_error is None or self.error is None:
@@ -128,7 +128,7 @@ class Observations:
         return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
 
     def _common(self) -> float:
-        """Return the relative error in place of an unknown one: that of throughput, or 1 if no error is known."""
+        """Return the relative error to assume for an unknown error: the error of throughput, or 1 if none is known."""
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
     def think_s(self) -> Floats:

@@ -44,7 +44,7 @@ def _row(run: RunResult) -> tuple[str, ...]:
     counts: Json = run.summary["stored"]
     return (
         *heads.cells(run),
-        people.count(counts["told"]),
+        people.count(counts["acknowledged"]),
         people.count(counts["uncertain"]),
         *(_count(counts[fate]) for fate in _FATES),
     )
@@ -61,10 +61,12 @@ def _notes(run: RunResult) -> list[str]:
     notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
     for entry in counts["named"][:NAMED_AT_MOST]:
         events = run.summary.get("events") or {}
-        when = "".join(words for name, event in events.items() if (words := _beside(name, event, entry["told_s"])))
+        when = "".join(
+            words for name, event in events.items() if (words := _beside(name, event, entry["acknowledged_s"]))
+        )
         notes.append(
             f"{run.run_id}: {entry['kind']} {entry['key']} is {entry['fate']}; "
-            f"confirmed at {entry['told_s']:.1f} s{when}."
+            f"confirmed at {entry['acknowledged_s']:.1f} s{when}."
         )
     return notes
 

@@ -64,18 +64,18 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """The host of the study that this one is a copy of, or is."""
+        """Return the host of the study of which this host is a copy; the host itself if it is no copy."""
         found = _NUMBERED.fullmatch(name)
         if found is None:
             return name
         count = self._copies.get(found[1])
-        # Another host may be written with a number, higher than those of the copies.
+        # The study may name another host with a number, which is then higher than the numbers of the copies.
         if count is not None and (name not in self._hosts or int(found[2]) <= count):
             return found[1]
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
 
     def _one_of(self, name: str, host: str) -> str:
-        """The service that one on this host is a copy of, or is."""
+        """Return the service of the study whose copy runs on this host; the service itself if it is no copy."""
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:

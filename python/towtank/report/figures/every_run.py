@@ -154,7 +154,7 @@ def _draw_run(group: ElementTree.Element, timed: TimedRun) -> None:
 
 
 def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
-    """The stages behind both plots, and the window between two lines."""
+    """Draw the stages as the background of both plots, and the measured window between two lines."""
     height = f"{bottom - _HEAD:g}"
     for stage in timed.run.summary["timeline"].get("stages") or ():
         start, end = stage.get("start_s"), stage.get("end_s")
@@ -169,13 +169,13 @@ def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
         path = "".join(f"M{edge:.0f} {_HEAD}v{height}" for edge in edges)
         dashes = {"stroke": theme.INK, "stroke-dasharray": "3 3", "stroke-width": ".8"}
         ElementTree.SubElement(group, "path", {"d": path, **dashes})
-    # The two plots are apart.
+    # Clear the gap between the two plots.
     gap = {"y": f"{_HEAD + _PLOT}", "width": f"{_WIDTH}", "height": f"{_BETWEEN}", "fill": "white"}
     ElementTree.SubElement(group, "rect", gap)
 
 
 def _failures(group: ElementTree.Element, timed: TimedRun) -> None:
-    """Marks below the throughput at the times at which transactions failed."""
+    """Draw marks below the throughput at the times at which transactions failed."""
     width = max(1.5, _WIDTH / max(len(timed.times), 1))
     places = [_x(timed, time) - width / 2 for time, failed in zip(timed.times, timed.failed, strict=True) if failed]
     if places:
@@ -190,7 +190,7 @@ def _x(timed: TimedRun, time: float) -> float:
 def _lines(
     timed: TimedRun, values: Sequence[float | None], top: float, largest: float
 ) -> list[list[tuple[float, float]]]:
-    """Stretches without a gap, in places of the plot."""
+    """Return the lines of a plot in its coordinates; a gap in the values ends a line."""
     found: list[list[tuple[float, float]]] = [[]]
     for time, value in zip(timed.times, values, strict=True):
         if value is None:

@@ -18,7 +18,7 @@ _INTERVALS_AT_MOST = 10
 
 
 @dataclass(frozen=True)
-class Reach:
+class ResultRange:
     """Answers of a rule over the intervals of its inputs.
 
     Attributes
@@ -45,7 +45,9 @@ class Reach:
         return max(len(self.truths), len(self.follows), len(self.applies)) <= 1
 
 
-def reach(rule: Rule, given: Mapping[str, InputValue], ends: Mapping[str, Ends], measured: Collection[str]) -> Reach:
+def reach(
+    rule: Rule, given: Mapping[str, InputValue], ends: Mapping[str, Ends], measured: Collection[str]
+) -> ResultRange:
     """Evaluate a rule on a grid over the intervals of its inputs, corners included.
 
     Parameters
@@ -86,7 +88,7 @@ def reach(rule: Rule, given: Mapping[str, InputValue], ends: Mapping[str, Ends],
     truths = frozenset(each.value for each in found if isinstance(each.value, bool))
     follows, applies = (frozenset(getattr(each, name) for each in found) for name in ("follows", "applies"))
     doubts = tuple(dict.fromkeys(doubt for each in found for doubt in each.doubts))
-    return Reach(_extremes(found), truths, follows, applies, doubts)
+    return ResultRange(_extremes(found), truths, follows, applies, doubts)
 
 
 def _extremes(found: list[Answer]) -> Ends | None:

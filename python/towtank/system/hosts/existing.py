@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from towtank.errors import TargetError
 from towtank.system.host_model import ExistingHost as Part
-from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
+from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watching
 from towtank.system.process import Process, ProcessSpec
 
 
@@ -41,7 +41,7 @@ class ExistingHost:
         """Return no needs: nothing is made."""
         return []
 
-    def prepare(self, room: Room) -> None:
+    def prepare(self, room: HostSettings) -> None:
         """Do nothing: services that cannot be reached report so themselves."""
 
     def confine(self) -> None:

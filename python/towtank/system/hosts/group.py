@@ -9,7 +9,7 @@ from towtank.errors import TargetError
 from towtank.system import model
 from towtank.system.host_model import ExistingHost, NamespacesHost, SshHost
 from towtank.system.hosts.existing import ExistingHost as Existing
-from towtank.system.hosts.host import Breakable, Host, Room
+from towtank.system.hosts.host import Breakable, Host, HostSettings
 from towtank.system.hosts.local import LocalHost
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Hosts:
         if self._site is not None:
             self._site.watch()
 
-    def prepare(self, room: Room) -> None:
+    def prepare(self, room: HostSettings) -> None:
         """Make or reach all of them.
 
         Raises

@@ -51,7 +51,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Room:
+class HostSettings:
     """Common settings of all hosts of one system while they are up.
 
     Attributes
@@ -123,7 +123,7 @@ class Host(Protocol):
     def lacks(self) -> list[str]:
         """Return what this machine, or the user, lacks for it, one sentence each; an empty list lets it start."""
 
-    def prepare(self, room: Room) -> None:
+    def prepare(self, room: HostSettings) -> None:
         """Make the host, or connect to it. If this fails, `tear_down` removes the part that was made."""
 
     def confine(self) -> None:

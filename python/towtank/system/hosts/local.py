@@ -18,7 +18,7 @@ from towtank.errors import TargetError
 from towtank.secrets import PRIVATE_FOLDER_MODE, PRIVATE_MODE
 from towtank.system import ports
 from towtank.system.environment import passed_on
-from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
+from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watching
 from towtank.system.process import Process, ProcessSpec, ServiceProcess
 
 ADDRESS = "127.0.0.1"
@@ -134,7 +134,7 @@ class LocalHost(SharedFiles):
         """Return nothing: it needs nothing."""
         return []
 
-    def prepare(self, room: Room) -> None:
+    def prepare(self, room: HostSettings) -> None:
         """Do nothing: the machine exists."""
 
     def confine(self) -> None:

@@ -21,7 +21,7 @@ from towtank.errors import TargetError
 from towtank.installing import SSH_LIBRARY, pip_install
 from towtank.system.host_model import SshHost as Part
 from towtank.system.hosts.cleaning import JANITOR, MARK
-from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
+from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watching
 from towtank.system.limits import limits_below
 from towtank.system.process import Check, Process, ProcessSpec, await_end, describe_status, no_check, tail
 from towtank.system.trees import signal_tree
@@ -118,7 +118,7 @@ class RemoteHost:
                 lines.append(f"{where}.{key}: must be a file, {file} does not exist")
         return lines
 
-    def prepare(self, room: Room) -> None:
+    def prepare(self, room: HostSettings) -> None:
         """Connect, make the folder and copy the engine."""
         from towtank.system.hosts.connection import Connection, Login  # noqa: PLC0415 - the extra may be absent
 

@@ -16,7 +16,7 @@ from towtank.system.hosts.cables import make_cable
 from towtank.system.hosts.cgroups import ControlGroup, find_trees
 from towtank.system.hosts.disks import MountedDisk, mount_disk
 from towtank.system.hosts.filling import fill_disk, release_disk
-from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
+from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watching
 from towtank.system.hosts.local import SharedFiles, execute
 from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.hosts.site import Site, in_network
@@ -94,7 +94,7 @@ class VirtualHost(SharedFiles):
             lines.append(f"{where}.pinned: must name CPUs among {usable}, got {absent[0]} instead")
         return lines
 
-    def prepare(self, room: Room) -> None:
+    def prepare(self, room: HostSettings) -> None:
         """Make namespaces, control group, link and disks; memory, pinning and weights are in force from the start."""
         room.check()
         self._is_open = True

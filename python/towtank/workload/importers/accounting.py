@@ -45,7 +45,7 @@ Table = Mapping[str, Mapping[str, Key]]
 
 
 def carried(*names: str, why: str = "") -> dict[str, Key]:
-    """Declare keys that the workload has."""
+    """Declare keys that the importer transfers to the workload."""
     return {name: Key(Fate.CARRIED, why) for name in names}
 
 

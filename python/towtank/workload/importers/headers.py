@@ -18,7 +18,7 @@ Place = tuple[int, int]
 
 
 @dataclass
-class Carried:
+class ImportedHeaders:
     """Headers of one request after the import.
 
     Attributes
@@ -38,7 +38,7 @@ class Carried:
 
 def carry(
     pairs: Iterable[tuple[str, str, Place]], notes: Notes, *, recorded: bool = True, keep: Collection[str] = ()
-) -> Carried:
+) -> ImportedHeaders:
     """Separate headers that are kept from those that are not, which are noted.
 
     Parameters
@@ -52,7 +52,7 @@ def carry(
     keep : collection of str
         Names in small letters that are kept in any case.
     """
-    carried = Carried()
+    carried = ImportedHeaders()
     for name, value, place in pairs:
         low = name.lower()
         if low in keep or (not recorded and low in _ANY_REQUEST):
@@ -89,7 +89,7 @@ def _why_not(name: str) -> str | None:
     return None
 
 
-def _authorization(value: str, place: Place, carried: Carried, notes: Notes) -> None:
+def _authorization(value: str, place: Place, carried: ImportedHeaders, notes: Notes) -> None:
     scheme, _, rest = value.partition(" ")
     if scheme.lower() == "basic":
         try:
@@ -107,7 +107,7 @@ def _authorization(value: str, place: Place, carried: Carried, notes: Notes) -> 
     notes.add(place, f"header Authorization ({scheme[:20]})", "dropped: it is neither Basic nor Bearer")
 
 
-def _keep(name: str, value: str, carried: Carried) -> None:
+def _keep(name: str, value: str, carried: ImportedHeaders) -> None:
     """Keep a header; repeated headers are joined with a comma (RFC 9110, section 5.3)."""
     known = next((each for each in carried.headers if each.lower() == name.lower()), None)
     if known is not None:

@@ -47,8 +47,8 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     // A server that is about to close sends an error out of sequence. Others are identified by their first byte,
     // whatever their length.
     let first = received.get(HEAD_BYTES);
-    let may_be_farewell = length > 0 && first.is_none_or(|first| *first == REFUSED);
-    if counted != *number && !may_be_farewell {
+    let may_be_error = length > 0 && first.is_none_or(|first| *first == REFUSED);
+    if counted != *number && !may_be_error {
         return Err(Malformed("a packet out of sequence"));
     }
     if received.len() < HEAD_BYTES + length {
@@ -232,8 +232,8 @@ mod tests {
             "before all of it came"
         );
         assert_eq!(taken(&[0, 0, 0, 1], 0), Err(out_of_turn));
-        let farewell = [1, 0, 0, 7, REFUSED];
-        assert_eq!(taken(&farewell, 2), Ok(Some(vec![REFUSED])));
+        let error = [1, 0, 0, 7, REFUSED];
+        assert_eq!(taken(&error, 2), Ok(Some(vec![REFUSED])));
     }
 
     #[test]

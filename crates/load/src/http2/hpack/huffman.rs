@@ -99,7 +99,7 @@ pub fn encoded_bytes(text: &[u8]) -> usize {
 
 /// Appends the code of a text.
 pub fn encode(text: &[u8], out: &mut Vec<u8>) {
-    // The high `held` bits of `bits` wait for their byte to fill.
+    // The high `held` bits of `bits` are not written yet: they are less than a whole byte.
     let (mut bits, mut held) = (0_u64, 0_u32);
     for byte in text {
         let length = u32::from(LENGTHS[usize::from(*byte)]);

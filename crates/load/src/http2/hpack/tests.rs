@@ -35,7 +35,7 @@ fn remembered(decoder: &mut Decoder) -> Vec<Field> {
     entries.flatten().collect()
 }
 
-/// Blocks one after the other: what each holds, and the table behind it.
+/// Decodes blocks in sequence; checks the fields of each and the dynamic table after it.
 fn check(table_bytes: usize, steps: &[(&str, &[&str], &[&str])]) {
     let mut decoder = Decoder::new(table_bytes);
     for (block, expected, table) in steps {

@@ -15,11 +15,11 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Percentiles of 2.5 % rest on five of them; a model file carries as many. [1]"""
+"""Number of draws; the percentile of 2.5 % rests on the five lowest. A model file holds the same number. [1]"""
 AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
-"""Requests that share a server, as tried; None is any number. [1]"""
+"""Tried values of the number of requests that a server processes at the same time; None is no limit. [1]"""
 HARDLY_WORSE = 1.1
-"""Squared errors within this factor of the least do not decide between two ways to wait. [ratio]"""
+"""Two disciplines are equally good if their squared errors differ by less than this factor. [ratio]"""
 LEAST_LEVELS = 2
 """A single level cannot distinguish background from demand. [1]"""
 

@@ -1,4 +1,4 @@
-"""Fate of each key of a description of an interface (OpenAPI 3.0 and 3.1)."""
+"""Table of the keys of OpenAPI 3.0 and 3.1, with how the importer handles each: imported, noted or ignored."""
 
 from __future__ import annotations
 

@@ -7,17 +7,17 @@ use towtank_drivers::Location;
 use crate::plan::{Balance, Fault, HttpVersion, Plan, Scheme};
 use crate::sys::{Address, Socket};
 use crate::tls::Secured;
-use crate::worker::{Sources, TargetPlace, TargetTls};
+use crate::worker::{Sources, TargetState, TargetTls};
 
 /// Address of a target, the same for all threads.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ResolvedTarget {
     pub(super) addresses: Vec<Address>,
     secured: Option<Secured>,
     http2: bool,
 }
 
-impl Place {
+impl ResolvedTarget {
     /// The addresses in the form of the drivers.
     pub(super) fn locations(&self) -> Vec<Location> {
         let each = self.addresses.iter().map(|address| match address {
@@ -28,7 +28,7 @@ impl Place {
     }
 
     /// Input of one thread: counters and sessions are its own.
-    pub(super) fn for_thread(&self, balance: Balance, worker: usize) -> TargetPlace {
+    pub(super) fn for_thread(&self, balance: Balance, worker: usize) -> TargetState {
         let tls = self.secured.as_ref().map(|secured| {
             let (config, sessions) = secured.for_thread();
             TargetTls {
@@ -37,7 +37,7 @@ impl Place {
                 name: secured.name.clone(),
             }
         });
-        TargetPlace {
+        TargetState {
             addresses: self.addresses.clone(),
             balance,
             next: worker,
@@ -48,7 +48,7 @@ impl Place {
 }
 
 /// Resolves names and loads certificates.
-pub(super) fn resolve(plan: &Plan) -> (Vec<Place>, Vec<Fault>) {
+pub(super) fn resolve(plan: &Plan) -> (Vec<ResolvedTarget>, Vec<Fault>) {
     let mut faults = Vec::new();
     let mut places = Vec::new();
     for (number, target) in plan.targets.iter().enumerate() {
@@ -72,7 +72,7 @@ pub(super) fn resolve(plan: &Plan) -> (Vec<Place>, Vec<Fault>) {
                 }
             },
         };
-        places.push(Place {
+        places.push(ResolvedTarget {
             addresses,
             secured,
             http2: target.http == HttpVersion::V2,
@@ -89,7 +89,7 @@ fn resolved(address: &str) -> Option<Address> {
 }
 
 /// Source addresses; each must belong to this host, and every target must be within reach of one.
-pub(super) fn sources(plan: &Plan, places: &[Place], faults: &mut Vec<Fault>) -> Sources {
+pub(super) fn sources(plan: &Plan, places: &[ResolvedTarget], faults: &mut Vec<Fault>) -> Sources {
     let texts = &plan.connections.sources;
     let all: Vec<IpAddr> = texts.iter().filter_map(|text| text.parse().ok()).collect();
     for (index, source) in all.iter().enumerate() {

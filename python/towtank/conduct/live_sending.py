@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outlets:
+class LiveSending:
     """Receivers, and the names under which the run is sent to them; without receivers nothing is sent.
 
     Attributes

@@ -1,5 +1,5 @@
-//! The start of a run: all threads prepare, then time begins for all at once. Millions of users take seconds to make,
-//! which must not be seconds of the run.
+//! Common start of all threads. Each thread prepares its users first, which takes seconds for millions of them; the
+//! time of the run begins when all threads are ready.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -21,15 +21,15 @@ struct State {
     start: Option<Start>,
 }
 
-/// Gate at which threads wait for the start.
+/// Barrier at which the threads of a run wait for the start.
 #[derive(Debug)]
-pub struct Gate {
+pub struct StartBarrier {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl Gate {
-    /// Creates a gate that is closed until this number of tickets has been handed in.
+impl StartBarrier {
+    /// Creates a barrier for this number of threads.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self {
@@ -41,10 +41,10 @@ impl Gate {
         }
     }
 
-    /// The ticket of one thread.
+    /// Returns the handle of one thread.
     #[must_use]
-    pub fn ticket(&self) -> Ticket<'_> {
-        Ticket(self)
+    pub fn participant(&self) -> Participant<'_> {
+        Participant(self)
     }
 
     /// Waits until all threads are ready or gone, and starts the run.
@@ -74,27 +74,27 @@ impl Gate {
     }
 }
 
-/// One thread's place at the gate. A thread that ends before the start drops it, and nobody waits for that thread.
+/// Handle of one thread. A thread that ends before the start drops its handle, and the others no longer wait for it.
 #[derive(Debug)]
-pub struct Ticket<'a>(&'a Gate);
+pub struct Participant<'a>(&'a StartBarrier);
 
-impl Ticket<'_> {
+impl Participant<'_> {
     /// Waits for the start.
     #[must_use]
-    pub fn hand_in(self) -> Start {
-        let gate = self.0;
+    pub fn wait(self) -> Start {
+        let barrier = self.0;
         drop(self);
-        let mut state = gate.lock();
+        let mut state = barrier.lock();
         loop {
             if let Some(start) = state.start {
                 return start;
             }
-            state = gate.wait(state);
+            state = barrier.wait(state);
         }
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for Participant<'_> {
     fn drop(&mut self) {
         self.0.lock().pending -= 1;
         self.0.changed.notify_all();
@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn all_start_at_one_time_and_nobody_waits_for_one_that_is_gone() {
-        let gate = Gate::new(3);
+        let barrier = StartBarrier::new(3);
         let started = std::thread::scope(|scope| {
-            let waiting =
-                [gate.ticket(), gate.ticket()].map(|ticket| scope.spawn(|| ticket.hand_in()));
-            drop(gate.ticket());
-            let start = gate.open();
+            let waiting = [barrier.participant(), barrier.participant()]
+                .map(|ticket| scope.spawn(|| ticket.wait()));
+            drop(barrier.participant());
+            let start = barrier.open();
             let each = waiting.map(|thread| thread.join().expect("no panic"));
             assert!(each.iter().all(|seen| *seen == start));
             start

@@ -4,7 +4,7 @@ use super::stages::Stages;
 
 /// Start of a user, or order to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Move {
+pub struct UserChange {
     /// Time of the move. [ns]
     pub at_ns: u64,
     /// Number of the user.
@@ -73,9 +73,9 @@ impl Ramp {
         low
     }
 
-    fn step(&self, step: u32) -> Move {
+    fn step(&self, step: u32) -> UserChange {
         let starts = self.to > self.from;
-        Move {
+        UserChange {
             at_ns: self.at_ns(step),
             user: if starts {
                 self.from + step
@@ -93,7 +93,7 @@ impl Ramp {
 /// users leave in turn from the highest number, at the same instants. If groups have their own users, each group
 /// follows its own ramps; at the same instant the group named first is first.
 #[derive(Debug, Clone)]
-pub struct Moves {
+pub struct UserChanges {
     lanes: Vec<Lane>,
 }
 
@@ -121,7 +121,7 @@ impl Lane {
         self.place = self.place.min(ahead);
     }
 
-    fn peek(&mut self) -> Option<Move> {
+    fn peek(&mut self) -> Option<UserChange> {
         loop {
             let (ramp, step) = self.place;
             let current = self.ramps.get(ramp)?;
@@ -135,7 +135,7 @@ impl Lane {
     }
 }
 
-impl Moves {
+impl UserChanges {
     /// The moves of stages; none with an open load.
     #[must_use]
     pub fn new(stages: &Stages) -> Self {
@@ -159,7 +159,7 @@ impl Moves {
         }
     }
 
-    fn first(&mut self) -> Option<(usize, Move)> {
+    fn first(&mut self) -> Option<(usize, UserChange)> {
         let lanes = self.lanes.iter_mut().enumerate();
         let next = lanes.filter_map(|(number, lane)| Some((number, lane.peek()?)));
         next.min_by_key(|(_, next)| next.at_ns)
@@ -167,22 +167,22 @@ impl Moves {
 
     /// The next move.
     #[must_use]
-    pub fn peek(&mut self) -> Option<Move> {
+    pub fn peek(&mut self) -> Option<UserChange> {
         self.first().map(|(_, next)| next)
     }
 
     /// Takes the next move if `take` accepts it.
-    pub fn next_if(&mut self, take: impl FnOnce(&Move) -> bool) -> Option<Move> {
+    pub fn next_if(&mut self, take: impl FnOnce(&UserChange) -> bool) -> Option<UserChange> {
         let (lane, next) = self.first().filter(|(_, next)| take(next))?;
         self.lanes[lane].place.1 += 1;
         Some(next)
     }
 }
 
-impl Iterator for Moves {
-    type Item = Move;
+impl Iterator for UserChanges {
+    type Item = UserChange;
 
-    fn next(&mut self) -> Option<Move> {
+    fn next(&mut self) -> Option<UserChange> {
         self.next_if(|_| true)
     }
 }

@@ -1,0 +1,51 @@
+"""Documents of earlier versions, under the present names of their keys and values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_STORED_KEYS = {"told": "acknowledged", "told_s": "acknowledged_s"}
+_WINDOW_OUTCOMES = {"cannot tell": "undecided"}
+
+
+def stored_document(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `stored.json`, or `stored` of a run summary, with the present names of its keys.
+
+    Parameters
+    ----------
+    document : mapping
+        The document of any version. Earlier ones have `told` and `told_s` for `acknowledged` and `acknowledged_s`.
+        The names of the kinds are the user's and stay.
+    """
+    found = _renamed(document)
+    if isinstance(named := found.get("named"), list):
+        found["named"] = [_renamed(entry) if isinstance(entry, Mapping) else entry for entry in named]
+    if isinstance(kinds := found.get("kinds"), Mapping):
+        found["kinds"] = {
+            kind: stored_document(about) if isinstance(about, Mapping) else about for kind, about in kinds.items()
+        }
+    return found
+
+
+def run_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary of a run with the present names of its keys and values.
+
+    Parameters
+    ----------
+    summary : mapping
+        `summary.json` of any version. Earlier ones have other keys in `stored`, and the outcome `cannot tell` of the
+        window for `undecided`.
+    """
+    found = dict(summary)
+    if isinstance(stored := found.get("stored"), Mapping):
+        found["stored"] = stored_document(stored)
+    if isinstance(window := found.get("window"), Mapping):
+        outcome = window.get("outcome")
+        if isinstance(outcome, str) and outcome in _WINDOW_OUTCOMES:
+            found["window"] = {**window, "outcome": _WINDOW_OUTCOMES[outcome]}
+    return found
+
+
+def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {_STORED_KEYS.get(key, key): value for key, value in document.items()}
