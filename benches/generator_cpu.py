@@ -43,8 +43,8 @@ def _once(name: str, address: str, seconds: int) -> dict[str, Any]:
         done = towtank_load.drive(address, towtank_load.closed(CONNECTIONS, seconds))
         requests, spent = int(done.engine["totals"]["ok"]), done.spent
     else:
-        told = peers.drive(name, peers.Case(address, CONNECTIONS, seconds))
-        requests, spent = told.requests, told.spent
+        result = peers.drive(name, peers.Case(address, CONNECTIONS, seconds))
+        requests, spent = result.requests, result.spent
     return {
         "cpu_us_per_request": spent.cpu_s / requests * 1e6,
         "requests_per_s": requests / seconds,

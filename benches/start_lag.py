@@ -61,8 +61,8 @@ def _hiccups(seconds: int) -> list[dict[str, float]]:
         subprocess.run([compiler, "-O2", "-o", binary, str(harness.HERE / "hiccups.c")], check=True)
         commands = [["taskset", "-c", str(core), binary, str(seconds)] for core in harness.cores()]
         started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
-        told = [process.communicate()[0].split() for process in started]
-    found = [{"lost": float(lost), "longest_ms": float(longest)} for lost, longest in told]
+        outputs = [process.communicate()[0].split() for process in started]
+    found = [{"lost": float(lost), "longest_ms": float(longest)} for lost, longest in outputs]
     each = ", ".join(f"{gap['lost']:.2%} (longest {gap['longest_ms']:.1f} ms)" for gap in found)
     print(f"  lost to the machine in gaps over 1 ms, server's core and generator's: {each}")
     return found

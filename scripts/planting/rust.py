@@ -45,8 +45,8 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
     """Plant a sample; return exit status 1 if too many were not noticed, or an entry of the list is stale."""
     program = installed()
     command = [program, "mutants", "--package", CRATE, "--dir", str(ROOT)]
-    told = subprocess.run([*command, "--list"], check=True, capture_output=True, text=True).stdout
-    names = told.splitlines()
+    reported = subprocess.run([*command, "--list"], check=True, capture_output=True, text=True).stdout
+    names = reported.splitlines()
     stale = set(listed) - {without_place(name) for name in names}
     for name in sorted(stale):
         print(f"stale: no fault is named {name}", file=sys.stderr)

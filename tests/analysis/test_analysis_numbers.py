@@ -87,16 +87,16 @@ def test_one_run_against_one_is_no_difference():
     assert (tenfold["differs"], tenfold["assumed"]["differs"], comparison.is_certain(tenfold)) == (None, True, True)
 
 
-@pytest.mark.parametrize(("to_s", "told"), [(56e-6, "1.2 times the CPU time"), (48e-6, None), (None, None)])
-def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, told):
+@pytest.mark.parametrize(("to_s", "shown"), [(56e-6, "1.2 times the CPU time"), (48e-6, None), (None, None)])
+def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, shown):
     """By hand: 56 / 45 = 1.24; 48 / 45 = 1.07 is within 10 %."""
     small = {**point("small", 3, 100.0, 0.8, "runs"), "pace_s": 45e-6}
     large = {**point("large", 3, 105.0, 0.8, "runs"), "pace_s": to_s}
     line = compared(small, large)
     assert line["pace_ratio"] == (None if to_s is None else pytest.approx(to_s / 45e-6))
     sentence = narrative._change(line, [])
-    assert (told is not None) == ("fixed piece of work" in sentence["text"])
-    assert told is None or told in sentence["text"]
+    assert (shown is not None) == ("fixed piece of work" in sentence["text"])
+    assert shown is None or shown in sentence["text"]
 
 
 def test_repeated_runs_differ_by_their_interval():

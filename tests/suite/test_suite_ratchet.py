@@ -66,7 +66,7 @@ def ratchet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
         ("dict[str, Any] and Json", [7]),
         ("look-ups by a literal key", [9, 9]),
         ("imports past a room's door", [3]),
-        ("tell, tells, told", [13]),
+        ("words of speech", [13]),
         ("summaries that begin with a question word", [8]),
         ("loops over `one`", [12]),
         ("sentences of the documentation over 35 words", [1]),
@@ -84,12 +84,12 @@ def test_a_count_above_its_ceiling_fails_and_a_lower_one_is_written_down(
     written = json.loads(ratchet.CEILINGS.read_text())
     assert ratchet.main([]) == 0
     assert capsys.readouterr().out == ""
-    ceilings = {**written, "tell, tells, told": 0, "look-ups by a literal key": 5}
+    ceilings = {**written, "words of speech": 0, "look-ups by a literal key": 5}
     ratchet.CEILINGS.write_text(json.dumps(ceilings))
     assert ratchet.main([]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "look-ups by a literal key: 2, fewer than 5. To keep it so, type: scripts/ratchet --write",
-        "tell, tells, told: 1, at most 0 allowed. Type: scripts/ratchet --where 'tell, tells, told'",
+        "words of speech: 1, at most 0 allowed. Type: scripts/ratchet --where 'words of speech'",
     ]
     assert ratchet.main(["--write"]) == 1
-    assert json.loads(ratchet.CEILINGS.read_text()) == {**written, "tell, tells, told": 0}
+    assert json.loads(ratchet.CEILINGS.read_text()) == {**written, "words of speech": 0}

@@ -11,8 +11,6 @@ from in_process import towtank
 
 from towtank.cli.app import run
 
-pytestmark = pytest.mark.waits
-
 EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
 FILES = {
     "har": "shop.har",

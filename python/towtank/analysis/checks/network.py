@@ -86,10 +86,10 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
         # Linux also counts probes for a lost tail, which it sends when an acknowledgement is late, and segments that it
         # took for lost because later ones overtook them. The sender learns from the peer that they were not lost.
         needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
-        told = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
+        reasons = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
         if waits is not None:
-            told.append(f"{waits:,.0f} after some 200 ms")
-        had = f" ({'; '.join(told)})" if told else ""
+            reasons.append(f"{waits:,.0f} after some 200 ms")
+        had = f" ({'; '.join(reasons)})" if reasons else ""
         wanted = "; the study asks for losses" if asked else ""
         text = (
             f"{network.where} retransmitted {again:,.0f} TCP segments within the window{had}, "
