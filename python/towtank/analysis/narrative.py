@@ -14,6 +14,7 @@ from towtank.analysis.ideal import share_of
 from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis.objective_runs import FAR
 from towtank.analysis.objective_stored import is_about_stored
 from towtank.analysis.statistics import ratio_interval
 from towtank.analysis.statistics.estimates import from_document
@@ -52,6 +53,7 @@ def observations(summary: Summary) -> list[Sentence]:
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
+        found += _disagreement(configuration)
         found += _failed(configuration)
         found += _tiers(configuration)
         found += _pool(configuration)
@@ -211,6 +213,24 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
     )
 
 
+def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
+    """Name the load at which the runs disagree most about p95, if by a factor of two or more."""
+    ends = [
+        (point, found)
+        for point in _valid(configuration)
+        if (found := ((point.get("of_runs") or {}).get("response_time_s") or {}).get("p95")) and found[0] > 0
+    ]
+    point, (low, high) = max(ends, key=lambda pair: float(pair[1][1] / pair[1][0]), default=(None, (1.0, 1.0)))
+    if point is None or high < FAR * low:
+        return
+    text = (
+        f"{_prefix(configuration)}the runs at {_load(point)} disagree: p95 of single runs is "
+        f"{over_runs.words((low, high), high, seconds)}, that of all their requests together "
+        f"{seconds(point['response_time_s']['p95']['value'])}. Find out in what the runs differ before quoting either."
+    )
+    yield _of_points("spread_of_runs", _capital(text), (point,), low_s=low, high_s=high)
+
+
 def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
     """Describe at which valid load most transactions fail, and how failed ones distort response times."""
     points = [point for point in _valid(configuration) if point["errors_share"]]
@@ -362,7 +382,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
         else:
             upto = objective["holds_up_to"]
             holds = "at no load" if upto is None else f"up to {upto:,.10g}"
-            text = f"The objective “{objective['text']}” is missed{where}: {_seen(objective)}"
+            text = f"The objective “{objective['text']}” is missed{where}: {_seen(objective)}{_alone(objective)}"
             text += "." if _names_load(objective) else f"; it holds {holds}."
         text += _suspects(objective.get("suspect_runs") or ())
         if objective.get("certain") is False:
@@ -381,6 +401,13 @@ def _not_judged(objective: dict[str, Any]) -> str:
     if objective["seen"] is None:
         return gaps or "no measured value decides it"
     return f"{gaps}. At the other levels it is met; the worst value there is {_seen(objective)}"
+
+
+def _alone(objective: dict[str, Any]) -> str:
+    """Name the runs that miss an objective by far which all requests together meet there; empty without any."""
+    far = objective.get("far_misses") or ()
+    named = " and ".join(f"{_seen({**objective, 'seen': miss['value']})} in {miss['run']}" for miss in far[:_NAMED])
+    return f" of all requests, and {named} alone" if named else ""
 
 
 def _seen(objective: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from towtank.analysis.aggregation import combined
 from towtank.analysis.elasticity import elasticity_of
+from towtank.analysis.merged_percentiles import of_all_requests
 from towtank.analysis.statistics import estimates, ratio_interval
 from towtank.analysis.statistics.estimates import BINOMIAL, EXACT, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
@@ -124,7 +125,8 @@ class Places:
         measured = {str(run["run"]): found for run in usable if (found := in_run(run, of, per)).value is not None}
         if not measured:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
-        together = combined(list(measured.values()))
+        having = [run for run in usable if str(run["run"]) in measured]
+        together = combined(list(measured.values()), None if per else of_all_requests(having, *read_metric(of)))
         # A full count is exact: it is no sample.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             alone = next(run for run in usable if str(run["run"]) in measured)

@@ -46,6 +46,50 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
     return Estimate(mean, mean - half, mean + half, estimates.RUNS, len(sample), confidence)
 
 
+def t_interval_about(
+    values: Sequence[float] | Floats, together: float | None = None, confidence: float = CONFIDENCE
+) -> Estimate:
+    """Return the value of all samples together with Student's t interval about it, from one value per run.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One value per run, as its p95.
+    together : float, optional
+        Value q of all samples together, as p95 of all requests; the mean of the runs by default.
+    confidence : float
+        In (0, 1).
+
+    Notes
+    -----
+    q +- t(1 - a/2, n - 1) s / sqrt(n) with s^2 = sum (q_i - q)^2 / (n - 1). A percentile q of all samples solves
+    mean F_i(q) = p over runs of equal size, so that for runs that differ little q - q_0 is, to first order, the mean of
+    the q_i - q_0, with the error of that mean [1]_. The distance of q from the mean of the runs, which is of second
+    order, is added: s^2 is the sample variance plus n / (n - 1) times its square. Where runs differ so much that the
+    approximation fails, the interval is long.
+
+    References
+    ----------
+    .. [1] R. R. Bahadur, "A note on quantiles in large samples", The Annals of Mathematical Statistics 37(3),
+           577-580, 1966, doi:10.1214/aoms/1177699450.
+
+    Examples
+    --------
+    >>> found = t_interval_about([1.0, 3.0, 5.0], 4.0)
+    >>> found.value, round(found.low, 1), round(found.high, 1)
+    (4.0, -1.8, 9.8)
+    """
+    mean = t_interval(values, confidence)
+    if together is None or mean.value is None:
+        return mean
+    if len(values) < 2:
+        return replace(mean, value=together)
+    sample = np.asarray(values, dtype=float)
+    error = math.sqrt(float(np.sum((sample - together) ** 2)) / (len(sample) - 1) / len(sample))
+    half = t_quantile(0.5 + confidence / 2, len(sample) - 1) * error
+    return Estimate(together, together - half, together + half, estimates.RUNS, len(sample), confidence)
+
+
 def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     """Return the ratio of two independent estimates with its interval.
 
