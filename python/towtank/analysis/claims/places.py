@@ -15,6 +15,7 @@ from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_ru
 from towtank.analysis.stored import not_read_back
 from towtank.analysis.system.disks import counted_once
 from towtank.distributions import binomial_interval
+from towtank.load_level import Load
 from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
@@ -152,8 +153,8 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
     if per is None or found.value is None:
         return found
     if per == LOAD:
-        asked = (run.get("users") or {}).get("asked") or run.get("rate")
-        return found.scaled(1 / float(asked)) if asked else estimates.NOTHING
+        asked = Load.read(run)
+        return found.scaled(1 / asked.level) if asked is not None and asked.level else estimates.NOTHING
     return ratio_interval(found, _sum(leaves(run, read_metric(per))))
 
 
