@@ -114,7 +114,8 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
 
     All others have the interval of Fieller: with g = (t s_b / b)^2 the bounds are
     [a/b +- (t/b) sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. With g >= 1 none exists,
-    which depends on chance: of two runs with an error of 30 % each, 58 % of the ratios would have one.
+    which depends on chance: of two runs with an error of 30 % each, 58 % of the ratios would have one. Where both
+    values are above zero and the lower bound would not be, the interval by the logarithm stands.
     `tests/certified/test_certified_ratios.py` compares both.
 
     t has the degrees of freedom of Welch and Satterthwaite for the difference a - (a/b) b, from the n of the two
@@ -145,13 +146,23 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
     value = above / below
     t = t_quantile(0.5 + top.confidence / 2, _freedom_of_two((top, first), (bottom, value * second)))
     if _are_over_runs(top, bottom) and _is_above_zero(top) and _is_above_zero(bottom):
-        half = max(t * math.hypot(first / above, second / below), _within(top, bottom, above, below))
-        return None if half > estimates.WIDEST else (value * math.exp(-half), value * math.exp(half))
+        return _by_logarithm(
+            value, max(t * math.hypot(first / above, second / below), _within(top, bottom, above, below))
+        )
     g = (t * second / below) ** 2
     if g >= 1:
         return None
     half = t / abs(below) * math.sqrt(first**2 * (1 - g) + (value * second) ** 2)
-    return (value - half) / (1 - g), (value + half) / (1 - g)
+    low, high = (value - half) / (1 - g), (value + half) / (1 - g)
+    if low > 0 or not (_is_above_zero(top) and _is_above_zero(bottom)):
+        return low, high
+    # Of quantities that are never negative no ratio is: the top is too uncertain for a straight line.
+    return _by_logarithm(value, t * math.hypot(first / above, second / below))
+
+
+def _by_logarithm(value: float, half: float) -> tuple[float, float] | None:
+    """Return bounds of a ratio with this half width in the logarithm; None if they would say nothing."""
+    return None if half > estimates.WIDEST else (value * math.exp(-half), value * math.exp(half))
 
 
 def _are_over_runs(first: Estimate, second: Estimate) -> bool:
