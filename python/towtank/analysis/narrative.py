@@ -14,6 +14,7 @@ from towtank.analysis.ideal import share_of
 from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis.objective_answers import answered
 from towtank.analysis.objective_runs import FAR
 from towtank.analysis.objective_stored import is_about_stored
 from towtank.analysis.statistics import ratio_interval
@@ -454,7 +455,8 @@ def headline(summary: Summary) -> str:
     if not usable:
         why = _because(summary, configurations)
         return f"No run of this study can carry an answer{why or '; see the verdicts of the runs'}."
-    sentences = [_answer(configuration) for configuration in (usable if len(usable) <= _NAMED else _extremes(usable))]
+    shown = usable if len(usable) <= _NAMED else _extremes(usable)
+    sentences = [_answer(configuration, summary.get("objectives") or ()) for configuration in shown]
     if len(usable) > _NAMED:
         verb = "carry most and least" if _differ(*_extremes(usable)) else "are at both ends, not clearly apart"
         sentences[0] = f"Of {len(usable)} configurations these {verb}. {sentences[0]}"
@@ -506,8 +508,13 @@ def _peak(configuration: dict[str, Any]) -> dict[str, Any]:
     return max(_valid(configuration), key=lambda point: float(point["throughput_per_s"]["value"]))
 
 
-def _answer(configuration: dict[str, Any]) -> str:
-    return _carried(configuration) if configuration.get("found_limit") else _capacity(configuration)
+def _answer(configuration: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> str:
+    """Answer the objectives of a configuration first, then describe what it carried."""
+    carried = _carried(configuration) if configuration.get("found_limit") else _capacity(configuration)
+    answer = answered(configuration, objectives)
+    if not answer:
+        return _capital(f"{_prefix(configuration)}{carried}")
+    return _capital(f"{_prefix(configuration)}the system {answer}; {carried}")
 
 
 def _effect(change: dict[str, Any]) -> str:
@@ -530,18 +537,16 @@ def _carried(configuration: dict[str, Any]) -> str:
     point = (passed or points)[-1]
     seen = f"{interval(point['throughput_per_s'])} transactions/s{_with_mean(point)} at {_load(point)}"
     if limit["value"] is None:
-        return _capital(f"{_prefix(configuration)}no load that was tried passed; {seen}")
+        return f"no load that was tried passed; {seen}"
     reason = str((limit["failure"] or {}).get("kind") or "unknown").replace("_", " ")
     why = "a lower bound" if limit["is_lower_bound"] else f"then {reason}"
-    return _capital(f"{_prefix(configuration)}the system carries {text_of(limit)}, {why}; {seen}")
+    return f"the system carries {text_of(limit)}, {why}; {seen}"
 
 
 def _capacity(configuration: dict[str, Any]) -> str:
     peak, limit = _peak(configuration), configuration["limit"]
-    head = _capital(
-        f"{_prefix(configuration)}throughput reaches {interval(peak['throughput_per_s'])} transactions/s at "
-        f"{_load(peak)}{_with_mean(peak)}"
-    )
+    carried = interval(peak["throughput_per_s"])
+    head = f"throughput reaches {carried} transactions/s at {_load(peak)}{_with_mean(peak)}"
     return f"{head}{_AT_THE_END[limit['kind']].format(resource=limit['resource'])}"
 
 

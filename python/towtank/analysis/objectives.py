@@ -20,6 +20,7 @@ from towtank.analysis.statistics.estimates import NOTHING, Estimate, estimate_of
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 _EXTREMES = ("min", "max")
 Json = dict[str, Any]
+_NO_MISS: Json = {"missed_at": None, "far_misses": []}
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def check(
     list of dict
         One for each objective and configuration: `met` at all levels (None if no valid run decides it), `seen` at
         the worst valid level and `at` its place, the highest load up to which the objective holds without a break,
+        `missed_at`, the lowest load that misses it, `far_misses`, the runs that miss it alone by far where all requests
+        together meet it,
         `not_judged`, the loads without a valid run, and `suspect_runs`, the suspect ones of those that judge it;
         `certain`, whether the intervals at the levels leave no doubt about `met` (None if a deciding level has no
         interval); also `windows` if the objective applies to every window.
@@ -100,7 +103,7 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
     if objective.get("every_s") is not None:
         head["windows"] = _windows(objective, points, runs, upward)
     if not seen or not isinstance(limit, int | float):
-        return {**head, "met": None, "certain": None, "seen": None, "at": {}, "holds_up_to": None, "far_misses": []}
+        return {**head, "met": None, "certain": None, "seen": None, "at": {}, "holds_up_to": None, **_NO_MISS}
     worst = (min if upward else max)(seen, key=_second)
     levels = [(point, compare(value, limit)) for point, value in seen]
     far = [miss for point, met in levels if met for miss in _far(objective, point, runs, compare, limit)]
@@ -115,7 +118,8 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
     met = None if met and head["not_judged"] else met
     certain = None if met is None else _certain(objective, judged, runs, compare, limit, met=met)
     decided = {"met": met, "certain": certain, "seen": worst[1], "at": {**at, **configuration["key"]}}
-    return {**head, **decided, "holds_up_to": holds, "far_misses": far}
+    missed_at = min((load for load, is_met in holding if not is_met), default=None)
+    return {**head, **decided, "holds_up_to": holds, "missed_at": missed_at, "far_misses": far}
 
 
 def _head(objective: Json, configuration: Json) -> Json:
