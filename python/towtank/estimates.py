@@ -259,7 +259,7 @@ def relative_error(value: float, interval: Sequence[float | None] | None) -> str
     """
     low, high = interval or (None, None)
     if low is None or high is None:
-        return f"{100 * value:+.2g} %"
+        return f"{'-' if value < 0 else '+'}{few_digits(abs(100 * value), 2)} %"
     text = number_estimate(100 * value, 100 * low, 100 * high, "%")
     shows_zero = not text.partition(" ")[0].strip("0.")
     return text if value < 0 or shows_zero else f"+{text}"
