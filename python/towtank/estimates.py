@@ -13,6 +13,10 @@ from collections.abc import Sequence
 
 _TWO_DIGITS = 355
 """Leading three digits of an error below which it is given with two digits, else with one: rule of [1]_."""
+WIDE = 10.0
+"""Width of an interval over its value from which on it says nothing of a quantity above zero. [1]"""
+NOT_KNOWN = "not known"
+"""Text in place of such an interval."""
 FEW_DIGITS = 3
 """Digits of a value whose error is not known. [1]"""
 _MOST_PLACES = 12
@@ -23,8 +27,6 @@ _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
 # From this value on `.4g` writes a power of ten.
 _FOUR_DIGITS = 9999.5
-# From this value on `.3g` writes a power of ten.
-_THREE_DIGITS = 999.5
 # Units of durations: below, factor to seconds, name.
 _DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
 
@@ -99,6 +101,20 @@ def places_of(value: float, low: float, high: float) -> int | None:
     return -max(place, -_MOST_PLACES)
 
 
+def says_nothing(value: float, low: float, high: float) -> bool:
+    """Return True if the interval of a quantity above zero is wider than ten times its value.
+
+    Texts call such an interval not known; the numbers stay in the documents. A difference, whose interval may hold
+    zero whatever its width, and an interval that is unbounded are shown as they are.
+
+    Examples
+    --------
+    >>> says_nothing(30.0, 0.0, 248_814_480.0), says_nothing(30.0, 2.0, 300.0), says_nothing(0.5, -10.0, 12.0)
+    (True, False, False)
+    """
+    return 0 <= low <= high < math.inf and value > 0 and high - low > WIDE * value
+
+
 def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str]:
     """Write a value and the ends of its interval to the same digit.
 
@@ -138,7 +154,11 @@ def number_estimate(value: float, low: float, high: float, unit: str = "") -> st
     --------
     >>> number_estimate(2.93157, 2.89, 2.97), number_estimate(20.0, 17.5, 22.5, "/s")
     ('2.93 [2.89, 2.97]', '20.0 [17.5, 22.5] /s')
+    >>> number_estimate(30.0, 0.0, 248_814_480.0, "ms")
+    '30 [not known] ms'
     """
+    if says_nothing(value, low, high):
+        return f"{few_digits(value, 2)} [{NOT_KNOWN}]{unit and ' '}{unit}"
     texts = interval_texts(value, low, high)
     return f"{texts[0]} [{texts[1]}, {texts[2]}]{unit and ' '}{unit}"
 
@@ -186,7 +206,11 @@ def in_words(value: float, low: float, high: float, unit: str = "") -> str:
     --------
     >>> in_words(11.43, 10.12, 12.79), in_words(433.6, 425.2, 442.1, "ms"), in_words(1.0, -2.0, 4.0)
     ('11.4 (10.1 to 12.8)', '434 (425 to 442) ms', '1.0 (−2.0 to 4.0)')
+    >>> in_words(40.0, 0.5, 3200.0)
+    '40 (interval not known)'
     """
+    if says_nothing(value, low, high):
+        return f"{few_digits(value, 2)} (interval {NOT_KNOWN}){unit and ' '}{unit}"
     shown, lowest, highest = (text.replace("-", "−") for text in interval_texts(value, low, high))
     return f"{shown} ({lowest} to {highest}){unit and ' '}{unit}"
 
@@ -235,7 +259,7 @@ def relative_error(value: float, interval: Sequence[float | None] | None) -> str
     """
     low, high = interval or (None, None)
     if low is None or high is None:
-        return f"{100 * value:+.2g} %"
+        return f"{'-' if value < 0 else '+'}{few_digits(abs(100 * value), 2)} %"
     text = number_estimate(100 * value, 100 * low, 100 * high, "%")
     shows_zero = not text.partition(" ")[0].strip("0.")
     return text if value < 0 or shows_zero else f"+{text}"
@@ -294,12 +318,15 @@ def significant(value: float, digits: int) -> float:
     return float(f"{value:.{digits - 1}e}")
 
 
-def few_digits(value: float) -> str:
-    """Write a number with three digits.
+def few_digits(value: float, digits: int = FEW_DIGITS) -> str:
+    """Write a number with few digits, and a large one without a power of ten.
 
     Examples
     --------
     >>> few_digits(14321.0), few_digits(0.60061), few_digits(271.47), few_digits(999.7)
     ('14,300', '0.601', '271', '1,000')
+    >>> few_digits(14321.0, 4), few_digits(3130.0, 2), few_digits(9999.7, 4)
+    ('14,320', '3,100', '10,000')
     """
-    return f"{value:,.3g}" if abs(value) < _THREE_DIGITS else f"{significant(value, FEW_DIGITS):,.0f}"
+    is_small = abs(value) < 10.0**digits - 0.5
+    return f"{value:,.{digits}g}" if is_small else f"{significant(value, digits):,.0f}"

@@ -8,6 +8,8 @@ import pytest
 
 from towtank.analysis.doubts import percent, seconds, signed_percent
 from towtank.analysis.narrative import _failed, _limits, _quality, _response, interval
+from towtank.estimates import few_digits, relative_error
+from towtank.model.fitting.goodness import _percent
 
 
 def estimate(value: float | None) -> dict[str, Any]:
@@ -103,3 +105,10 @@ def test_no_message_has_a_power_of_ten_or_a_dash_for_a_minus() -> None:
     assert signed_percent(-0.408) == "−40.8 %"
     assert signed_percent(0.12) == "+12 %"
     assert interval(estimate(1040.0)) == "1,040"
+
+
+def test_no_number_of_a_text_has_a_power_of_ten() -> None:
+    assert relative_error(31.3, None) == "+3,100 %"
+    assert relative_error(-0.0109, None) == "-1.1 %"
+    assert _percent(31.3) == "3,130 %"
+    assert few_digits(12345.6, 4) == "12,350"

@@ -71,9 +71,11 @@ def _number(place: str, number: str, unit: str) -> Number:
 
 # Sentences by the numbers in them; the text between the configuration and the number follows the name of the quantity.
 _AT = rf"at (?P<load>{_NUMBER}) users"
+# The headline may answer objectives first.
+_ANSWER = r"(?:, the system [^;]*;|,)"
 _SENTENCES: tuple[tuple[str, str], ...] = (
-    ("throughput", rf", throughput reaches {_VALUE} {_AT}"),
-    ("response time", rf", throughput reaches [^;]*?{_AT} with a mean response time of {_VALUE}"),
+    ("throughput", rf"{_ANSWER} throughput reaches {_VALUE} {_AT}"),
+    ("response time", rf"{_ANSWER} throughput reaches [^;]*?{_AT} with a mean response time of {_VALUE}"),
     ("throughput", rf", throughput grows from {_VALUE} {_AT}"),
     ("throughput", rf", throughput grows from .*? users to {_VALUE} {_AT}"),
     ("response time", rf", the mean response time goes from {_VALUE} {_AT}"),

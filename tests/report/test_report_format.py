@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from towtank.analysis import narrative
 from towtank.estimates import error_estimate
 from towtank.report import format as people
 
@@ -73,7 +74,7 @@ def test_more_or_fewer_than_three_digits_are_shown_as_the_error_allows(low: floa
 
 
 def test_a_value_that_is_not_zero_is_not_rounded_to_zero() -> None:
-    assert people.plain_of({"value": 4.3, "low": 0.5, "high": 90.0}) == "4"
+    assert people.plain_of({"value": 4.3, "low": 0.5, "high": 90.0}) == "4.3"
     # Its interval holds zero, so that nothing of it is known.
     assert people.plain_of({"value": 4.3, "low": -80.0, "high": 90.0}) == "0"
 
@@ -126,3 +127,14 @@ def test_listing_and_plural() -> None:
     assert people.listing(["a"]) == "a"
     assert people.plural(1, "run") == "1 run"
     assert people.plural(2000, "run") == "2,000 runs"
+
+
+def test_an_interval_that_says_nothing_is_not_known() -> None:
+    absurd = {"value": 0.030, "low": 0.0, "high": 248_814.48}
+    assert people.seconds_estimate(absurd) == "30 [not\N{NO-BREAK SPACE}known]\N{NO-BREAK SPACE}ms"
+    assert people.seconds_of(absurd) == "30\N{NO-BREAK SPACE}ms"
+    assert narrative._time(absurd) == "30 (interval not known) ms", "table and sentence have one rounding"
+    assert narrative.interval({"value": 40.0, "low": 0.3, "high": 1200.0}) == "40 (interval not known)"
+    wide = {"value": 0.030, "low": 0.002, "high": 0.3}
+    assert "not" not in people.seconds_estimate(wide)
+    assert people.plain_estimate({"value": 0.5, "low": -10.0, "high": 12.0}).startswith("0"), "of a difference"

@@ -2,6 +2,7 @@
 
 The unit of replication is the run: with two or more runs every interval is Student's t over their values,
 whatever the interval of each run is. A single run gives its own interval, and the method names it.
+A percentile is that of all requests of the runs together (`merged_percentiles`), not the mean of theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from towtank.analysis.elasticity import Elasticity, elasticity_of
-from towtank.analysis.statistics import standard_error_of, t_interval
+from towtank.analysis.merged_percentiles import of_all_requests, share_of
+from towtank.analysis.statistics import standard_error_of, t_interval_about
 from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate, estimate_of
 from towtank.analysis.system.disks import counted_once
 from towtank.distributions import binomial_interval, t_quantile
@@ -24,8 +26,11 @@ Run = dict[str, Any]
 
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
-    """Return the estimate at a path of keys of the run summaries, over the runs that have it."""
-    return combined([estimate_of(run, *path) for run in runs])
+    """Return the estimate at a path of keys of the run summaries, over the runs that have it.
+
+    A percentile is that of all requests of these runs; see `combined` for its interval.
+    """
+    return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path))
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
@@ -42,11 +47,21 @@ def stage_named(run: Run) -> str | None:
     return None if held is None else " and ".join(held["stages"])
 
 
-def combined(of_runs: Sequence[Estimate]) -> Estimate:
+def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Estimate:
     """Combine a quantity of several runs by Student's t, not below 0; the value of a single run keeps its interval.
+
+    Parameters
+    ----------
+    of_runs : sequence of Estimate
+        One for each run.
+    together : float, optional
+        Value of all requests together if it is not the mean over the runs, as of a percentile.
 
     Notes
     -----
+    The interval of a value of all requests together lies about that value, with the distances of the runs from it in
+    place of those from their mean: it is never shorter than that of their mean, and grows as the runs disagree.
+
     Runs may agree by chance, or because their values are counts or buckets. So the interval is at least that of the
     mean of values with the errors of the single runs; for shares, at least the exact binomial interval of all counts
     together. Equal values whose errors are unknown have no interval.
@@ -55,7 +70,7 @@ def combined(of_runs: Sequence[Estimate]) -> Estimate:
     if len(found) == 1:
         return found[0]
     values = [estimate.value for estimate in found if estimate.value is not None]
-    over = t_interval(values).of_quantity()
+    over = t_interval_about(values, together).of_quantity()
     within = _within(found, over.value)
     if over.low is None or over.high is None:
         return over
@@ -94,7 +109,7 @@ def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
     """Combine plain numbers of the runs; a single one has no interval."""
-    return t_interval([value for value in values if value is not None]).of_quantity()
+    return t_interval_about([value for value in values if value is not None]).of_quantity()
 
 
 @dataclass
@@ -250,9 +265,18 @@ class Point:
         waits = [(run.get("connections") or {}).get("wait_time_s") or {} for run in self.usable]
         return {
             "errors_share": _pair([run["errors"]["share"] for run in self.usable]),
+            "response_time_s": self._percentiles_of_runs("response_time_s"),
+            "transactions": {
+                name: self._percentiles_of_runs("transactions", name, "response_time_s") for name in self._names()
+            },
             "parts": {name: self._parts_of_runs(name) for name in self.tiers},
             "wait_time_s": {name: _pair([wait.get(name) for wait in waits]) for name in _WAITS},
         }
+
+    def _percentiles_of_runs(self, *path: str) -> dict[str, list[float] | None]:
+        """Return the least and the greatest value of the runs of each percentile. [s]"""
+        keys = [key for key in RESPONSE_KEYS if share_of(key) is not None]
+        return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
         """Return the ends over the runs of the share that each part has in the CPU time of its tier."""

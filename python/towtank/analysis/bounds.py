@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from towtank.analysis.measurement import Measurement
+from towtank.estimates import few_digits
 
 if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
@@ -81,7 +82,8 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
     response, exchange = (float(sums[chosen].sum()) for sums in (requests.response_sum_s, requests.exchange_sum_s))
     same = float(requests.response.counts[chosen].sum()) == float(requests.exchange.counts[chosen].sum())
     if same and exchange > 0:
-        text = f"response times sum to {response:.6g} s, less than the {exchange:.6g} s of the exchanges they hold"
+        sums = few_digits(response, 6), few_digits(exchange, 6)
+        text = f"response times sum to {sums[0]} s, less than the {sums[1]} s of the exchanges they hold"
         holds = response >= exchange * (1 - 1e-6)
         yield _bound(
             "a response takes its exchange or longer", "requests", response, exchange, holds, unit="s", text=text
@@ -116,7 +118,7 @@ def _users(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if not isinstance(asked, int | float) or not asked or seen is None or window is None or data.is_moving:
         return
     slack = max(0.5, _USERS_SHARE * asked)
-    text = f"{seen:.4g} users were active on average, {asked:g} were requested"
+    text = f"{few_digits(seen, 4)} users were active on average, {asked:g} were requested"
     more = _bound("users seen, at most those asked", "users", seen, asked, seen <= asked + slack, unit="", text=text)
     fewer = _bound(FEWER_USERS, "users", seen, asked, seen >= asked - slack, unit="", text=text)
     yield from (more, fewer)

@@ -9,6 +9,7 @@ from towtank.analysis.elasticity import Elasticity
 from towtank.analysis.statistics import ratio_interval
 from towtank.analysis.statistics.estimates import Estimate, estimate_of, from_document
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, is_repeated, with_run_to_run
+from towtank.load_level import Load
 
 # At each level only the transactions that changed most get a line; the points hold all of them.
 TRANSACTIONS_SHOWN = 3
@@ -61,14 +62,19 @@ def comparisons(
 def compared_points(comparison: Mapping[str, Any], configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the points on both sides of a comparison."""
     sides = [{**comparison.get("others", {}), comparison["factor"]: comparison[end]} for end in ("from", "to")]
-    load = comparison["load"] if "load" in comparison else comparison["users"]
+    load = _level(comparison)
     return [
         point
         for configuration in configurations
         if configuration["key"] in sides
         for point in configuration["points"]
-        if point["load"] == load
+        if _level(point) == load
     ]
+
+
+def _level(document: Mapping[str, Any]) -> float | None:
+    load = Load.read(document)
+    return None if load is None else load.level
 
 
 def suspect_runs(points: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from towtank.analysis.connections import connections
 from towtank.analysis.doubts import Level
-from towtank.analysis.load import QUANTILES, distribution, throughput
+from towtank.analysis.load import distribution, throughput
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
+from towtank.analysis.merged_percentiles import QUANTILES
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
 from towtank.results.folder import RunFolder, write_json
 

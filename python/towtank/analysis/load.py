@@ -9,6 +9,7 @@ import numpy as np
 
 from towtank.analysis import laws
 from towtank.analysis.measurement import DRAIN, RAMPS, Column, Floats, Mask, Measurement, TimedHistograms
+from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
 from towtank.analysis.statistics import (
     design_effect,
     effective_ranks,
@@ -18,10 +19,8 @@ from towtank.analysis.statistics import (
     ratio_of_sums,
 )
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
-from towtank.analysis.statistics.histograms import Histogram, rank_of
+from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Quantiles that describe every distribution."""
 # An interval of the engine lasts a second; the rate over less than half of that is dominated by chance. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
@@ -79,6 +78,7 @@ def distribution(
     *,
     bin_s: float,
     alike: Floats | None = None,
+    keep: bool = False,
 ) -> dict[str, Any]:
     """Return mean, quantiles and extremes of times, as in a summary.
 
@@ -95,6 +95,8 @@ def distribution(
         Length of a bin. [s]
     alike : ndarray of shape (n_bins,), optional
         Other sums, for the error of the mean, as of `response_by_users`. [s]
+    keep : bool, default False
+        Whether to include the histogram of all values, from which percentiles of several runs are made.
     """
     quantiles = QUANTILES if quantiles is None else quantiles
     merged = timed.merged(chosen)
@@ -105,6 +107,8 @@ def distribution(
     if extremes:
         found["min"] = None if merged is None else merged.minimum_s
         found["max"] = None if merged is None else merged.maximum_s
+    if keep:
+        found[HISTOGRAM] = None if merged is None else encode(merged)
     return found
 
 
@@ -171,7 +175,9 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
             "count": int(column.ok[chosen].sum()),
             "errors": int(column.failed[chosen].sum()),
             "throughput_per_s": throughput(column.ok, measurement, chosen).document(),
-            "response_time_s": distribution(column.response, column.response_sum_s, chosen, bin_s=measurement.bin_s),
+            "response_time_s": distribution(
+                column.response, column.response_sum_s, chosen, bin_s=measurement.bin_s, keep=True
+            ),
             "phases": {
                 phase: brief for phase, mask in phases.items() if (brief := _brief(column, phase, mask)) is not None
             },
@@ -186,7 +192,12 @@ def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
     if merged is None:
         return None
     sums, counts = column.response_sum_s[chosen], column.response.counts[chosen]
-    brief = {"count": merged.total, "mean_s": float(sums.sum()) / merged.total, "p95_s": merged.quantile(0.95)}
+    brief = {
+        "count": merged.total,
+        "mean_s": float(sums.sum()) / merged.total,
+        "p95_s": merged.quantile(0.95),
+        HISTOGRAM: encode(merged),
+    }
     return brief | ({"estimates": {"mean_s": ratio_along_trend(sums, counts).document()}} if phase in RAMPS else {})
 
 

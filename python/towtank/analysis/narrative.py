@@ -14,6 +14,8 @@ from towtank.analysis.ideal import share_of
 from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis.objective_answers import answered
+from towtank.analysis.objective_runs import FAR
 from towtank.analysis.objective_stored import is_about_stored
 from towtank.analysis.statistics import ratio_interval
 from towtank.analysis.statistics.estimates import from_document
@@ -52,6 +54,7 @@ def observations(summary: Summary) -> list[Sentence]:
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
+        found += _disagreement(configuration)
         found += _failed(configuration)
         found += _tiers(configuration)
         found += _pool(configuration)
@@ -211,6 +214,24 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
     )
 
 
+def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
+    """Name the load at which the runs disagree most about p95, if by a factor of two or more."""
+    ends = [
+        (point, found)
+        for point in _valid(configuration)
+        if (found := ((point.get("of_runs") or {}).get("response_time_s") or {}).get("p95")) and found[0] > 0
+    ]
+    point, (low, high) = max(ends, key=lambda pair: float(pair[1][1] / pair[1][0]), default=(None, (1.0, 1.0)))
+    if point is None or high < FAR * low:
+        return
+    text = (
+        f"{_prefix(configuration)}the runs at {_load(point)} disagree: p95 of single runs is "
+        f"{over_runs.words((low, high), high, seconds)}, that of all their requests together "
+        f"{seconds(point['response_time_s']['p95']['value'])}. Find out in what the runs differ before quoting either."
+    )
+    yield _of_points("spread_of_runs", _capital(text), (point,), low_s=low, high_s=high)
+
+
 def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
     """Describe at which valid load most transactions fail, and how failed ones distort response times."""
     points = [point for point in _valid(configuration) if point["errors_share"]]
@@ -362,7 +383,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
         else:
             upto = objective["holds_up_to"]
             holds = "at no load" if upto is None else f"up to {upto:,.10g}"
-            text = f"The objective “{objective['text']}” is missed{where}: {_seen(objective)}"
+            text = f"The objective “{objective['text']}” is missed{where}: {_seen(objective)}{_alone(objective)}"
             text += "." if _names_load(objective) else f"; it holds {holds}."
         text += _suspects(objective.get("suspect_runs") or ())
         if objective.get("certain") is False:
@@ -381,6 +402,13 @@ def _not_judged(objective: dict[str, Any]) -> str:
     if objective["seen"] is None:
         return gaps or "no measured value decides it"
     return f"{gaps}. At the other levels it is met; the worst value there is {_seen(objective)}"
+
+
+def _alone(objective: dict[str, Any]) -> str:
+    """Name the runs that miss an objective by far which all requests together meet there; empty without any."""
+    far = objective.get("far_misses") or ()
+    named = " and ".join(f"{_seen({**objective, 'seen': miss['value']})} in {miss['run']}" for miss in far[:_NAMED])
+    return f" of all requests, and {named} alone" if named else ""
 
 
 def _seen(objective: dict[str, Any]) -> str:
@@ -427,7 +455,8 @@ def headline(summary: Summary) -> str:
     if not usable:
         why = _because(summary, configurations)
         return f"No run of this study can carry an answer{why or '; see the verdicts of the runs'}."
-    sentences = [_answer(configuration) for configuration in (usable if len(usable) <= _NAMED else _extremes(usable))]
+    shown = usable if len(usable) <= _NAMED else _extremes(usable)
+    sentences = [_answer(configuration, summary.get("objectives") or ()) for configuration in shown]
     if len(usable) > _NAMED:
         verb = "carry most and least" if _differ(*_extremes(usable)) else "are at both ends, not clearly apart"
         sentences[0] = f"Of {len(usable)} configurations these {verb}. {sentences[0]}"
@@ -479,8 +508,13 @@ def _peak(configuration: dict[str, Any]) -> dict[str, Any]:
     return max(_valid(configuration), key=lambda point: float(point["throughput_per_s"]["value"]))
 
 
-def _answer(configuration: dict[str, Any]) -> str:
-    return _carried(configuration) if configuration.get("found_limit") else _capacity(configuration)
+def _answer(configuration: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> str:
+    """Answer the objectives of a configuration first, then describe what it carried."""
+    carried = _carried(configuration) if configuration.get("found_limit") else _capacity(configuration)
+    answer = answered(configuration, objectives)
+    if not answer:
+        return _capital(f"{_prefix(configuration)}{carried}")
+    return _capital(f"{_prefix(configuration)}the system {answer}; {carried}")
 
 
 def _effect(change: dict[str, Any]) -> str:
@@ -503,18 +537,16 @@ def _carried(configuration: dict[str, Any]) -> str:
     point = (passed or points)[-1]
     seen = f"{interval(point['throughput_per_s'])} transactions/s{_with_mean(point)} at {_load(point)}"
     if limit["value"] is None:
-        return _capital(f"{_prefix(configuration)}no load that was tried passed; {seen}")
+        return f"no load that was tried passed; {seen}"
     reason = str((limit["failure"] or {}).get("kind") or "unknown").replace("_", " ")
     why = "a lower bound" if limit["is_lower_bound"] else f"then {reason}"
-    return _capital(f"{_prefix(configuration)}the system carries {text_of(limit)}, {why}; {seen}")
+    return f"the system carries {text_of(limit)}, {why}; {seen}"
 
 
 def _capacity(configuration: dict[str, Any]) -> str:
     peak, limit = _peak(configuration), configuration["limit"]
-    head = _capital(
-        f"{_prefix(configuration)}throughput reaches {interval(peak['throughput_per_s'])} transactions/s at "
-        f"{_load(peak)}{_with_mean(peak)}"
-    )
+    carried = interval(peak["throughput_per_s"])
+    head = f"throughput reaches {carried} transactions/s at {_load(peak)}{_with_mean(peak)}"
     return f"{head}{_AT_THE_END[limit['kind']].format(resource=limit['resource'])}"
 
 

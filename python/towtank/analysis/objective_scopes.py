@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.measurement import Column, Mask, Measurement
+from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
+from towtank.analysis.statistics.histograms import encode
 
 Compare = Callable[[float, float], bool]
 COMPARISONS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
 def is_scoped(objective: dict[str, Any]) -> bool:
@@ -40,8 +41,8 @@ def judge(
     Returns
     -------
     list of dict
-        For each objective with a scope: `text`, `value` over the whole scope (None if nothing was recorded), and
-        `windows`, None without any.
+        For each objective with a scope: `text`, `value` over the whole scope (None if nothing was recorded),
+        `windows`, None without any, and of percentiles the `histogram` of all values of the scope.
     """
     found = []
     for objective in objectives:
@@ -51,11 +52,13 @@ def judge(
         mask = steady if phase == "steady" else phases.get(phase, np.zeros(measurement.bins, dtype=bool))
         column = column_of(measurement, objective.get("transaction"))
         every = objective.get("every_s")
+        merged = column.response.merged(mask) if objective.get("metric") in QUANTILES else None
         found.append(
             {
                 "text": objective.get("text", ""),
                 "value": value(str(objective.get("metric")), column, measurement, mask),
                 "windows": None if every is None else _windows(objective, column, measurement, mask),
+                **({} if merged is None else {HISTOGRAM: encode(merged)}),
             }
         )
     return found
@@ -84,8 +87,8 @@ def _time(metric: str, column: Column, mask: Mask) -> float | None:
     merged = column.response.merged(mask)
     if merged is None:
         return None
-    if metric in _QUANTILES:
-        return merged.quantile(_QUANTILES[metric])
+    if metric in QUANTILES:
+        return merged.quantile(QUANTILES[metric])
     mean = float(column.response_sum_s[mask].sum()) / merged.total
     return {"mean": mean, "min": merged.minimum_s, "max": merged.maximum_s}.get(metric)
 

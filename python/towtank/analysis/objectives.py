@@ -11,6 +11,8 @@ from typing import Any
 from towtank.analysis.comparison import suspect_runs
 from towtank.analysis.doubts import Kind
 from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis.merged_percentiles import HISTOGRAM, percentile, share_of
+from towtank.analysis.objective_runs import far_misses, is_share, metric_name
 from towtank.analysis.objective_scopes import COMPARISONS, Compare, is_scoped
 from towtank.analysis.objective_stored import is_about_stored, is_certain, left_open, worst_count
 from towtank.analysis.statistics.estimates import NOTHING, Estimate, estimate_of
@@ -18,6 +20,7 @@ from towtank.analysis.statistics.estimates import NOTHING, Estimate, estimate_of
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 _EXTREMES = ("min", "max")
 Json = dict[str, Any]
+_NO_MISS: Json = {"missed_at": None, "far_misses": []}
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ def check(
     list of dict
         One for each objective and configuration: `met` at all levels (None if no valid run decides it), `seen` at
         the worst valid level and `at` its place, the highest load up to which the objective holds without a break,
+        `missed_at`, the lowest load that misses it, `far_misses`, the runs that miss it alone by far where all requests
+        together meet it,
         `not_judged`, the loads without a valid run, and `suspect_runs`, the suspect ones of those that judge it;
         `certain`, whether the intervals at the levels leave no doubt about `met` (None if a deciding level has no
         interval); also `windows` if the objective applies to every window.
@@ -69,7 +74,9 @@ def check(
     Notes
     -----
     An invalid run decides nothing but that stored data are lost. An objective is missed if any valid level misses it,
-    and met if no level misses it and every load that it names has a valid run.
+    and met if no level misses it and every load that it names has a valid run. A level misses it by the value of all
+    requests of its runs together, or by one run that is off by a factor of two or more (`far_misses`): users of that
+    run were not served as asked, whatever the others met.
     """
     by_name = {str(run["run"]): run for run in runs}
     return [
@@ -88,41 +95,54 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
     left = [entry for point in points if (entry := _left_open(objective, point, runs, compare)) is not None]
     points = [point for point in points if float(point["load"]) not in {entry["load"] for entry in left}]
     seen = [(point, value) for point in points if (value := _seen(objective, point, runs, upward)) is not None]
-    head = {
-        "text": objective.get("text", ""),
-        "metric": objective.get("metric", ""),
-        "configuration": configuration["key"],
-        "label": configuration["label"],
-        "limit": limit,
-        "users": objective.get("users"),
-        "rate": objective.get("rate"),
-        "not_judged": _not_judged(objective, configuration, asked, runs, missing),
-    }
     judged = [point for point, _ in seen]
+    not_judged = _not_judged(objective, configuration, asked, runs, missing) + left
+    not_judged += [_unmeasured(objective, point) for point in points if point not in judged]
+    head = {**_head(objective, configuration), "not_judged": sorted(not_judged, key=_load_of)}
     head["suspect_runs"] = suspect_runs(judged)
-    head["not_judged"] += left + [_unmeasured(objective, point) for point in points if point not in judged]
-    head["not_judged"].sort(key=lambda entry: float(entry["load"]))
     if objective.get("every_s") is not None:
         head["windows"] = _windows(objective, points, runs, upward)
     if not seen or not isinstance(limit, int | float):
-        return {**head, "met": None, "certain": None, "seen": None, "at": {}, "holds_up_to": None}
+        return {**head, "met": None, "certain": None, "seen": None, "at": {}, "holds_up_to": None, **_NO_MISS}
     worst = (min if upward else max)(seen, key=_second)
-    met: bool | None = all(compare(value, limit) for _, value in seen)
+    levels = [(point, compare(value, limit)) for point, value in seen]
+    far = [miss for point, met in levels if met for miss in _far(objective, point, runs, compare, limit)]
+    holding = [(_load_of(point), met and _load_of(point) not in map(_load_of, far)) for point, met in levels]
+    met: bool | None = all(holds for _, holds in holding)
     at = {key: worst[0][key] for key in ("users", "rate") if key in worst[0]}
     found = configuration.get("found_limit")
-    holds = _holds_up_to([(point["load"], compare(value, limit)) for point, value in seen], head["not_judged"])
+    holds = _holds_up_to(holding, head["not_judged"])
     if found is not None and _is_about(objective, found) and found["value"] is not None:
         holds = found["value"]
         head["up_to"] = text_of(found)
     met = None if met and head["not_judged"] else met
+    certain = None if met is None else _certain(objective, judged, runs, compare, limit, met=met)
+    decided = {"met": met, "certain": certain, "seen": worst[1], "at": {**at, **configuration["key"]}}
+    missed_at = min((load for load, is_met in holding if not is_met), default=None)
+    return {**head, **decided, "holds_up_to": holds, "missed_at": missed_at, "far_misses": far}
+
+
+def _head(objective: Json, configuration: Json) -> Json:
+    """Return the objective and its configuration, as its judgement names them."""
     return {
-        **head,
-        "met": met,
-        "certain": None if met is None else _certain(objective, judged, runs, compare, limit, met=met),
-        "seen": worst[1],
-        "at": {**at, **configuration["key"]},
-        "holds_up_to": holds,
+        "text": objective.get("text", ""),
+        "metric": objective.get("metric", ""),
+        "configuration": configuration["key"],
+        "label": configuration["label"],
+        "limit": objective.get("value"),
+        "users": objective.get("users"),
+        "rate": objective.get("rate"),
     }
+
+
+def _load_of(entry: Json) -> float:
+    return float(entry["load"])
+
+
+def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, limit: float) -> list[Json]:
+    """Return the runs of a point of several runs that miss an objective by far."""
+    found = [runs[name] for name in _runs_of(point) if name in runs]
+    return far_misses(objective, _load_of(point), found, compare, limit) if len(found) > 1 else []
 
 
 def _certain(
@@ -206,7 +226,7 @@ def _not_judged(
     found += [
         {"load": run.load, "runs": [run.run], "kind": "missing", "why": f"{run.run} is missing"} for run in absent
     ]
-    return sorted(found, key=lambda entry: float(entry["load"]))
+    return sorted(found, key=_load_of)
 
 
 def _no_run(objective: Json, known: set[float]) -> str:
@@ -256,8 +276,8 @@ def _second(pair: tuple[Json, float]) -> float:
 
 
 def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> float | None:
-    """Return the number that an objective is about, at one point: over a phase the mean of the runs, over windows the
-    worst of all.
+    """Return the number that an objective is about, at one point: over a phase the percentile of all requests, or else
+    the mean of the runs; over windows the worst of all.
     """
     if is_about_stored(objective):
         return worst_count(objective, _summaries(point, runs), upward=upward)
@@ -265,8 +285,12 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
         return metric_of(point, objective)
     by_run = list(_judged(objective, point, runs))
     if objective.get("every_s") is None:
-        values = [judged["value"] for _, judged in by_run if judged.get("value") is not None]
-        return sum(values) / len(values) if values else None
+        known = [judged for _, judged in by_run if judged.get("value") is not None]
+        share = share_of(metric_name(objective))
+        together = None if share is None else percentile([judged.get(HISTOGRAM) for judged in known], share)
+        if together is not None or not known:
+            return together
+        return sum(float(judged["value"]) for judged in known) / len(known)
     worst = [judged["windows"]["worst"]["value"] for _, judged in by_run if (judged.get("windows") or {}).get("worst")]
     return (min if upward else max)(worst, default=None)
 
@@ -316,8 +340,8 @@ def _value(window: Json) -> float:
 
 def metric_of(point: Json, objective: Json) -> float | None:
     """Return the number that an objective is about, at one point; None if it was not measured."""
-    metric, transaction = _metric(objective), objective.get("transaction")
-    if metric in ("errors", "errors_share", "error_rate", "error_share"):
+    metric, transaction = metric_name(objective), objective.get("transaction")
+    if is_share(objective):
         about = point["transactions"].get(transaction, {}) if transaction else point
         share = about.get("errors_share")
         return None if share is None else float(share)
@@ -328,13 +352,9 @@ def metric_of(point: Json, objective: Json) -> float | None:
     return estimate_at(point, objective).value
 
 
-def _metric(objective: Json) -> str:
-    return str(objective.get("metric", "")).removesuffix("_s").removeprefix("response_time.")
-
-
 def estimate_at(point: Json, objective: Json) -> Estimate:
     """Return the estimate that an objective is about, at one point; nothing for extremes and shares."""
-    metric, transaction = _metric(objective), objective.get("transaction")
+    metric, transaction = metric_name(objective), objective.get("transaction")
     if metric in ("throughput", "throughput_per"):
         path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)
         return estimate_of(point, *path)

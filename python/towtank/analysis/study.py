@@ -20,6 +20,7 @@ from towtank.analysis.service_logs import first_words
 from towtank.claim_words import sentence
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.errors import StudyError
+from towtank.load_level import KINDS, Load
 from towtank.over_runs import alike, merged
 from towtank.results import earlier
 from towtank.results.folder import ResultsFolder, RunFolder, offer_json
@@ -217,7 +218,7 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
     factors = study.get("factors") or _factors_of(runs)
     load = study.get("load_factor")
     if load is None:
-        load = next((factor["name"] for factor in factors if factor["name"] in ("users", "rate")), None)
+        load = next((factor["name"] for factor in factors if factor["name"] in KINDS), None)
     design = manifest.get("design") if isinstance(manifest.get("design"), list) else study.get("design")
     return Question(
         str(study.get("name") or "study"),
@@ -286,8 +287,9 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
     """Return the load of a run as a number: of the analysed stage if the run has several loads; otherwise the numeric
     level of the factor, or the load in the manifest.
     """
+    asked = Load.read(run)
     if several_loads(run) is not None:
-        return float(run["users"].get("asked") or run.get("rate") or 0.0)
+        return asked.level if asked is not None else 0.0
     name = question.load_factor
     level = None if name is None else run["factors"].get(name)
     for factor in question.factors:
@@ -295,9 +297,8 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
             table = dict(zip(map(str, factor["levels"]), factor["numeric"], strict=False))
             if str(level) in table:
                 return float(table[str(level)])
-    asked = run["users"].get("asked") or run.get("rate")
     number = _number(str(level)) if level is not None else None
-    return float(asked if asked is not None else number or 0.0)
+    return asked.level if asked is not None else number or 0.0
 
 
 def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[objectives.MissingRun]:

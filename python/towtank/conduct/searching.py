@@ -15,6 +15,7 @@ from towtank.analysis.limits.search import Decision, Ended, decide, plan_of
 from towtank.analysis.measurement import Measurement
 from towtank.analysis.windows.stretch import STEADY_PHASE
 from towtank.conduct.steering import Note, Send, StageSteering, StageUnderWay
+from towtank.estimates import few_digits
 from towtank.results.folder import RunFolder
 from towtank.study.model import FindLimit
 from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_stages, plateau_stages
@@ -165,7 +166,7 @@ class SearchSteering(StageSteering):
         shown = "" if binding is None else "no answer" if binding["seen"] is None else f"{binding['seen']:.3g}"
         margin = "" if binding is None else f", {binding['text']}: {shown}"
         rate = np.nan if plateau.throughput.value is None else plateau.throughput.value
-        self.note(f"  {plateau.level:g} {unit} {what} ({rate:.4g} /s{margin}); {after}")
+        self.note(f"  {plateau.level:g} {unit} {what} ({few_digits(rate, 4)} /s{margin}); {after}")
 
 
 class PilotSteering(SearchSteering):

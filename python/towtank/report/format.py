@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from towtank.estimates import durations_like, error_estimate, interval_texts, relative_error
+from towtank.estimates import (
+    NOT_KNOWN,
+    durations_like,
+    error_estimate,
+    interval_texts,
+    relative_error,
+    says_nothing,
+)
 from towtank.results.observe import NOT_ATTRIBUTED, THIS_MACHINE
 
 ABSENT = "–"
@@ -179,6 +186,9 @@ def _bracketed(
     words = f"{_TIED}{unit}{suffix}" if unit or suffix else ""
     if low is None or high is None:
         return f"{number(value * factor)}{words}"
+    if says_nothing(value, low, high):
+        shown = number(value * factor, 2)
+        return f"{shown}{words}" if bare else f"{shown} [{NOT_KNOWN.replace(' ', _TIED)}]{words}"
     shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))
     # No line break inside the brackets, only before them.
     return f"{shown}{words}" if bare else f"{shown} [{f',{_TIED}'.join(ends)}]{words}"

@@ -8,6 +8,8 @@ from typing import Any
 from towtank.report import format as people
 from towtank.report.suspects import MARK
 
+_NAMED = 3
+"""Largest number of runs that are named one by one. [1]"""
 _OUTCOMES = {True: "met", False: "missed", None: "not judged"}
 
 
@@ -46,6 +48,14 @@ def held(objective: Mapping[str, Any]) -> str:
     return "holds at no load" if load is None else f"holds up to {people.plain(load)}{unit}"
 
 
+def alone(objective: Mapping[str, Any]) -> str:
+    """Render the runs that miss an objective by far which all requests together meet there: `450 ms in r002 alone`."""
+    unit, far = unit_of(objective.get("metric")), list(objective.get("far_misses") or ())
+    named = [f"{people.quantity(miss.get('value'), unit)} in {miss.get('run')}" for miss in far[:_NAMED]]
+    more = f" and {people.plural(len(far) - _NAMED, 'further run')}" if len(far) > _NAMED else ""
+    return f"{', '.join(named)}{more} alone" if named else ""
+
+
 def seen(objective: Mapping[str, Any]) -> str:
     """Render the worst value in the unit of the objective's quantity."""
     return people.quantity(objective.get("seen"), unit_of(objective.get("metric")))
@@ -68,6 +78,6 @@ def line(objective: Mapping[str, Any]) -> str:
     word, _, why = outcome(objective).partition(": ")
     runs = [str(run) for run in objective.get("suspect_runs") or ()]
     doubt = f", from {people.plural(len(runs), 'suspect run')} ({', '.join(runs)})" if runs and not why else ""
-    upto = held(objective)
-    shown = f"{word.removesuffix(f' {MARK}')}{value if not why else f': {why}'}{doubt}{upto and f'; {upto}'}"
+    more = "".join(f"; {words}" for words in (alone(objective), held(objective)) if words)
+    shown = f"{word.removesuffix(f' {MARK}')}{value if not why else f': {why}'}{doubt}{more}"
     return f"objective: {objective.get('text', '')}{where}: {shown}"

@@ -17,6 +17,7 @@ from typing import Any
 from towtank.containment import Failed, attempt, attempt_or, failures_so_far
 from towtank.engine import binary
 from towtank.errors import Fault, StudyError
+from towtank.load_level import KINDS, Load
 from towtank.report.runs_over_time import Recorded, recordings
 from towtank.report.sizing_source import sizing_of
 from towtank.results import earlier
@@ -39,13 +40,10 @@ def dig(document: Any, *keys: str) -> Any:
     return document
 
 
-LOADS = ("users", "rate")
-"""Factors that are the load."""
-
-
 def load_of(point: Json) -> float:
     """Return the load of a point, or of a comparison of points: users [1] or arrival rate [1/s]; 0 if unknown."""
-    return float(next((point[key] for key in ("load", *LOADS) if point.get(key) is not None), 0.0))
+    found = Load.read(point)
+    return 0.0 if found is None else found.level
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class RunResult:
     @property
     def configuration(self) -> str:
         """Levels of all factors but the load, as people read them."""
-        return ", ".join(f"{name} {level}" for name, level in self.factors.items() if name not in LOADS)
+        return ", ".join(f"{name} {level}" for name, level in self.factors.items() if name not in KINDS)
 
     @property
     def status(self) -> str:
@@ -86,15 +84,8 @@ class RunResult:
     @property
     def load(self) -> float | None:
         """Requested number of users, or requested rate. [1, 1/s]"""
-        for value in (
-            dig(self.summary, "users", "asked"),
-            dig(self.summary, "rate"),
-            self.manifest.get("users"),
-            self.manifest.get("rate"),
-        ):
-            if isinstance(value, (int, float)):
-                return float(value)
-        return None
+        found = Load.read(self.summary) or Load.read(self.manifest)
+        return None if found is None else found.level
 
 
 @dataclass(frozen=True)

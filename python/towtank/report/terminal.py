@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from towtank import over_runs
 from towtank.analysis.doubts import not_checked
+from towtank.analysis.objective_runs import FAR
 from towtank.report import format as people
 from towtank.report.figures.series import point_state
 from towtank.report.objectives import line
@@ -175,13 +177,23 @@ def table(
     load = str(study_summary.get("load_factor") or "users")
     rests = unattributed_of(study_summary)
     cpus = (*(f"CPU {tier}" for tier in tiers), *(f"CPU {people.not_attributed(name)}" for name in rests))
-    for title in (load, "throughput", "mean", "p95", *cpus):
+    spread = any(_by_run(point) for _, point in points)
+    for title in (load, "throughput", "mean", "p95", *(["p95 by run"] if spread else []), *cpus):
         made.add_column(Text(title), justify="right", no_wrap=True)
     made.add_column("verdict", no_wrap=True)
     time = people.seconds_estimate if has_intervals else people.seconds_of
     for configuration, point in points:
-        made.add_row(*(Text(cell) for cell in _cells(configuration, point, tiers, rests, time)), _verdict(point))
+        cells = _cells(configuration, point, tiers, rests, time)
+        if spread:
+            cells.insert(5, _by_run(point) or people.ABSENT)
+        made.add_row(*map(Text, cells), _verdict(point))
     return made
+
+
+def _by_run(point: Mapping[str, Any]) -> str:
+    """95th percentiles of the single runs of a point if they differ by a factor of two or more; empty otherwise."""
+    ends = dig(point, "of_runs", "response_time_s", "p95")
+    return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR * ends[0] else ""
 
 
 def _cells(

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from towtank.errors import ModelError
+from towtank.estimates import few_digits
 from towtank.size.question import Check, Question
 
 Json = dict[str, Any]
@@ -21,7 +22,7 @@ def outside(answer: Json) -> str:
     for name, bounds in answer.get("bounds", {}).items():
         rate, most = answer["classes"][name]["throughput_per_s"], bounds["throughput_per_s"]["upper"]
         if most is not None and rate > most * (1 + _TOLERANCE):
-            return f"{rate:.4g} /s of {name}, above the bound of {most:.4g} /s"
+            return f"{few_digits(rate, 4)} /s of {name}, above the bound of {few_digits(most, 4)} /s"
     return ""
 
 

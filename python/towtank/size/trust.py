@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from towtank.errors import MeasurementError
-from towtank.estimates import number_estimate, relative_error
+from towtank.estimates import few_digits, number_estimate, relative_error
 from towtank.model.fitting.goodness import MISS_LIMIT
 from towtank.model.percentiles import EXACT
 from towtank.model.stations import servers_of
@@ -50,8 +50,9 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
     asked = _asked(question)
     if asked > FARTHEST_THROUGHPUT * fitted.throughput:
         raise MeasurementError(
-            f"the load asks for {asked:.4g} /s, {asked / fitted.throughput:.3g} times the highest throughput measured "
-            f"({fitted.throughput:.4g} /s); beyond {FARTHEST_THROUGHPUT:g} times it would be a guess",
+            f"the load asks for {few_digits(asked, 4)} /s, {asked / fitted.throughput:.3g} times the highest "
+            f"throughput measured "
+            f"({few_digits(fitted.throughput, 4)} /s); beyond {FARTHEST_THROUGHPUT:g} times it would be a guess",
             hint="measure at a higher load, or give --beyond to get the guess nevertheless",
         )
 

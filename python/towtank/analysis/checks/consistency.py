@@ -9,6 +9,7 @@ from towtank.analysis.audit import check
 from towtank.analysis.bounds import FEWER_USERS
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
+from towtank.estimates import few_digits
 
 _AUDITED = {
     Kind.MIX_OFF: (check.MIX, check.SHARES),
@@ -48,8 +49,8 @@ def little(evidence: Evidence) -> Iterator[Doubt]:
     law = evidence.summary["laws"]["little"]
     if law is not None and not law["holds"]:
         text = (
-            f"N = {law['n']:.4g} but X (R + Z) = "
-            f"{law['x_per_s'] * (law['r_s'] + law['z_s']):.4g}: "
+            f"N = {few_digits(law['n'], 4)} but X (R + Z) = "
+            f"{few_digits(law['x_per_s'] * (law['r_s'] + law['z_s']), 4)}: "
             f"residual {percent(law['residual'])}, limit {percent(law['limit'])}"
         )
         yield Doubt(Kind.LITTLE_LAW, Level.SUSPECT, text, law["residual"], law["limit"])

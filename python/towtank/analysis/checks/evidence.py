@@ -10,6 +10,7 @@ from towtank.analysis.doubts import Doubt
 from towtank.analysis.recovery import StudyEvent
 from towtank.analysis.system.tiers import Observed
 from towtank.analysis.windows.window import Window
+from towtank.load_level import Load
 
 _LIMIT_NAMES = {
     "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
@@ -103,7 +104,8 @@ class Evidence:
     @property
     def is_open(self) -> bool:
         """True if arrivals do not wait for answers."""
-        return self.manifest.get("users") is None and self.manifest.get("rate") is not None
+        asked = Load.read(self.manifest)
+        return asked is not None and asked.is_open
 
     def limit(self, name: str, default: float) -> float:
         """Return a limit of the study, or the default."""

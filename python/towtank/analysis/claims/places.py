@@ -8,12 +8,14 @@ from typing import Any
 
 from towtank.analysis.aggregation import combined
 from towtank.analysis.elasticity import elasticity_of
+from towtank.analysis.merged_percentiles import of_all_requests
 from towtank.analysis.statistics import estimates, ratio_interval
 from towtank.analysis.statistics.estimates import BINOMIAL, EXACT, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
 from towtank.analysis.stored import not_read_back
 from towtank.analysis.system.disks import counted_once
 from towtank.distributions import binomial_interval
+from towtank.load_level import Load
 from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
@@ -124,7 +126,8 @@ class Places:
         measured = {str(run["run"]): found for run in usable if (found := in_run(run, of, per)).value is not None}
         if not measured:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
-        together = combined(list(measured.values()))
+        having = [run for run in usable if str(run["run"]) in measured]
+        together = combined(list(measured.values()), None if per else of_all_requests(having, *read_metric(of)))
         # A full count is exact: it is no sample.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             alone = next(run for run in usable if str(run["run"]) in measured)
@@ -150,8 +153,8 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
     if per is None or found.value is None:
         return found
     if per == LOAD:
-        asked = (run.get("users") or {}).get("asked") or run.get("rate")
-        return found.scaled(1 / float(asked)) if asked else estimates.NOTHING
+        asked = Load.read(run)
+        return found.scaled(1 / asked.level) if asked is not None and asked.level else estimates.NOTHING
     return ratio_interval(found, _sum(leaves(run, read_metric(per))))
 
 

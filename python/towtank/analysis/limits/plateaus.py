@@ -21,6 +21,7 @@ from towtank.analysis.statistics import ERROR_AT_LEAST, error_of
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
+from towtank.estimates import few_digits
 
 # Three standard deviations of a Poisson count: chance in the arrivals does not explain a larger shortfall.
 _CHANCE = 3.0
@@ -298,7 +299,13 @@ def _silent(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[di
 
 
 def _shown(metric: str, value: float) -> str:
-    return percent(value) if metric == "errors" else f"{value:.4g} /s" if metric == "throughput" else seconds(value)
+    return (
+        percent(value)
+        if metric == "errors"
+        else f"{few_digits(value, 4)} /s"
+        if metric == "throughput"
+        else seconds(value)
+    )
 
 
 def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
@@ -310,7 +317,7 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
     share = ended / plateau.level
     missing = (plateau.level - ended) * length
     if share < rules.achieved and missing > _CHANCE * math.sqrt(plateau.level * length):
-        text = f"{ended:.4g} /s of the {plateau.level:g} /s offered came to an end ({percent(share)}), "
+        text = f"{few_digits(ended, 4)} /s of the {plateau.level:g} /s offered came to an end ({percent(share)}), "
         yield failure(Failure.ACHIEVED_BELOW_OFFERED, f"{text}limit {percent(rules.achieved)}", share, rules.achieved)
 
 
@@ -335,7 +342,8 @@ def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator
     gain = (second - first) / ideal
     error = math.hypot(*(_error(side) for side in (other, plateau))) / ideal
     if gain < rules.grows and gain + _CERTAIN * error < _HALF:
-        text = f"throughput goes from {first:.4g} /s at {other.level:g} to {second:.4g} /s at {plateau.level:g}: "
+        text = f"throughput goes from {few_digits(first, 4)} /s at {other.level:g} "
+        text += f"to {few_digits(second, 4)} /s at {plateau.level:g}: "
         text += f"{percent(gain)} of ideal growth, limit {percent(rules.grows)}"
         yield failure(Failure.THROUGHPUT_PLATEAU, text, gain, rules.grows)
 

@@ -159,9 +159,10 @@ def _load(data: RunData) -> dict[str, Any]:
             chosen,
             bin_s=measurement.bin_s,
             alike=load.response_by_users(measurement, chosen),
+            keep=True,
         ),
         "exchange_time_s": load.distribution(
-            requests.exchange, requests.exchange_sum_s, chosen, bin_s=measurement.bin_s
+            requests.exchange, requests.exchange_sum_s, chosen, bin_s=measurement.bin_s, keep=True
         ),
         "errors": load.errors(every, chosen),
         "request_errors": load.errors(requests, chosen),

@@ -18,6 +18,7 @@ from towtank.analysis.statistics.intervals import (
     ratio_interval,
     standard_error_of,
     t_interval,
+    t_interval_about,
     welch_difference,
 )
 from towtank.analysis.statistics.ranks import (
@@ -45,5 +46,6 @@ __all__ = [
     "ratio_of_sums",
     "standard_error_of",
     "t_interval",
+    "t_interval_about",
     "welch_difference",
 ]

@@ -46,6 +46,50 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
     return Estimate(mean, mean - half, mean + half, estimates.RUNS, len(sample), confidence)
 
 
+def t_interval_about(
+    values: Sequence[float] | Floats, together: float | None = None, confidence: float = CONFIDENCE
+) -> Estimate:
+    """Return the value of all samples together with Student's t interval about it, from one value per run.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One value per run, as its p95.
+    together : float, optional
+        Value q of all samples together, as p95 of all requests; the mean of the runs by default.
+    confidence : float
+        In (0, 1).
+
+    Notes
+    -----
+    q +- t(1 - a/2, n - 1) s / sqrt(n) with s^2 = sum (q_i - q)^2 / (n - 1). A percentile q of all samples solves
+    mean F_i(q) = p over runs of equal size, so that for runs that differ little q - q_0 is, to first order, the mean of
+    the q_i - q_0, with the error of that mean [1]_. The distance of q from the mean of the runs, which is of second
+    order, is added: s^2 is the sample variance plus n / (n - 1) times its square. Where runs differ so much that the
+    approximation fails, the interval is long.
+
+    References
+    ----------
+    .. [1] R. R. Bahadur, "A note on quantiles in large samples", The Annals of Mathematical Statistics 37(3),
+           577-580, 1966, doi:10.1214/aoms/1177699450.
+
+    Examples
+    --------
+    >>> found = t_interval_about([1.0, 3.0, 5.0], 4.0)
+    >>> found.value, round(found.low, 1), round(found.high, 1)
+    (4.0, -1.8, 9.8)
+    """
+    mean = t_interval(values, confidence)
+    if together is None or mean.value is None:
+        return mean
+    if len(values) < 2:
+        return replace(mean, value=together)
+    sample = np.asarray(values, dtype=float)
+    error = math.sqrt(float(np.sum((sample - together) ** 2)) / (len(sample) - 1) / len(sample))
+    half = t_quantile(0.5 + confidence / 2, len(sample) - 1) * error
+    return Estimate(together, together - half, together + half, estimates.RUNS, len(sample), confidence)
+
+
 def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     """Return the ratio of two independent estimates with its interval.
 
@@ -70,7 +114,8 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
 
     All others have the interval of Fieller: with g = (t s_b / b)^2 the bounds are
     [a/b +- (t/b) sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. With g >= 1 none exists,
-    which depends on chance: of two runs with an error of 30 % each, 58 % of the ratios would have one.
+    which depends on chance: of two runs with an error of 30 % each, 58 % of the ratios would have one. Where both
+    values are above zero and the lower bound would not be, the interval by the logarithm stands.
     `tests/certified/test_certified_ratios.py` compares both.
 
     t has the degrees of freedom of Welch and Satterthwaite for the difference a - (a/b) b, from the n of the two
@@ -101,13 +146,23 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
     value = above / below
     t = t_quantile(0.5 + top.confidence / 2, _freedom_of_two((top, first), (bottom, value * second)))
     if _are_over_runs(top, bottom) and _is_above_zero(top) and _is_above_zero(bottom):
-        half = max(t * math.hypot(first / above, second / below), _within(top, bottom, above, below))
-        return None if half > estimates.WIDEST else (value * math.exp(-half), value * math.exp(half))
+        return _by_logarithm(
+            value, max(t * math.hypot(first / above, second / below), _within(top, bottom, above, below))
+        )
     g = (t * second / below) ** 2
     if g >= 1:
         return None
     half = t / abs(below) * math.sqrt(first**2 * (1 - g) + (value * second) ** 2)
-    return (value - half) / (1 - g), (value + half) / (1 - g)
+    low, high = (value - half) / (1 - g), (value + half) / (1 - g)
+    if low > 0 or not (_is_above_zero(top) and _is_above_zero(bottom)):
+        return low, high
+    # Of quantities that are never negative no ratio is: the top is too uncertain for a straight line.
+    return _by_logarithm(value, t * math.hypot(first / above, second / below))
+
+
+def _by_logarithm(value: float, half: float) -> tuple[float, float] | None:
+    """Return bounds of a ratio with this half width in the logarithm; None if they would say nothing."""
+    return None if half > estimates.WIDEST else (value * math.exp(-half), value * math.exp(half))
 
 
 def _are_over_runs(first: Estimate, second: Estimate) -> bool:

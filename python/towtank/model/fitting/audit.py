@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from towtank.estimates import few_digits
 from towtank.model.fitting.observations import Floats, Observations
 
 LIMIT = 0.05
@@ -132,8 +133,9 @@ def _little(run: Quantities, peers: list[Quantities]) -> Finding:
         return Finding(run.name, law, residual, run.limit)
     suspect, why = _suspect(run, peers)
     message = (
-        f"{run.name}: N = X (R + Z) is off by {100 * residual:.3g} %, limit {100 * run.limit:.3g} % "
-        f"(N = {run.users:.4g}, X = {run.throughput:.4g}/s, R = {run.response_s:.4g} s, Z = {run.think_s:.4g} s): "
+        f"{run.name}: N = X (R + Z) is off by {few_digits(100 * residual)} %, limit {few_digits(100 * run.limit)} % "
+        f"(N = {few_digits(run.users, 4)}, X = {few_digits(run.throughput, 4)}/s, R = {run.response_s:.4g} s, "
+        f"Z = {run.think_s:.4g} s): "
         f"suspect is {suspect}; {why}"
     )
     return Finding(run.name, law, residual, run.limit, suspect, message)
@@ -142,7 +144,7 @@ def _little(run: Quantities, peers: list[Quantities]) -> Finding:
 def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
     """Return the counter that explains a residual best, and the reason."""
     if run.users_asked and abs(run.users / run.users_asked - 1) > run.limit:
-        return "users", f"{run.users_asked:g} were asked for and {run.users:.4g} counted"
+        return "users", f"{run.users_asked:g} were asked for and {few_digits(run.users, 4)} counted"
     good = [peer for peer in peers if abs(1 / peer.factor - 1) <= peer.limit]
     if not good:
         return _common(run, peers)
@@ -193,7 +195,7 @@ def _spread(values: Floats) -> float:
 
 def _drift(run: Quantities, tier: str, residual: float, limit: float) -> Finding:
     message = (
-        f"{run.name}: U = X D of {tier} is off by {100 * residual:.3g} % between the halves of the run, limit "
+        f"{run.name}: U = X D of {tier} is off by {few_digits(100 * residual)} % between the halves of the run, limit "
         f"{100 * limit:.3g} %: suspect is CPU of tier {tier}, or its demand changed while it was measured"
     )
     return Finding(run.name, "U = X D", residual, limit, f"CPU of tier {tier}", message)
@@ -213,7 +215,7 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
         apart = abs(used - middle * run.throughput) / max(run.cpus.values())
         if residual > limit and apart > _BACKGROUND and not _at_an_end(run, peers, tier):
             message = (
-                f"{run.name}: U = X D of {tier} is off by {100 * residual:.3g} % from the other runs, limit "
+                f"{run.name}: U = X D of {tier} is off by {few_digits(100 * residual)} % from the other runs, limit "
                 f"{100 * limit:.3g} %: suspect is CPU of tier {tier}"
             )
             found.append(Finding(run.name, "U = X D", residual, limit, f"CPU of tier {tier}", message))

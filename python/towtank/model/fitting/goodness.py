@@ -15,6 +15,7 @@ import numpy as np
 
 from towtank.distributions import f_tail
 from towtank.errors import ModelError
+from towtank.estimates import few_digits
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import WIDER
 from towtank.model.fitting.fit import Fit, fit_curve, levels_needed, shape_parameters
@@ -141,7 +142,7 @@ def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{few_digits(100 * share)} %"
 
 
 def _count(fit: Fit, judgement: Judgement) -> None:

@@ -130,7 +130,7 @@ def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
     rows = tuple(
         (
             str(objective.get("text", "")),
-            "; ".join(filter(None, (outcome, outcomes.held(objective)))),
+            "; ".join(filter(None, (outcome, outcomes.alone(objective), outcomes.held(objective)))),
             people.quantity(
                 objective.get("seen"), outcomes.unit_of(metrics.get(objective.get("text")) or objective.get("metric"))
             ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towtank import over_runs
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import panel, series
@@ -46,12 +47,17 @@ def _said(results: Results) -> str:
     """State how the values are computed, and the confidence of their intervals."""
     if not results.in_state("valid", "suspect"):
         return "No point has a value, because no run counts. The verdict of every run gives the reasons."
-    of = confidence(results)
+    of, together = confidence(results), ""
+    if any(_by_run(point) != people.ABSENT for _, point in _all_points(results)):
+        together = " A percentile of several runs is that of all their requests together, not the mean of theirs."
     if of is None:
-        return "Values are means over the steady window. They have no intervals: too little was recorded for any."
+        return (
+            f"Values are means over the steady window.{together} They have no intervals: too little was recorded for "
+            "any."
+        )
     return (
-        f"Values are means over the steady window. Brackets hold confidence intervals of {of}; a value without "
-        f"brackets has none, because too little was recorded for one.{_long_enough(results)}"
+        f"Values are means over the steady window.{together} Brackets hold confidence intervals of {of}; a value "
+        f"without brackets has none, because too little was recorded for one.{_long_enough(results)}"
     )
 
 
@@ -125,17 +131,19 @@ def _points(results: Results) -> list[Block]:
     rests = list(dict.fromkeys(str(name) for _, point in points for name in point.get("not_attributed") or {}))
     beside = tiers if len(tiers) <= _TIERS_BESIDE else []
     beside_rests = rests if beside == tiers else []
+    repeated = any(_by_run(point) != people.ABSENT for _, point in points)
     columns = (
         *_head(results),
         Column("Throughput", numeric=True),
         Column("Mean response", numeric=True),
         Column("95th percentile", numeric=True),
+        *([Column("95th percentile by run", numeric=True)] if repeated else []),
         *(Column(f"CPUs used, {tier}", numeric=True) for tier in beside),
         *(Column(f"CPUs {people.not_attributed(name)}", numeric=True) for name in beside_rests),
         Column("Errors", numeric=True),
         Column("Verdicts"),
     )
-    rows = tuple(_point_row(configuration, point, beside, beside_rests) for configuration, point in points)
+    rows = tuple(_point_row(configuration, point, beside, beside_rests, repeated) for configuration, point in points)
     footnotes = _footnotes([point for _, point in points])
     made: list[Block] = [Table("Results by configuration and load", columns, rows, footnotes)]
     if tiers != beside:
@@ -197,18 +205,25 @@ def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], 
     return Table("CPUs used, by tier", columns, rows, _footnotes([point for _, point in counting]))
 
 
-def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[str]) -> tuple[str, ...]:
+def _by_run(point: Json) -> str:
+    """95th percentiles of the single runs of a point, from the least to the greatest, as `1 to 380 ms`."""
+    ends = dig(point, "of_runs", "response_time_s", "p95")
+    return over_runs.words(ends, ends[1], people.seconds) if ends else people.ABSENT
+
+
+def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[str], repeated: bool) -> tuple[str, ...]:
     head = _head_cells(configuration, point)
     verdicts = [
         f"{run} {verdict}" for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)
     ]
     if series.point_state(point) == "invalid":
-        return (*head, *([people.ABSENT] * (4 + len(tiers) + len(rests))), ", ".join(verdicts) or "not run")
+        return (*head, *([people.ABSENT] * (4 + repeated + len(tiers) + len(rests))), ", ".join(verdicts) or "not run")
     return (
         *head,
         people.rate_estimate(point.get("throughput_per_s")),
         people.seconds_estimate(dig(point, "response_time_s", "mean")),
         people.seconds_estimate(dig(point, "response_time_s", "p95")),
+        *([_by_run(point)] if repeated else []),
         *(people.plain_estimate(dig(point, "tiers", tier, "cpus_used"), "CPUs") for tier in tiers),
         *(
             people.plain_estimate(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used")), "CPUs")

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from towtank.report.source import LOADS, Json, Results, RunResult, dig
+from towtank.load_level import KINDS
+from towtank.report.source import Json, Results, RunResult, dig
 
 # Keys of a service that name others which it sends requests to.
 _ASKS = ("members", "servers", "storage")
@@ -247,7 +248,7 @@ def when(places: Mapping[str, list[RunResult]], place: str) -> str:
     others = [run for other, runs in places.items() if other != place for run in runs]
     for factor in places[place][0].factors if places[place] else ():
         here = list(dict.fromkeys(run.factors.get(factor, "") for run in places[place]))
-        if factor not in LOADS and not {run.factors.get(factor, "") for run in others} & set(here):
+        if factor not in KINDS and not {run.factors.get(factor, "") for run in others} & set(here):
             return f"{factor} {', '.join(here)}"
     return "some runs"
 

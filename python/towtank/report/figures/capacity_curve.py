@@ -53,6 +53,11 @@ def compute(results: Results) -> Numbers:
     """Take curves, points and knees out of the model document."""
     numbers = Numbers()
     states = series.states(results)
+    rates = {
+        (point.configuration, point.load): point
+        for point in series.collect(results, lambda document: document.get("throughput_per_s"))
+        if point.state != "invalid"
+    }
     for configuration in modelled(results):
         label = str(configuration["label"])
         held = {row["load"]: row for row in (configuration["held_out"] or {}).get("points", ())}
@@ -60,7 +65,8 @@ def compute(results: Results) -> Numbers:
             numbers.curve.extend(_curve(label, row))
         for point in configuration["points"]:
             state = states.get((label or "all runs", point["load"]), "valid")
-            numbers.measured.extend(_measured(label, point, state, held=point["load"] in held))
+            rate = rates.get((label or "all runs", point["load"]))
+            numbers.measured.extend(_measured(label, point, rate, state, held=point["load"] in held))
         for load, row in held.items():
             numbers.predicted.extend(_predicted(label, load, row))
         numbers.knees.extend(
@@ -86,9 +92,15 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     return found
 
 
-def _measured(label: str, point: Json, state: str, *, held: bool) -> list[dict[str, Any]]:
-    rate, error = point["throughput"], point["standard_error"]
-    low, high = (None, None) if error is None else (rate - 1.96 * error, rate + 1.96 * error)
+def _measured(
+    label: str, point: Json, estimate: series.Point | None, state: str, *, held: bool
+) -> list[dict[str, Any]]:
+    """Return a point with the interval that the study gives it, as every other figure and table does.
+
+    The standard errors of the model, which are weights of its fit, pool the levels.
+    """
+    rate = point["throughput"]
+    low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
     base = {"configuration": label, "load": point["load"], "held_out": held, "state": state}
     found = [{**base, "quantity": "throughput", "value": rate, "low": low, "high": high}]
     if point["response_s"] is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from towtank.estimates import few_digits
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 
@@ -50,12 +51,17 @@ def description(rows: list[dict[str, float | None]]) -> str:
     """Describe the picture in words."""
     rates = [row["per_s"] for row in rows if row["per_s"] is not None]
     times = [row["p95_ms"] for row in rows if row["p95_ms"] is not None]
-    shown = f"Requests per second from {min(rates):.4g} to {max(rates):.4g}"
+    shown = f"Requests per second from {few_digits(min(rates), 4)} to {few_digits(max(rates), 4)}"
     return (
-        f"{shown}; 95th percentile of the response time from {min(times):.3g} to {max(times):.3g} ms."
+        f"{shown}; 95th percentile of the response time from {few_digits(min(times))} to {few_digits(max(times))} ms."
         if times
         else (f"{shown}; nothing was timed.")
     )
+
+
+def _shown(value: float | None) -> str:
+    """Write a number of a cell; nothing if it was not recorded."""
+    return "" if value is None else few_digits(value, 4)
 
 
 def figure(document: Json) -> Figure | None:
@@ -64,10 +70,7 @@ def figure(document: Json) -> Figure | None:
     if not rows:
         return None
     columns = (Column("Time", "s", True), Column("Requests", "1/s", True), Column("p95", "ms", True))
-    cells = tuple(
-        (f"{row['t_s']:g}", f"{row['per_s']:.4g}", "" if row["p95_ms"] is None else f"{row['p95_ms']:.4g}")
-        for row in rows
-    )
+    cells = tuple((f"{row['t_s']:g}", _shown(row["per_s"]), _shown(row["p95_ms"])) for row in rows)
     return Figure(
         name=NAME,
         title="Requests and response time second by second",

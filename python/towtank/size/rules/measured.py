@@ -12,6 +12,8 @@ from towtank.analysis.comparison import is_certain
 from towtank.analysis.study import SET_ASIDE, describe_study, summaries_of
 from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError, StudyError
+from towtank.estimates import few_digits
+from towtank.load_level import Load
 from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.results.tier_memory import tier_memory
 from towtank.size.rules.facts import (
@@ -103,8 +105,8 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
     start, end = window.get("start_s"), window.get("end_s")
     level = summary["verdict"]["level"]
     trust = "" if level == "valid" else f", a {level} run"
-    load = f"{run['users']} users" if run.get("users") else f"{run.get('rate')} /s"
-    note = f"run {summary['run']} at {load}, {start:.4g} to {end:.4g} s{trust}"
+    where = f"run {summary['run']} at {Load.read(run) or 'an unknown load'}"
+    note = f"{where}, {few_digits(start, 4)} to {few_digits(end, 4)} s{trust}"
     origin = f"run {summary['run']}"
     common = measured(COMMON, _common(manifest, study, configuration, run, summary), origin)
     services = {}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.estimates import number_estimate, relative_error
+from towtank.estimates import few_digits, number_estimate, relative_error
 from towtank.model.fitting.goodness import DOUBTFUL, HELD_OUT_LIMIT, MISS_LIMIT, REJECTED, SUPPORTED
 from towtank.model.fitting.held_out import error_of_band
 from towtank.model.fitting.intervals import percentiles
@@ -209,7 +209,7 @@ def _held_out_reasons(held_out: Json | None) -> list[tuple[str, str]]:
 def _share(value: float, interval: Interval) -> str:
     low, high = interval
     if low is None or high is None:
-        return f"{100 * value:.2g} %"
+        return f"{few_digits(100 * value, 2)} %"
     return number_estimate(100 * value, 100 * low, 100 * high, "%")
 
 

@@ -1,0 +1,77 @@
+"""Percentiles of all requests of several runs, from their merged histograms.
+
+A percentile of several runs is not the mean of their percentiles: of two runs with p95 of 1 ms and 380 ms, where a
+fifth of the requests of the second take 380 ms, p95 of all requests is 380 ms, and 190 ms is the time of none [1]_.
+
+References
+----------
+.. [1] G. Tene, "How NOT to Measure Latency", Strange Loop, 2015: percentiles cannot be averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from towtank.analysis.statistics import histograms
+from towtank.analysis.statistics.histograms import BadHistogramError
+
+HISTOGRAM = "histogram"
+"""Key of a run summary beside percentiles: all their values, as HdrHistogram V2."""
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+"""Quantiles that describe every distribution."""
+# Decoded once for all percentiles of a study.
+_decoded = lru_cache(maxsize=1024)(histograms.decode)
+
+
+def share_of(name: str) -> float | None:
+    """Return the share that a percentile stands for, as 0.95 for `p95` and `p95_s`; None for other quantities."""
+    return QUANTILES.get(name.removesuffix("_s"))
+
+
+def of_all_requests(runs: Sequence[Mapping[str, Any]], *path: str) -> float | None:
+    """Return a percentile of all requests of several runs. [s]
+
+    Parameters
+    ----------
+    runs : sequence of dict
+        Run summaries. Each request counts once, whichever run it belongs to.
+    path : str
+        Keys of the percentile in each summary.
+
+    Returns
+    -------
+    float or None
+        None if the path is that of no percentile, and if a run that has the percentile lacks its histogram, as
+        summaries of older versions do.
+    """
+    share = share_of(path[-1]) if path else None
+    if share is None:
+        return None
+    beside = [_at(run, path[:-1]) for run in runs]
+    having = [entry for entry in beside if _is_known(entry.get(path[-1]))]
+    return percentile([entry.get(HISTOGRAM) for entry in having], share)
+
+
+def percentile(encoded: Sequence[Any], share: float) -> float | None:
+    """Return a percentile of merged histograms, each as HdrHistogram V2; None if one of them cannot be read. [s]"""
+    if not all(isinstance(text, str) for text in encoded):
+        return None
+    try:
+        merged = histograms.merge(_decoded(text) for text in encoded)
+    except BadHistogramError:
+        return None
+    return merged.quantile(share) if merged is not None and merged.total else None
+
+
+def _at(run: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+    """Return the object at a path of keys; an empty one if it does not exist."""
+    found: Any = run
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _is_known(value: Any) -> bool:
+    return (value.get("value") if isinstance(value, Mapping) else value) is not None

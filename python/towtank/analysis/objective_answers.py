@@ -1,0 +1,67 @@
+"""Answers the objectives of one configuration in words, for the headline: `meets p95 < 300 ms up to 180 users`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_NAMED = 3
+"""Largest number of objectives that the headline answers one by one. [1]"""
+Json = Mapping[str, Any]
+
+
+def answered(configuration: Json, objectives: Sequence[Json]) -> str:
+    """Render which objectives a configuration meets up to which load, and from which load it misses them.
+
+    Parameters
+    ----------
+    configuration : dict
+        Of a study summary, with its points.
+    objectives : sequence of dict
+        All judged objectives of the study; missed ones are answered first.
+
+    Returns
+    -------
+    str
+        A predicate such as `meets p95 < 300 ms up to 180 users, misses it at 450`; empty without an objective of this
+        configuration. One that a search for the limit is about is left out: the limit is its answer.
+    """
+    own = [
+        objective
+        for objective in objectives
+        if objective.get("configuration", {}) == configuration["key"] and "up_to" not in objective
+    ]
+    own.sort(key=lambda objective: (objective["met"] is not False, objective["met"] is not None))
+    shown = [_answer(objective, configuration) for objective in own[:_NAMED]]
+    left = own[_NAMED:]
+    if left:
+        met = sum(objective["met"] is True for objective in left)
+        shown.append(f"meets {met} of {len(left)} further objectives")
+    return " and ".join(shown) if len(shown) < 3 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _answer(objective: Json, configuration: Json) -> str:
+    met, text = objective["met"], str(objective["text"])
+    doubt = ", not for certain" if objective.get("certain") is False else ""
+    if objective.get("users") is not None or objective.get("rate") is not None:
+        verb = {True: "meets", False: "misses"}.get(met, "does not decide")
+        return f"{verb} {text}{doubt}"
+    holds, missed = objective["holds_up_to"], objective.get("missed_at")
+    if holds is None:
+        if missed is None:
+            return f"does not decide {text}"
+        return f"misses {text} at {_load(configuration, missed)}{_already(configuration, missed)}{doubt}"
+    met_words = f"meets {text} up to {_load(configuration, holds)}"
+    if missed is not None:
+        return f"{met_words}, misses it at {missed:,.10g}{doubt}"
+    return f"{met_words}{', not judged beyond' if met is None else doubt}"
+
+
+def _load(configuration: Json, level: float) -> str:
+    is_open = any("rate" in point and "users" not in point for point in configuration["points"])
+    return f"{level:,.10g} {'arrivals per second' if is_open else 'users'}"
+
+
+def _already(configuration: Json, level: float) -> str:
+    lowest = min(float(point["load"]) for point in configuration["points"])
+    return " already" if level <= lowest and len(configuration["points"]) > 1 else ""
