@@ -47,10 +47,11 @@ def little(evidence: Evidence) -> Iterator[Doubt]:
     """Check Little's law of the users."""
     law = evidence.summary["laws"]["little"]
     if law is not None and not law["holds"]:
+        cycles, (low, high) = law["x_per_s"] * (law["r_s"] + law["z_s"]), law["unfinished"]
         text = (
-            f"N = {law['n']:.4g} but X (R + Z) = "
-            f"{law['x_per_s'] * (law['r_s'] + law['z_s']):.4g}: "
-            f"residual {percent(law['residual'])}, limit {percent(law['limit'])}"
+            f"N = {law['n']:.4g} but X (R + Z) = {cycles:.4g}, and {cycles + low:.4g} to {cycles + high:.4g} with what "
+            f"was in progress at both ends of the window: residual {percent(law['residual'])}, limit "
+            f"{percent(law['limit'])}"
         )
         yield Doubt(Kind.LITTLE_LAW, Level.SUSPECT, text, law["residual"], law["limit"])
 
