@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from towtank.analysis.doubts import signed_percent
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import changes, steady
-from towtank.analysis.windows.changes import Change
+from towtank.analysis.windows.changes import Change, Step
 from towtank.analysis.windows.growth import Growth, growth_of
 from towtank.analysis.windows.rest import TESTED, Rest, rest_of, unknown
 from towtank.analysis.windows.steady import Trend
@@ -56,8 +57,8 @@ class Window:
         By metric, within the analysed part.
     changes : list of Change
         Metrics that are not steady.
-    steps : list of (str, float, float, float)
-        Metrics that are steady except for a change of level: its time, relative size and tolerance. [s], [1], [1]
+    steps : list of Step
+        Metrics that are steady except for a change of level.
     rest : dict
         By metric, the change that the analysed part does not exclude.
     growth : Growth or None
@@ -75,7 +76,7 @@ class Window:
     cuts_s: dict[str, float] = field(default_factory=dict)
     trends: dict[str, Trend] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
-    steps: list[tuple[str, float, float, float]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     rest: dict[str, Rest] = field(default_factory=dict)
     growth: Growth | None = None
     note: str = ""
@@ -233,14 +234,24 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> Non
     for name, values in series.items():
         if name in known:
             continue
+        steps = lasting_steps(values, _STEP_SIGNIFICANCE)
+        edges_of_levels = [0, *(place for place, _, _ in steps), len(values)]
         found = [
-            (abs(change), place, change)
-            for place, before, after in lasting_steps(values, _STEP_SIGNIFICANCE)
-            if abs(change := changes.relative(name, after - before, before)) > tolerance(name)
+            (abs(change), _step(name, values[before:after], place - before, edges[place], start))
+            for (before, place), (_, after), (_, start, end) in zip(
+                pairwise(edges_of_levels), list(pairwise(edges_of_levels))[1:], steps, strict=False
+            )
+            if abs(change := changes.relative(name, end - start, start)) > tolerance(name)
         ]
         if found:
-            _, place, change = max(found)
-            window.steps.append((name, float(edges[place]), change, tolerance(name)))
+            window.steps.append(max(found, key=lambda pair: pair[0])[1])
+
+
+def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> Step:
+    """Return the step between two levels, with the severity that its cautious test gives it."""
+    difference, error, freedom = steady.difference_at(values, place, cautious=True)
+    change = changes.of_difference(name, -difference, error, freedom, mean)
+    return Step(name, float(at_s), change.share, change.is_gross)
 
 
 def _series(
@@ -335,7 +346,7 @@ def _note(window: Window) -> str:
         for change in window.changes
     ]
     parts += [
-        f"{name.replace('_', ' ')} steps by {signed_percent(round(change, 2))} at {at_s:.0f} s"
-        for name, at_s, change, _ in window.steps
+        f"{step.metric.replace('_', ' ')} steps by {signed_percent(round(step.share, 2))} at {step.at_s:.0f} s"
+        for step in window.steps
     ]
     return "; ".join(parts)
