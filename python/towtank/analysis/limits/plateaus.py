@@ -132,6 +132,7 @@ class Plateau:
             "stage": self.stage,
             "start_s": self.window.start_s,
             "end_s": self.window.end_s,
+            "left_out_s": self.window.start_s - self.window.asked_start_s,
             "passed": self.passed,
             "failure": self.failure,
             "settled": self.settled,
@@ -176,7 +177,7 @@ def judge(
     objective, a server that answers nothing, achieved below offered, not settled, throughput that no longer grows. At
     the first, nothing else can be believed, and failed requests make response times mean little.
     """
-    window = by_stage.of_stage(measurement, stage)
+    window = by_stage.of_stage(measurement, stage, settled=settled is True)
     if window is None:
         return None
     chosen = measurement.inside(window.start_s, window.end_s)

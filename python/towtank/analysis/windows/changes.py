@@ -94,7 +94,9 @@ def relative(metric: str, difference: float, mean: float) -> float:
     return difference / abs(mean) if mean else 0.0
 
 
-def of_trend(metric: str, line: Trend, cautious: Trend, span_s: float, mean: float) -> Change | None:
+def of_trend(
+    metric: str, line: Trend, cautious: Trend, span_s: float, mean: float, *, strict: bool = True
+) -> Change | None:
     """Return the change of a trend that matters and is not chance; None if no such change exists.
 
     Parameters
@@ -106,18 +108,20 @@ def of_trend(metric: str, line: Trend, cautious: Trend, span_s: float, mean: flo
         From the first to the last observation. [s]
     mean : float
         Mean of the series.
+    strict : bool, default True
+        Whether the cautious test must agree, see `relaxation.is_short`.
 
     Notes
     -----
-    A change counts at p < 0.01, if the cautious test has p < 0.05: the plain one takes the queue of a busy server, which
-    returns to its mean over a large part of the window, for a trend. Response time
-    that rises by half or falls by a third counts at p < 0.025 of the cautious test alone.
+    A change counts at p < 0.01. In a window that is not much longer than the relaxation time of a queue (`strict`) the
+    cautious test must have p < 0.05, too: the plain one takes a queue that returns to its mean for a trend. Response
+    time that rises by half or falls by a third counts at p < 0.025 of the cautious test alone.
     """
     share = relative(metric, line.slope_per_s * span_s, mean)
     limit = tolerances.tolerance(metric)
     large = metric == "response_time" and not 1 / (1 + _LARGE) < 1 + share < 1 + _LARGE
     if not (large and cautious.p_value < _LARGE_SIGNIFICANCE) and not (
-        abs(share) > limit and line.p_value < SIGNIFICANCE and cautious.p_value < CAUTIOUS_SIGNIFICANCE
+        abs(share) > limit and line.p_value < SIGNIFICANCE and (not strict or cautious.p_value < CAUTIOUS_SIGNIFICANCE)
     ):
         return None
     least = max(0.0, abs(line.slope_per_s) - quantile(cautious.freedom) * cautious.error_per_s) * span_s

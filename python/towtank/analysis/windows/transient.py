@@ -49,8 +49,15 @@ class Transient:
         return [change for change in self.at_limit if not is_at_rest(change.metric, kept[change.metric], edges_s)]
 
 
-def transient_of(series: Mapping[str, Floats]) -> Transient:
+def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Transient:
     """Find the transient of a window.
+
+    Parameters
+    ----------
+    series : dict of ndarray of shape (n_observations,)
+    strict : bool, default False
+        Whether a change of response time at half of the window must be beyond chance by the cautious test, too, see
+        `relaxation.is_short`.
 
     Notes
     -----
@@ -66,7 +73,9 @@ def transient_of(series: Mapping[str, Floats]) -> Transient:
         change = changes.of_difference(name, difference, error, freedom, float(values[cut.observations :].mean()))
         if _is_transient(values, cut) and abs(change.share) > _WORTH_A_CUT:
             latest = max(latest, cut.observations)
-            matters = abs(change.share) > change.tolerance and change.p_value < changes.CAUTIOUS_SIGNIFICANCE
+            matters = abs(change.share) > change.tolerance and (
+                not (strict and name == "response_time") or change.p_value < steady.SIGNIFICANCE
+            )
             if cut.at_limit and matters:
                 at_limit.append(change)
     return Transient(cuts, latest, tuple(at_limit))
