@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from towtank.analysis.edges import spent_by
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import error_of
 from towtank.distributions import t_quantile
@@ -33,7 +34,14 @@ _CPUS_WORTH_A_CHECK = 0.02
 
 
 def unfinished_s(users: float, cycle_s: float) -> float:
-    """Return the most by which user time and the cycles that ended differ by chance, see `little`. [s]"""
+    """Return the most by which user time and the cycles that ended differ by chance. [s]
+
+    Notes
+    -----
+    They differ by the parts of cycles begun before the window and unfinished after it: two independent sums over N
+    users of about a cycle each, with a standard deviation of at most sqrt(2 N) (R + Z) if cycles are no more variable
+    than exponential ones. 2.6 standard deviations are allowed.
+    """
     return _EDGE_DEVIATIONS * math.sqrt(2 * users) * cycle_s
 
 
@@ -78,10 +86,21 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Notes
     -----
     N from the integral of active users, X from all transactions that ended, R from their exact times, Z from
-    the pauses that ended. A cycle counts where it ends, so N T and the sum of cycles differ by the parts of cycles
-    begun before the window and unfinished after it: two independent sums over N users of about a cycle each, with a
-    standard deviation of at most sqrt(2 N) (R + Z) if cycles are no more variable than exponential ones. The limit
-    allows 2.6 standard deviations.
+    the pauses that ended. Over a window [s, e] of length T each user is in a transaction or pauses, so that
+
+        N T = X T (R + Z) + A(e) - A(s),
+
+    with A(t) the time that the transactions and pauses in progress at t have taken by then: a cycle counts where it
+    ends, but those in progress at s began before the window, and those in progress at e end behind it. This is the
+    operational form of Little's law [1]_, with the edges that a long window may neglect. They are an
+    equality of sums, whatever the distributions; `edges.spent_by` bounds A(s) and A(e) by what the record has of
+    transactions that ended later and pauses that began earlier. The residual is the part of N T that lies outside of
+    these bounds.
+
+    References
+    ----------
+    .. [1] J. D. C. Little, "Little's law as viewed on its 50th anniversary", Operations Research 59(3), 536-549, 2011,
+           doi:10.1287/opre.1110.0940.
     """
     length = measurement.length_of(chosen)
     ended = float(measurement.transactions.ended[chosen].sum())
@@ -92,18 +111,27 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     users, rate = user_s / length, ended / length
     response = float(measurement.transactions.response_sum_s[chosen].sum()) / timed
     think = float(measurement.think_s[chosen].sum()) / ended
-    cycle = response + think
-    residual = abs(users - rate * cycle) / users
-    limit = max(LIMIT, unfinished_s(users, cycle) / user_s)
+    low, high = _unfinished_users(measurement, chosen, unfinished_s(users, response + think))
+    by_cycles = rate * (response + think)
+    residual = max(0.0, users - by_cycles - high, by_cycles + low - users) / users
     return {
         "n": users,
         "x_per_s": rate,
         "r_s": response,
         "z_s": think,
+        "unfinished": [low, high],
         "residual": residual,
-        "limit": limit,
-        "holds": residual <= limit,
+        "limit": LIMIT,
+        "holds": residual <= LIMIT,
     }
+
+
+def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float) -> tuple[float, float]:
+    """Return the least and the most of A(e) - A(s), see `little`, as a mean number of users over the window. [1]"""
+    start_s, end_s = float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())
+    start, end = (spent_by(measurement, at_s, allowance_s) for at_s in (start_s, end_s))
+    length = measurement.length_of(chosen)
+    return (end.low_s - start.high_s) / length, (end.high_s - start.low_s) / length
 
 
 def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:

@@ -73,6 +73,16 @@ class TimedHistograms:
         _, bins, _, counts, _ = self._decoded
         return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
 
+    def values(self, chosen: Mask) -> tuple[Counts, Floats, Floats]:
+        """Return the values of the chosen bins: bin, middle of the bucket, and number of each. [s], [1]"""
+        layout, bins, indices, counts, _ = self._decoded
+        inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
+        if layout is None or not inside.any():
+            return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+        indices = indices[inside]
+        middles_s = (layout.lower_edges(indices) + layout.upper_edges(indices)) / 2e9
+        return bins[inside], np.asarray(middles_s, dtype=float), counts[inside].astype(float)
+
     def below(self, index: int) -> Floats:
         """Return the number of values in each bin that lie in a bucket or under it; ndarray of shape (n_bins,)."""
         _, bins, indices, counts, _ = self._decoded
@@ -225,6 +235,8 @@ class Measurement:
         Transactions of users that stay with one address, by address of all such targets. [1]
     connect, tls, connection_wait : TimedHistograms
         Times to make a connection, of handshakes, and of waiting for a connection of a pool.
+    rests : TimedHistograms
+        Pauses between transactions, in the bin in which they began.
     longest_gap_s, stalled_s : ndarray of shape (n_bins,)
         Longest gap between two turns of a load thread's loop, NaN if not recorded; time of the bin in gaps of 100 ms
         or more, of the thread with the most. [s]
@@ -248,7 +260,9 @@ class Measurement:
         self.connections = np.zeros(self.bins)
         self.longest_gap_s, self.stalled_s = np.full(self.bins, np.nan), np.zeros(self.bins)
         self.surplus, self.unasked = np.zeros(self.bins), np.zeros(self.bins)
-        self.lag, self.connect, self.tls, self.connection_wait = (TimedHistograms(self.bins) for _ in range(4))
+        self.lag, self.connect, self.tls, self.connection_wait, self.rests = (
+            TimedHistograms(self.bins) for _ in range(5)
+        )
         width = max((len(interval.places_ok) for interval in recording.intervals), default=0)
         self.places_ok, self.places_failed = (np.zeros((self.bins, width)) for _ in range(2))
         self._columns: dict[str, dict[int, Column]] = defaultdict(dict)
@@ -283,6 +297,7 @@ class Measurement:
         ):
             if text:
                 timed.encoded.append((number, text))
+        self.rests.encoded += [(number, pauses.pause) for pauses in interval.thinks or ()]
         self._recorded_until[interval.worker] = max(self._recorded_until.get(interval.worker, 0.0), interval.end_s)
         for series in interval.series:
             columns = self._columns[series.of]

@@ -42,10 +42,11 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
         level = Level.INVALID if growth.share > GROSS * TOLERANCE else Level.SUSPECT
         text = f"{growth.text} ({percent(growth.share)}, limit {percent(TOLERANCE)}): more arrives than is done"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, growth.share, TOLERANCE)
-    for name, at_s, share, tolerance in window.steps:
-        level = Level.INVALID if abs(share) > GROSS * tolerance else Level.SUSPECT
-        text = f"{name.replace('_', ' ')} steps by {signed_percent(share)} at {at_s:.0f} s, limit {percent(tolerance)}"
-        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(share), tolerance)
+    for step in window.steps:
+        level = Level.INVALID if step.is_gross else Level.SUSPECT
+        name, limit = step.metric.replace("_", " "), percent(step.tolerance)
+        text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
     planned = window.planned_end_s - window.asked_start_s
     recorded = window.asked_end_s - window.asked_start_s
     if recorded < 0.98 * planned:

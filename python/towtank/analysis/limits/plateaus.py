@@ -133,6 +133,7 @@ class Plateau:
             "stage": self.stage,
             "start_s": self.window.start_s,
             "end_s": self.window.end_s,
+            "left_out_s": self.window.start_s - self.window.asked_start_s,
             "passed": self.passed,
             "failure": self.failure,
             "settled": self.settled,
@@ -178,7 +179,7 @@ def judge(
     that did not settle; throughput that no longer grows. A generator at its limit makes all other values useless, and
     failed requests distort response times.
     """
-    window = by_stage.of_stage(measurement, stage)
+    window = by_stage.of_stage(measurement, stage, settled=settled is True)
     if window is None:
         return None
     chosen = measurement.inside(window.start_s, window.end_s)

@@ -11,7 +11,7 @@ import numpy as np
 
 from towtank.analysis import recovery
 from towtank.analysis.audit.asked import moves
-from towtank.analysis.limits.found import Found, search_of, stage_of
+from towtank.analysis.limits.found import Found, search_of, settled_before, stage_of
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.recovery import StudyEvent
 from towtank.analysis.system.tiers import Observed
@@ -101,7 +101,11 @@ class RunData:
         if self._moves_over(window):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
-        return windows.tested(self.measurement, window, cpu)
+        return windows.tested(self.measurement, window, cpu, settled=self._settled_before(window))
+
+    def _settled_before(self, window: Window) -> bool:
+        """Return True if the stage before a window ended on evidence of rest."""
+        return settled_before(min(self._stages_of(window), default=0), self.events) is True
 
     def _moves_over(self, window: Window) -> bool:
         return any(moves(self.plan, self.measurement.stages, number) for number in self._stages_of(window))

@@ -269,6 +269,8 @@ def _worth(series: Floats, found: list[int]) -> float:
     """
     left = np.concatenate([part - part.mean() for part in np.split(series, found)])
     lag_1, lag_2 = float(np.mean(np.diff(left) ** 2)), float(np.mean((left[2:] - left[:-2]) ** 2))
-    correlation = max(lag_one(left), lag_2 / lag_1 - 1 if lag_1 > 0 else 0.0)
+    count, levels = len(left), len(found) + 1
+    fitted = (count * lag_one(left) + levels) / max(1, count - 3 * levels)
+    correlation = max(fitted, lag_2 / lag_1 - 1 if lag_1 > 0 else 0.0)
     correlation = min(0.9, max(0.0, correlation))
     return (1 - correlation) / (1 + correlation)

@@ -7,7 +7,7 @@ from towtank.analysis.windows.stretch import stretch_of
 from towtank.analysis.windows.window import Window, tested
 
 
-def of_stage(measurement: Measurement, stage: int) -> Window | None:
+def of_stage(measurement: Measurement, stage: int, *, settled: bool = False) -> Window | None:
     """Return one stage as far as it was recorded, tested for steadiness without the CPU time of tiers; None if empty.
 
     Parameters
@@ -15,9 +15,11 @@ def of_stage(measurement: Measurement, stage: int) -> Window | None:
     measurement : Measurement
     stage : int
         Number of the stage.
+    settled : bool, default False
+        Whether the stage before ended on evidence; then no transient is left out.
     """
     window = asked_stage(measurement, stage)
-    return None if window is None else tested(measurement, window, {})
+    return None if window is None else tested(measurement, window, {}, settled=settled)
 
 
 def asked_stage(measurement: Measurement, stage: int) -> Window | None:

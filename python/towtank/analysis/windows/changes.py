@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from towtank.analysis.windows import tolerances
 from towtank.analysis.windows.steady import SIGNIFICANCE, Trend, chance_of
@@ -12,7 +13,9 @@ from towtank.distributions import t_quantile
 
 _LARGE = 0.5
 """Change of response time that counts at a weaker level. [1]"""
-_LARGE_SIGNIFICANCE = 0.05
+CAUTIOUS_SIGNIFICANCE = 0.05
+"""Level that the cautious test of a change must reach beside the plain one."""
+_LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
 # As for the audit of the load: a study of some ten runs hardly ever loses a run by chance.
 _GROSS_SIGNIFICANCE = 0.001
@@ -59,6 +62,31 @@ class Change:
         return f"{words} at mean throughput" if words.startswith("cpu of ") else words
 
 
+class Step(NamedTuple):
+    """A change of level within a window that matters.
+
+    Attributes
+    ----------
+    metric : str
+    at_s : float
+        In run time. [s]
+    share : float
+        Change relative to the level before. [1]
+    is_gross : bool
+        As for `Change`.
+    """
+
+    metric: str
+    at_s: float
+    share: float
+    is_gross: bool
+
+    @property
+    def tolerance(self) -> float:
+        """Largest change that does not matter. [1]"""
+        return tolerances.tolerance(self.metric)
+
+
 def relative(metric: str, difference: float, mean: float) -> float:
     """Return a difference relative to the mean; the difference of logarithms is relative already."""
     if metric == "response_time":
@@ -66,7 +94,9 @@ def relative(metric: str, difference: float, mean: float) -> float:
     return difference / abs(mean) if mean else 0.0
 
 
-def of_trend(metric: str, line: Trend, cautious: Trend, span_s: float, mean: float) -> Change | None:
+def of_trend(
+    metric: str, line: Trend, cautious: Trend, span_s: float, mean: float, *, strict: bool = True
+) -> Change | None:
     """Return the change of a trend that matters and is not chance; None if no such change exists.
 
     Parameters
@@ -78,17 +108,20 @@ def of_trend(metric: str, line: Trend, cautious: Trend, span_s: float, mean: flo
         From the first to the last observation. [s]
     mean : float
         Mean of the series.
+    strict : bool, default True
+        Whether the cautious test must agree, see `relaxation.is_short`.
 
     Notes
     -----
-    A change counts at p < 0.01; response time that rises by half or falls by a third counts at p < 0.05 of the cautious
-    test.
+    A change counts at p < 0.01. In a window that is not much longer than the relaxation time of a queue (`strict`) the
+    cautious test must have p < 0.05, too: the plain one takes a queue that returns to its mean for a trend. Response
+    time that rises by half or falls by a third counts at p < 0.025 of the cautious test alone.
     """
     share = relative(metric, line.slope_per_s * span_s, mean)
     limit = tolerances.tolerance(metric)
     large = metric == "response_time" and not 1 / (1 + _LARGE) < 1 + share < 1 + _LARGE
     if not (large and cautious.p_value < _LARGE_SIGNIFICANCE) and not (
-        abs(share) > limit and line.p_value < SIGNIFICANCE
+        abs(share) > limit and line.p_value < SIGNIFICANCE and (not strict or cautious.p_value < CAUTIOUS_SIGNIFICANCE)
     ):
         return None
     least = max(0.0, abs(line.slope_per_s) - quantile(cautious.freedom) * cautious.error_per_s) * span_s

@@ -31,6 +31,11 @@ CUT_SIGNIFICANCE = 0.001
 # A bent trend leaves residuals that look like strong autocorrelation; with fewer degrees of freedom than this no trend
 # would be found in a short window.
 _FREEDOM_AT_LEAST = 3.0
+_CORRELATION_AT_MOST = 0.9
+# Standard errors by which a correlation of 1 is raised.
+_RAISED = 2.5
+# Fewer means of neighbours show their correlation too poorly. [1]
+_BLOCKS_AT_LEAST = 15
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ def batch_for(count: int) -> int:
     return max(1, min(BATCH, count // _MSER_BATCHES))
 
 
-def differs(values: Floats, cut: int) -> tuple[float, float]:
+def differs(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float, float]:
     """Test whether the observations before a cut differ from those after it.
 
     Returns
@@ -129,7 +134,7 @@ def differs(values: Floats, cut: int) -> tuple[float, float]:
     difference : float
         Mean before the cut minus mean after it.
     """
-    difference, error, freedom = difference_at(values, cut)
+    difference, error, freedom = difference_at(values, cut, cautious=cautious)
     return chance_of(difference, error, freedom), difference
 
 
@@ -140,9 +145,9 @@ def chance_of(difference: float, error: float, freedom: float) -> float:
     return float(2 * t_tail(abs(difference) / error, freedom))
 
 
-def is_significant(values: Floats, cut: Truncation) -> bool:
+def is_significant(values: Floats, cut: Truncation, *, cautious: bool = False) -> bool:
     """Return True if the observations before a cut differ from those after it beyond chance."""
-    return cut.observations > 0 and differs(values, cut.observations)[0] < CUT_SIGNIFICANCE
+    return cut.observations > 0 and differs(values, cut.observations, cautious=cautious)[0] < CUT_SIGNIFICANCE
 
 
 def significant_cut(values: Floats) -> Truncation | None:
@@ -159,7 +164,21 @@ def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[
     difference = float(values[:cut].mean()) - float(kept.mean())
     stretch = _stretch(kept, fitted=1 if cautious else 0)
     error = float(kept.std(ddof=1)) * math.sqrt(stretch / cut + stretch / len(kept))
-    return difference, error, max(1.0, len(kept) / stretch - 1)
+    return difference, error, max(_FREEDOM_AT_LEAST if cautious else 1.0, len(kept) / stretch - 1)
+
+
+def begins_apart(values: Floats, cut: int) -> bool:
+    """Return True if the first observations before a cut differ from those behind it as their mean does.
+
+    Notes
+    -----
+    A transient is what is left of the state at the start, so that it is there from the first observation on, and
+    largest there. A swing that begins within the window, as a convoy at a lock does, is made by the system itself. Half
+    of the difference is asked of the first third of what a cut removes.
+    """
+    level = float(values[cut:].mean())
+    whole, first = float(values[:cut].mean()) - level, float(values[: math.ceil(cut / 3)].mean()) - level
+    return whole * first >= 0 and abs(first) >= abs(whole) / 2
 
 
 def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
@@ -209,10 +228,33 @@ def _stretch(values: Floats, fitted: int = 0) -> float:
     """Return how many correlated observations are worth an independent one, >= 1, corrected for the bias of a fit.
 
     The bias is -(1 + 3 r) / n after fitting a mean, -(2 + 4 r) / n after a straight line; `fitted` is 1 or 2, or 0 for
-    no correction.
+    no correction. With the correction, correlation that hides beneath the noise of single observations counts, too: the
+    queue of a busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each
+    observation has the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less of that noise;
+    b v_b / v_1 (1 + r_b) / (1 - r_b), from their variance and correlation, is the same quantity, and the largest of
+    all counts.
+    """
+    if not fitted:
+        return _by_lag_one(values, 0)
+    found, size, variance = [_by_lag_one(values, fitted)], 2, float(values.var())
+    while variance > 0 and len(values) // size >= _BLOCKS_AT_LEAST:
+        count = len(values) // size
+        means = values[len(values) - count * size :].reshape(count, size).mean(axis=1)
+        found.append(size * float(means.var()) / variance * _by_lag_one(means, fitted))
+        size *= 2
+    return max(found)
+
+
+def _by_lag_one(values: Floats, fitted: int) -> float:
+    """Return `_stretch` of a first-order autoregressive series.
+
+    With a correction for a fit, the correlation is raised by a part of its standard error sqrt((1 - r^2) / n) that
+    grows with it, as in `batches.error_of`: a queue near saturation shows its correlation least when it matters most,
+    in a window that is not much longer than its relaxation time.
     """
     correlation, count = lag_one(values), len(values)
     if fitted and count > fitted + 2:
-        correlation = (count * correlation + fitted) / (count - fitted - 2)
-    correlation = min(0.9, max(0.0, correlation))
+        correlation = max(0.0, (count * correlation + fitted) / (count - fitted - 2))
+        correlation += _RAISED * correlation * math.sqrt(max(1 - correlation**2, 0.05) / count)
+    correlation = min(_CORRELATION_AT_MOST, max(0.0, correlation))
     return (1 + correlation) / (1 - correlation)

@@ -49,12 +49,21 @@ class Transient:
         return [change for change in self.at_limit if not is_at_rest(change.metric, kept[change.metric], edges_s)]
 
 
-def transient_of(series: Mapping[str, Floats]) -> Transient:
+def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Transient:
     """Find the transient of a window.
+
+    Parameters
+    ----------
+    series : dict of ndarray of shape (n_observations,)
+    strict : bool, default False
+        Whether a change of response time at half of the window must be beyond chance by the cautious test, too, see
+        `relaxation.is_short`.
 
     Notes
     -----
-    A cut counts if what it removes differs by more than 1 % and beyond chance. A cut at half of the window that removes
+    A cut counts if what it removes differs by more than 1 % and beyond chance, from its first observations on, see
+    `steady.begins_apart`. Chance is judged with the correlation that a queue has, so that what a system does by itself
+    stays in the window. A cut at half of the window that removes
     a change that matters may be too short; `Transient.unsettled` decides by what is left, as in a settle stage.
     """
     cuts, latest, at_limit = dict[str, steady.Truncation](), 0, list[Change]()
@@ -62,8 +71,17 @@ def transient_of(series: Mapping[str, Floats]) -> Transient:
         cut = cuts[name] = steady.mser(values, steady.batch_for(len(values)))
         difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
         change = changes.of_difference(name, difference, error, freedom, float(values[cut.observations :].mean()))
-        if steady.is_significant(values, cut) and abs(change.share) > _WORTH_A_CUT:
+        if _is_transient(values, cut) and abs(change.share) > _WORTH_A_CUT:
             latest = max(latest, cut.observations)
-            if cut.at_limit and abs(change.share) > change.tolerance:
+            matters = abs(change.share) > change.tolerance and (
+                not (strict and name == "response_time") or change.p_value < steady.SIGNIFICANCE
+            )
+            if cut.at_limit and matters:
                 at_limit.append(change)
     return Transient(cuts, latest, tuple(at_limit))
+
+
+def _is_transient(values: Floats, cut: steady.Cut) -> bool:
+    # Behind a cut at half the series may still change, which the cautious error would take for noise.
+    is_beyond_chance = steady.is_significant(values, cut, cautious=not cut.at_limit)
+    return is_beyond_chance and steady.begins_apart(values, cut.observations)

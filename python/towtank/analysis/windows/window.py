@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from towtank.analysis.doubts import signed_percent
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import changes, steady
-from towtank.analysis.windows.changes import Change
+from towtank.analysis.windows.changes import Change, Step
 from towtank.analysis.windows.growth import Growth, growth_of
+from towtank.analysis.windows.relaxation import is_short
 from towtank.analysis.windows.rest import TESTED, Rest, rest_of, unknown
 from towtank.analysis.windows.steady import Trend
 from towtank.analysis.windows.stretch import Stretch, stretches
@@ -56,8 +58,8 @@ class Window:
         By metric, within the analysed part.
     changes : list of Change
         Metrics that are not steady.
-    steps : list of (str, float, float, float)
-        Metrics that are steady except for a change of level: its time, relative size and tolerance. [s], [1], [1]
+    steps : list of Step
+        Metrics that are steady except for a change of level.
     rest : dict
         By metric, the change that the analysed part does not exclude.
     growth : Growth or None
@@ -75,7 +77,7 @@ class Window:
     cuts_s: dict[str, float] = field(default_factory=dict)
     trends: dict[str, Trend] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
-    steps: list[tuple[str, float, float, float]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     rest: dict[str, Rest] = field(default_factory=dict)
     growth: Growth | None = None
     note: str = ""
@@ -155,7 +157,9 @@ def shortened(measurement: Measurement, window: Window, end_s: float) -> Window 
     return Window(window.start_s, end, window.asked_start_s, end, end, stretch=window.stretch)
 
 
-def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floats]) -> Window:
+def tested(
+    measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floats], *, settled: bool = False
+) -> Window:
     """Test a window and set what of it is analysed.
 
     Parameters
@@ -165,6 +169,9 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
         As asked; it is changed in place and returned.
     tiers_cpu_s : dict of ndarray of shape (n_bins,)
         CPU time of each tier in each bin. [s]
+    settled : bool, default False
+        Whether a stage with the same load ended before the window on evidence that the system had come to rest. Then a
+        start that differs is no transient, and none of it is left out.
     """
     chosen = measurement.inside(window.asked_start_s, window.asked_end_s)
     window.growth = growth_of(measurement, chosen)
@@ -173,12 +180,15 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
         window.note = "too short to be tested"
         window.rest = {name: unknown(name, observation_s) for name in TESTED}
         return window
-    transient = transient_of(series)
+    column = measurement.transactions
+    sums, counts = (float(values[chosen].sum()) for values in (column.response_sum_s, column.response.counts))
+    strict = is_short(sums, counts, measurement.length_of(chosen))
+    transient = transient_of(series, strict=strict)
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
-    latest = _leave_out(measurement, window, edges, transient.observations)
+    latest = _leave_out(measurement, window, edges, 0 if settled else transient.observations)
     kept = _without_throughput({name: values[latest:] for name, values in series.items()})
-    window.changes += transient.unsettled(kept, edges[latest:])
-    _test_trends(window, kept, edges[latest:])
+    window.changes += [] if settled else transient.unsettled(kept, edges[latest:])
+    _test_trends(window, kept, edges[latest:], strict=strict)
     _test_steps(window, kept, edges[latest:])
     window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
     window.note = _note(window)
@@ -209,7 +219,7 @@ def _worked_off_s(measurement: Measurement, window: Window) -> float:
     return start_s
 
 
-def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> None:
+def _test_trends(window: Window, series: dict[str, Floats], edges: Floats, *, strict: bool = False) -> None:
     middles = (edges[:-1] + edges[1:]) / 2
     span = float(np.ptp(middles)) if len(middles) else 0.0
     known = {change.metric for change in window.changes}
@@ -220,7 +230,8 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> No
         window.trends[name] = replace(line, relative_change=share)
         window.rest[name] = rest_of(name, values, edges)
         cautious = steady.trend(middles, values, cautious=True)
-        if name not in known and (change := changes.of_trend(name, line, cautious, span, mean)) is not None:
+        change = changes.of_trend(name, line, cautious, span, mean, strict=strict and name == "response_time")
+        if name not in known and change is not None:
             window.changes.append(change)
 
 
@@ -233,14 +244,25 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> Non
     for name, values in series.items():
         if name in known:
             continue
+        steps = lasting_steps(values, _STEP_SIGNIFICANCE)
+        levels = [0, *(place for place, _, _ in steps), len(values)]
         found = [
-            (abs(change), place, change)
-            for place, before, after in lasting_steps(values, _STEP_SIGNIFICANCE)
-            if abs(change := changes.relative(name, after - before, before)) > tolerance(name)
+            step
+            for (before, place), (_, after), (_, start, end) in zip(
+                pairwise(levels), pairwise(levels[1:]), steps, strict=False
+            )
+            if abs(changes.relative(name, end - start, start)) > tolerance(name)
+            and (step := _step(name, values[before:after], place - before, edges[place], start)) is not None
         ]
         if found:
-            _, place, change = max(found)
-            window.steps.append((name, float(edges[place]), change, tolerance(name)))
+            window.steps.append(max(found, key=lambda step: abs(step.share)))
+
+
+def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> Step | None:
+    """Return the step between two levels, with the severity that its cautious test gives it; None if that is chance."""
+    difference, error, freedom = steady.difference_at(values, place, cautious=True)
+    change = changes.of_difference(name, -difference, error, freedom, mean)
+    return Step(name, float(at_s), change.share, change.is_gross) if change.p_value < steady.SIGNIFICANCE else None
 
 
 def _series(
@@ -335,7 +357,7 @@ def _note(window: Window) -> str:
         for change in window.changes
     ]
     parts += [
-        f"{name.replace('_', ' ')} steps by {signed_percent(round(change, 2))} at {at_s:.0f} s"
-        for name, at_s, change, _ in window.steps
+        f"{step.metric.replace('_', ' ')} steps by {signed_percent(round(step.share, 2))} at {step.at_s:.0f} s"
+        for step in window.steps
     ]
     return "; ".join(parts)

@@ -1,0 +1,109 @@
+"""Bounds on the user time that belongs to activities in progress at the edge of a window."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from towtank.analysis.measurement import Floats, Measurement
+
+# Edges of intervals are whole nanoseconds; as floats they are not exact. [s]
+_SAME_INSTANT_S = 1e-6
+# Pauses that ended exceed those that began between transactions by more than this only with pauses inside them. [1]
+_INNER_SHARE = 0.01
+
+
+class Spent(NamedTuple):
+    """Least and most user time that the activities in progress at an instant have taken by then. [s]"""
+
+    low_s: float
+    high_s: float
+
+
+class _Parts(NamedTuple):
+    """Activities that may be in progress at an instant: how many, and the time that each has taken by then. [s]"""
+
+    counts: Floats
+    low_s: Floats
+    high_s: Floats
+
+
+def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent:
+    """Return how much time the transactions and pauses in progress at an instant have taken by then.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    at_s : float
+        An edge of the bins, in run time. [s]
+    allowance_s : float
+        User time added to the upper bound for pauses whose lengths are not recorded one by one: those inside
+        transactions, and all pauses of an engine that did not record them. [s]
+
+    Notes
+    -----
+    A transaction in progress at an instant t ends in a later bin [a, b), whose histogram has its response time r. It
+    took at least r - (b - t) and at most r - (a - t) of it before t, each no less than 0. A pause in progress began in
+    an earlier bin [a, b), whose histogram has its length z; it has lasted t - b at least, if it lasts beyond t whenever
+    it began (z > t - a), and min(z, t - a) at most, if it can last beyond t at all (z > t - b). A user does a single
+    thing at a time, so that at most as many activities count in the upper bound as users are present, those of the
+    largest bounds. Both bounds use nothing but the record: no assumption about distributions or steady state.
+
+    Transactions that never ended within the record have no response time. Each of them adds all of the time since the
+    start of the run to the upper bound. If the record ends at t, each user adds the longest recorded response time.
+    """
+    users = _users_at(measurement, at_s)
+    if at_s <= float(measurement.starts.min()) + _SAME_INSTANT_S or users <= 0:
+        return Spent(0.0, 0.0)
+    transactions = _transactions(measurement, at_s)
+    pauses = _pauses(measurement, at_s)
+    counts, low_s, high_s = (np.concatenate(pair) for pair in zip(transactions, pauses, strict=True))
+    high = _of_the_largest(counts, high_s, users) + _never_ended_s(measurement, at_s, users)
+    return Spent(float(counts @ low_s), high + (0.0 if _all_pauses_known(measurement) else allowance_s))
+
+
+def _users_at(measurement: Measurement, at_s: float) -> float:
+    """Return the largest mean number of users of the bins beside an instant. [1]"""
+    beside = (np.abs(measurement.starts - at_s) < _SAME_INSTANT_S) | (np.abs(measurement.ends - at_s) < _SAME_INSTANT_S)
+    users = measurement.mean_users[beside & (measurement.ends > measurement.starts)]
+    return float(math.ceil(users.max() - _SAME_INSTANT_S)) if len(users) else 0.0
+
+
+def _transactions(measurement: Measurement, at_s: float) -> _Parts:
+    later = measurement.starts >= at_s - _SAME_INSTANT_S
+    bins, times_s, counts = measurement.transactions.response.values(later)
+    low_s = np.maximum(0.0, times_s - (measurement.ends[bins] - at_s))
+    high_s = np.maximum(0.0, times_s - (measurement.starts[bins] - at_s))
+    return _Parts(counts, low_s, high_s)
+
+
+def _pauses(measurement: Measurement, at_s: float) -> _Parts:
+    earlier = measurement.ends <= at_s + _SAME_INSTANT_S
+    bins, times_s, counts = measurement.rests.values(earlier)
+    since_s, last_s = at_s - measurement.starts[bins], at_s - measurement.ends[bins]
+    low_s = np.where(times_s > since_s, last_s, 0.0)
+    high_s = np.where(times_s > last_s, np.minimum(times_s, since_s), 0.0)
+    return _Parts(counts, np.maximum(0.0, low_s), high_s)
+
+
+def _of_the_largest(counts: Floats, values: Floats, most: float) -> float:
+    """Sum the largest values, as many of them as `most`."""
+    order = np.argsort(-values, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(counts[order])[:-1]]) if len(order) else np.zeros(0)
+    return float(np.clip(most - before, 0.0, counts[order]) @ values[order])
+
+
+def _never_ended_s(measurement: Measurement, at_s: float, users: float) -> float:
+    last = int(np.argmax(measurement.ends))
+    if measurement.ends[last] <= at_s + _SAME_INSTANT_S:
+        _, times_s, _ = measurement.transactions.response.values(np.ones(measurement.bins, dtype=bool))
+        return users * float(times_s.max(initial=0.0))
+    return min(float(measurement.in_flight[last]), users) * (at_s - float(measurement.starts.min()))
+
+
+def _all_pauses_known(measurement: Measurement) -> bool:
+    """Return True if the lengths of all pauses that ended are among those that are recorded at their start."""
+    began = float(measurement.rests.counts.sum())
+    return float(measurement.think_count.sum()) <= (1 + _INNER_SHARE) * began

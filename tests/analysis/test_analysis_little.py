@@ -1,0 +1,130 @@
+"""Little's law with the time of transactions and pauses in progress at both ends of the window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from synthetic_runs import Exchange, Script, Stage, _header, _interval, edges_of
+
+from towtank.analysis import laws
+from towtank.analysis.edges import spent_by
+from towtank.analysis.measurement import Measurement
+from towtank.results import segments
+
+USERS, DRAIN_S = 10, 12.0
+
+
+def cycles(stream, response, think, leave_s, begin_s=0.0):
+    """Transactions and pauses of users who all begin at once, and leave after the transaction that they are in."""
+    exchanges = []
+    for user in range(USERS):
+        at = begin_s
+        while at < leave_s:
+            end = at + response(stream)
+            exchanges.append(Exchange(0, at, at, end, 0.0, think(stream), user))
+            at = end + exchanges[-1].think
+    return exchanges
+
+
+def measured(exchanges, before_s, seconds, change=lambda interval: interval):
+    """The record of a stage of `seconds` behind one of `before_s`, and of the drain behind it."""
+    leave = before_s + seconds
+    ends = [max([leave] + [e.end for e in exchanges if e.user == user]) for user in range(USERS)]
+    before = [Stage("ramp_up", "ramp_up", before_s, USERS)] if before_s else []
+    stages = [*before, Stage("steady", "steady", seconds, USERS), Stage("drain", "ramp_down", DRAIN_S, 0)]
+    script = Script("r001", ["read"], stages, exchanges, {}, USERS, user_starts=[0.0] * USERS, user_ends=ends)
+    recording = segments.Recording(_header(script, 0))
+    for number, (start, end, stage) in enumerate(edges_of(stages)):
+        line = _interval(script, exchanges, range(USERS), (number, start, end, stage))
+        recording.intervals.append(change(segments.interval(line, 0)))
+    return Measurement(recording)
+
+
+def one_in_ten_slow(stream):
+    return 1.0 if stream.random() < 0.1 else 0.01 * stream.gamma(4, 0.25)
+
+
+def no_pause(stream):
+    return 0.0
+
+
+PAUSES = {
+    "none": no_pause,
+    "exponential": lambda stream: stream.exponential(0.5),
+    "fixed": lambda stream: 1.5,
+    "rare and long": lambda stream: 5.0 if stream.random() < 0.1 else 0.05,
+}
+RESPONSES = {
+    "one in ten slow": one_in_ten_slow,
+    "all in step": lambda stream: 0.7,
+    "longer than bins": lambda stream: stream.exponential(2.0),
+}
+
+
+def in_progress_s(exchanges, at_s):
+    """The time that transactions and pauses in progress at an instant have taken by then, from the exchanges. [s]"""
+    return sum(at_s - e.intended for e in exchanges if e.intended < at_s < e.end) + sum(
+        at_s - e.end for e in exchanges if e.end < at_s < e.end + e.think
+    )
+
+
+@pytest.mark.parametrize("think", PAUSES)
+@pytest.mark.parametrize("response", RESPONSES)
+def test_the_time_in_progress_lies_within_its_bounds(response, think):
+    exchanges = cycles(np.random.default_rng(1), RESPONSES[response], PAUSES[think], 12.0)
+    measurement = measured(exchanges, 4.0, 8.0)
+    for at_s in range(13):
+        found = spent_by(measurement, float(at_s), 0.0)
+        # Middles of buckets are within 0.1 % of the values.
+        assert 0.999 * found.low_s <= in_progress_s(exchanges, at_s) <= 1.001 * found.high_s
+    assert spent_by(measurement, 0.0, 0.0) == (0.0, 0.0)
+
+
+def law_of(seed, seconds, before_s=0.0, think=no_pause, change=lambda interval: interval):
+    exchanges = cycles(np.random.default_rng(seed), one_in_ten_slow, think, before_s + seconds)
+    measurement = measured(exchanges, before_s, seconds, change)
+    return laws.little(measurement, measurement.inside(before_s, before_s + seconds))
+
+
+@pytest.mark.parametrize("before_s", [0.0, 3.0])
+@pytest.mark.parametrize("think", PAUSES)
+def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
+    """Without the edges N = 10 stands beside X (R + Z) = 9.1 on average, if all users begin with the window."""
+    found = [law_of(seed, 5.0, before_s, PAUSES[think]) for seed in range(10)]
+    assert [law["residual"] for law in found] == [0.0] * 10
+    if think == "none" and not before_s:
+        beside = [law["x_per_s"] * (law["r_s"] + law["z_s"]) for law in found]
+        assert sum(cycles < 9.5 for cycles in beside) >= 7
+
+
+@pytest.mark.parametrize("factor", [0.85, 1.15])
+def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
+    """The edges explain 2 % of a window of 40 s at most."""
+
+    def change(interval):
+        return replace(interval, user_s=factor * interval.user_s)
+
+    law = law_of(1, 40.0, think=PAUSES["exponential"], change=change)
+    assert not law["holds"]
+    assert law["residual"] > 0.10
+    assert law_of(1, 40.0, think=PAUSES["exponential"])["holds"]
+
+
+def test_pauses_that_are_not_recorded_one_by_one_have_an_allowance():
+    exchanges = cycles(np.random.default_rng(2), one_in_ten_slow, PAUSES["fixed"], 12.0)
+    known = measured(exchanges, 4.0, 8.0)
+    unknown = measured(exchanges, 4.0, 8.0, lambda interval: replace(interval, thinks=None))
+    assert spent_by(known, 6.0, 7.0) == spent_by(known, 6.0, 0.0)
+    assert spent_by(unknown, 6.0, 7.0).high_s == pytest.approx(spent_by(unknown, 6.0, 0.0).high_s + 7.0)
+
+
+def test_a_record_that_ends_with_the_window_bounds_what_is_in_progress_by_the_longest_response_time():
+    exchanges = cycles(np.random.default_rng(2), one_in_ten_slow, no_pause, 8.0)
+    whole = measured(exchanges, 0.0, 8.0)
+    cut = Measurement(
+        replace(whole.recording, intervals=[each for each in whole.recording.intervals if each.end_s <= 8.0])
+    )
+    assert spent_by(cut, 8.0, 0.0) == (0.0, pytest.approx(USERS * 1.0, rel=0.001))
+    assert laws.little(cut, cut.inside(0.0, 8.0))["holds"]

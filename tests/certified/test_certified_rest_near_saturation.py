@@ -1,0 +1,91 @@
+"""Doubts about the steady state of queues at rest, by utilization, and of queues that change."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import pytest
+from certification import Section, percent
+from covering import SERIES
+from simulated_windows import closed_queue, verdict_on, window_of
+
+from towtank.analysis.windows.relaxation import relaxation_s
+
+RUNS = min(SERIES, 200) or 100
+THINK_S = 5.0
+SECTION = Section(
+    "The steady state near saturation",
+    "system | utilization | service time | window | change | invalid | doubted",
+    f"{RUNS} windows each of M/M/1, of a lock (a closed load, one server), and of an open pool of four. At rest "
+    "at most 5 % are doubted and 1 % invalid; service times that double over the window are doubted in 60 % at least. "
+    "Four standard deviations of so many windows are allowed.",
+)
+
+
+def pool(stream, rate, service_s, servers, seconds):
+    """Arrivals and ends of an open queue of several exponential servers; the mean service time depends on the time."""
+    arrivals = np.cumsum(stream.exponential(1 / rate, int(rate * seconds * 1.3) + 200))
+    arrivals = arrivals[arrivals < seconds]
+    free, ends = [0.0] * servers, np.empty(len(arrivals))
+    for number, at in enumerate(arrivals.tolist()):
+        ends[number] = max(at, free[0]) + stream.exponential(service_s(at))
+        heapq.heapreplace(free, ends[number])
+    return arrivals, ends
+
+
+def users_for(utilization, service_s):
+    """The users of a lock by exact mean value analysis."""
+    users, queue = 0, 0.0
+    while True:
+        users += 1
+        response = service_s * (1 + queue)
+        queue = users * response / (response + THINK_S)
+        if users * service_s / (response + THINK_S) >= utilization:
+            return users
+
+
+def window(stream, system, load, seconds, growth):
+    """A window behind five relaxation times; service times grow by `growth` over it."""
+    utilization, service_s = load
+    in_system = utilization / (1 - utilization)
+    before = max(20.0, 5 * relaxation_s(in_system, service_s * (1 + in_system)))
+    service = lambda at: service_s * (1 + growth * max(0.0, at - before) / seconds)  # noqa: E731
+    if system == "lock":
+        users = users_for(utilization, service_s)
+        arrivals, ends = closed_queue(stream, users, THINK_S, service, before + seconds)
+    else:
+        servers = 4 if system == "pool" else 1
+        rate = servers * utilization / service_s
+        arrivals, ends = pool(stream, rate, service, servers, before + seconds)
+    return window_of(arrivals, ends, before, seconds, is_open=system != "lock")
+
+
+def shares(system, load, seconds, growth=0.0):
+    """Shares of windows that are invalid, and that are doubted at all."""
+    stream = np.random.default_rng(7)
+    made = (window(stream, system, load, seconds, growth) for _ in range(RUNS))
+    found = [verdict_on(each) for each in made]
+    return found.count("invalid") / RUNS, 1 - found.count("valid") / RUNS
+
+
+@pytest.mark.certify
+@pytest.mark.waits
+@pytest.mark.parametrize("seconds", [30, 60])
+@pytest.mark.parametrize("utilization", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("system", ["M/M/1", "lock", "pool"])
+def test_a_queue_at_rest_is_hardly_ever_doubted(system, utilization, seconds, tabled):
+    """A service time of 50 ms: the relaxation time of M/M/1 is 0.6, 4.5 and 78 s."""
+    invalid, doubted = shares(system, (utilization, 0.05), seconds)
+    holds = all(share <= most + 4 * (most / RUNS) ** 0.5 for share, most in ((invalid, 0.01), (doubted, 0.05)))
+    cells = (system, percent(utilization), "50 ms", f"{seconds} s", "none", percent(invalid), percent(doubted))
+    tabled(SECTION, *cells, holds=holds)
+
+
+@pytest.mark.certify
+@pytest.mark.waits
+@pytest.mark.parametrize(("system", "utilization"), [("M/M/1", 0.5), ("lock", 0.5), ("lock", 0.8), ("pool", 0.5)])
+def test_service_times_that_double_are_doubted(system, utilization, tabled):
+    invalid, doubted = shares(system, (utilization, 0.01), 60, growth=1.0)
+    cells = (system, percent(utilization), "10 ms", "60 s", "service + 100 %", percent(invalid), percent(doubted))
+    tabled(SECTION, *cells, holds=doubted >= 0.6 - 4 * (0.24 / RUNS) ** 0.5)
