@@ -61,6 +61,14 @@ def test_login_in_the_url_becomes_a_header_and_leaves_the_host(run: RunFolder, s
     assert plan["targets"][0]["host"] == f"127.0.0.1:{server}"
 
 
+@pytest.mark.parametrize(
+    ("written", "sent"), [("/a?", "/a?"), ("?", "/?"), ("/a?#b", "/a?"), ("/a#b?c", "/a"), ("", "/"), ("?a=b", "/?a=b")]
+)
+def test_an_empty_query_keeps_its_mark(run: RunFolder, server: int, written: str, sent: str) -> None:
+    plan = prepare_plan(run, Exchange(f"http://127.0.0.1:{server}{written}"), Load(), [], [])
+    assert plan["transactions"][0]["ops"][0]["path"] == [sent]
+
+
 def test_method_headers_and_body(run: RunFolder, server: int, tmp_path: Path) -> None:
     (tmp_path / "body.json").write_text("{}")
     url = f"http://127.0.0.1:{server}/"

@@ -338,6 +338,47 @@ def test_bodies_lists_and_blocks_of_the_plan(folder: Path) -> None:
     assert raw["headers"] == [["Accept", ["text/html"]], ["Content-Type", ["text/plain"]]]
 
 
+def plan_of(folder: Path, step: str, parameters: str = "{}") -> dict[str, Any]:
+    """Return the request of the plan of a workload with a single step."""
+    file = folder / "single.yaml"
+    head = f"schema: towtank/workload/1\nname: single\nparameters: {parameters}\n"
+    file.write_text(f"{head}transactions: {{t: [{step}]}}\ngroups: {{g: {{loop: {{mix: {{t: 1}}}}}}}}\n")
+    plan = compile_workload(load_workload(file), targets={"web": ["127.0.0.1:1"]})
+    (page,) = plan["transactions"][0]["ops"]
+    request: dict[str, Any] = page["ops"][0]
+    return request
+
+
+def test_parts_of_a_list_may_have_one_name(folder: Path) -> None:
+    parts = "[{name: f, file: up.txt}, {name: f, value: '${uuid}', filename: b.txt}, {name: n, value: 7}]"
+    file = {"name": "f", "filename": ["up.txt"], "content_type": "text/plain", "file": engine_path(folder / "up.txt")}
+    assert plan_of(folder, f"{{post: /, multipart: {parts}}}")["body"]["parts"] == [
+        file,
+        {"name": "f", "filename": ["b.txt"], "content_type": None, "content": [{"function": "uuid"}]},
+        {"name": "n", "filename": None, "content_type": None, "content": ["7"]},
+    ]
+
+
+def test_a_path_with_any_letters_is_good(folder: Path) -> None:
+    # The engine encodes it: crates/load/src/program/path.rs.
+    assert plan_of(folder, "{get: '/über?q=\"x\"', query: {n: é}}")["path"] == ['/über?q="x"&n=%C3%A9']
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("${parameters.p}", 'a b&é"<'),
+        ("${parameters.p | none}", 'a b&é"<'),
+        ("${parameters.p|url}", "a%20b%26%C3%A9%22%3C"),
+        ("${parameters.p|json}", 'a b&é\\"<'),
+        ("-${parameters.p|html}", "-a b&amp;é&quot;&lt;"),
+    ],
+)
+def test_a_parameter_is_encoded_where_its_place_says_so(folder: Path, place: str, value: str) -> None:
+    step = f"{{post: /, body: '{place}'}}"
+    assert plan_of(folder, step, "{p: 'a b&é\"<'}")["body"]["template"] == [value]
+
+
 def test_parameters_change_the_plan(folder: Path) -> None:
     plan = compiled(folder, parameters={"pause": "3 s"})
     assert plan["groups"][0]["think"] == {"dist": "exponential", "mean_s": 3.0}

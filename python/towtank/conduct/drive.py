@@ -187,7 +187,9 @@ def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
 
 
 def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    # An empty query keeps its `?`, which `urlsplit` forgets.
+    query = f"?{parts.query}" if "?" in exchange.url.partition("#")[0] else ""
+    path = (parts.path or "/") + query
     written = [*exchange.headers, *basic_authorization(parts).items()]
     return {
         "op": "request",

@@ -43,7 +43,8 @@ def check_path(text: str) -> None:
     Raises
     ------
     ValueError
-        If it cannot begin with `/`, or contains blanks.
+        If it cannot begin with `/`, or contains blanks or a fragment. The engine encodes other characters that no path
+        may have, as browsers do.
     """
     parts = templates.parse(text)
     first = parts[0] if parts else ""
@@ -53,6 +54,9 @@ def check_path(text: str) -> None:
         raise ValueError(f"must be a path that begins with /, got {shown(text)} instead{advice}")
     if any(_NOT_IN_PATHS.search(part) for part in templates.literals(text)):
         raise ValueError(f"must be a path without blanks (a blank is %20), got {shown(text)} instead")
+    if any("#" in part for part in templates.literals(text)):
+        advice = "what follows a # is never sent: leave it out, or write %23 for a # of a name"
+        raise ValueError(f"must be a path without a fragment, got {shown(text)} instead ({advice})")
 
 
 HeaderName = Annotated[str, AfterValidator(_token)]

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from towtank.errors import Fault
 from towtank.secret_names import may_be_secret_name
 from towtank.units import shown
+from towtank.workload.templates import percent_encoded
 from towtank.yamlfile import Node, Path_, did_you_mean, where
 
-_PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*\}")
-
-
+_PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*(?:\|\s*(url|json|html|none)\s*)?\}")
+# Encodings of values, by the words of templates; without a word the value stands as it is.
+_ENCODED: dict[str | None, Callable[[str], str]] = {
+    None: str,
+    "none": str,
+    "url": percent_encoded,
+    "json": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    "html": html.escape,
+}
 # A parameter after a name within a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
-_NAMED = re.compile(r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*\}")
+_NAMED = re.compile(
+    r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*(?:\|\s*\w+\s*)?\}"
+)
 
 
 def secret_parameters(root: Node) -> frozenset[str]:
@@ -94,10 +106,10 @@ def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substitut
             done.faults.append(Fault(node.file, node.line, node.column, where(node.path), message))
     if wrong:
         node.value = ""
-    elif _PLACE.fullmatch(node.value.strip()):
+    elif (whole := _PLACE.fullmatch(node.value.strip())) and not whole.group(2):
         node.value = values[names[0]]
     else:
-        node.value = _PLACE.sub(lambda match: str(values[match.group(1)]), node.value)
+        node.value = _PLACE.sub(lambda match: _ENCODED[match.group(2)](str(values[match.group(1)])), node.value)
 
 
 def _is_scalar(value: Any) -> bool:

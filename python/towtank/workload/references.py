@@ -98,10 +98,10 @@ def _templates_of_request(step: Request) -> Iterator[Placed]:
     yield from _texts(step.json_, ("json",))
     if step.body is not None:
         yield Placed(("body",), step.body)
-    for name, part in (step.multipart or {}).items():
+    for place, _, part in step.parts:
         for key, value in (("value", part.value), ("filename", part.filename)):
             if value is not None:
-                yield Placed(("multipart", name, key), value)
+                yield Placed(("multipart", place, key), value)
     yield from _templates_of_note(step)
     if step.check is not None:
         yield from _templates_of_check(step)
@@ -191,9 +191,9 @@ def files(step: Step) -> Iterator[Placed]:
     if isinstance(step, Request):
         if step.file is not None:
             yield Placed(("file",), step.file)
-        for name, part in (step.multipart or {}).items():
+        for place, _, part in step.parts:
             if part.file is not None:
-                yield Placed(("multipart", name, "file"), part.file)
+                yield Placed(("multipart", place, "file"), part.file)
 
 
 def names_in(text: str) -> list[str]:

@@ -11,7 +11,8 @@ from typing import Any
 from towtank import files
 from towtank.workload.model import Defaults
 from towtank.workload.noted import note_part
-from towtank.workload.steps import Auth, Check, Extract, Part, Request, SizeRange
+from towtank.workload.parts import Part
+from towtank.workload.steps import Auth, Check, Extract, Request, SizeRange
 from towtank.workload.templates import Writer, append_text, extend, percent_encoded
 
 _FORM = "application/x-www-form-urlencoded"
@@ -126,7 +127,7 @@ class RequestWriter:
         if request.file is not None:
             return {"kind": "file", "path": self._file(request.file)}
         if request.multipart is not None:
-            return {"kind": "multipart", "parts": [self._part(*item) for item in request.multipart.items()]}
+            return {"kind": "multipart", "parts": [self._part(name, part) for _, name, part in request.parts]}
         return None
 
     def _file(self, name: str) -> str:

@@ -33,6 +33,7 @@ from towtank.workload.directories import Ldap
 from towtank.workload.durations import PositiveTimedDuration
 from towtank.workload.httpfields import HeaderName, HeaderValue, SentHeaderName, check_path
 from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
+from towtank.workload.parts import Part, Parts
 from towtank.workload.pauses import Pause
 from towtank.workload.texts import Template
 from towtank.workload.unknown_steps import no_step
@@ -63,37 +64,6 @@ def _wrong_texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
             yield path, value, str(error)
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ()):
         yield from _wrong_texts(inner, (*path, key))
-
-
-class Generated(FileModel):
-    """Content that the engine generates."""
-
-    size: Size = Field(description="Size of the content.")
-    form: Literal["text", "random"] = Field("random", description="Words, or random bytes, which do not compress.")
-
-
-class Part(FileModel):
-    """A part of a multipart body."""
-
-    value: Template | None = Field(None, description="Its text.")
-    file: str | None = Field(None, min_length=1, description="File that is sent, relative to the workload file.")
-    generated: Generated | None = Field(None, description="Content that the engine generates.")
-    filename: HeaderValue | None = Field(None, description="Name under which it is sent.")
-    content_type: Annotated[HeaderValue, AfterValidator(templates.check_plain)] | None = Field(
-        None, description="Its media type."
-    )
-
-    @model_validator(mode="after")
-    def _one(self) -> Part:
-        given = [name for name in ("value", "file", "generated") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(f"must have one of value, file and generated, got {' and '.join(given) or 'none'} instead")
-        return self
-
-
-def _part(value: object) -> object:
-    """Read plain text as a part with that value."""
-    return value if isinstance(value, dict | Part) else {"value": value}
 
 
 class SizeRange(FileModel):
@@ -222,8 +192,8 @@ class Request(FileModel):
     )
     body: Template | None = Field(None, description="Body: text as it is.")
     file: str | None = Field(None, min_length=1, description="Body: a file, relative to the workload file.")
-    multipart: dict[str, Annotated[Part, BeforeValidator(_part, json_schema_input_type=Text | Part)]] | None = Field(
-        None, description="Body: parts by name."
+    multipart: Parts | None = Field(
+        None, description="Body: parts by name, or a list of parts with their `name`, which may come several times."
     )
     check: Check | None = Field(None, description="Checks of the answer.")
     extract: dict[Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]] = Field(
@@ -264,7 +234,14 @@ class Request(FileModel):
         """Return True if the request sends one content, so that its digest is defined."""
         if self.multipart is None:
             return bool(self.bodies)
-        return sum(part.value is None for part in self.multipart.values()) == 1
+        return sum(part.value is None for _, _, part in self.parts) == 1
+
+    @property
+    def parts(self) -> list[tuple[str | int, str, Part]]:
+        """Parts of a multipart body: key or index in the file, name, part."""
+        if isinstance(self.multipart, list):
+            return [(index, part.name, part) for index, part in enumerate(self.multipart)]
+        return [(name, name, part) for name, part in (self.multipart or {}).items()]
 
     @property
     def method(self) -> str:

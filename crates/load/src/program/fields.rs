@@ -8,7 +8,8 @@ use crate::http2::hpack::{Constant, Encoder, Name};
 use crate::plan::{self, Plan, Scheme};
 use crate::template::{Context, Text, decimal};
 
-use super::request::{Unsendable, is_cookie, is_path, is_value};
+use super::path::{encode, is_path};
+use super::request::{Unsendable, is_cookie, is_value};
 
 /// Fields that have no place in HTTP/2 (RFC 9113, section 8.2.2).
 const OF_CONNECTIONS: [&str; 5] = [
@@ -106,6 +107,7 @@ impl Fields {
         if !is_path(path) {
             return Err(Unsendable::Path);
         }
+        encode(path, 0);
         values.clear();
         for field in &self.all {
             match field {
@@ -257,7 +259,11 @@ impl Making<'_> {
         }
         let path = Text::new(&self.request.path);
         match path.constant().filter(|path| is_path(path)) {
-            Some(constant) => self.add_constant(":path", constant),
+            Some(constant) => {
+                let mut sent = constant.to_vec();
+                encode(&mut sent, 0);
+                self.add_constant(":path", &sent);
+            }
             None => self.fields.push(Field::Path(Name::new(b":path"))),
         }
     }

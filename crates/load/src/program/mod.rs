@@ -5,6 +5,7 @@ pub mod call;
 mod compile;
 mod fields;
 pub mod note;
+mod path;
 pub mod request;
 
 use towtank_drivers::Task;

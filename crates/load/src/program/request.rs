@@ -13,6 +13,7 @@ use crate::template::{Context, Text};
 use super::body::{Body, Files, Outgoing};
 use super::fields::{Constants, Fields};
 use super::note::Note;
+use super::path::{encode, is_path};
 
 /// One request of the plan, ready to be filled in.
 #[derive(Debug)]
@@ -192,9 +193,13 @@ impl Request {
         head.extend_from_slice(&self.method);
         let start = head.len();
         self.path.render(head, context);
+        let good = is_path(&head[start..]);
+        if good {
+            encode(head, start);
+        }
         path.clear();
         path.extend_from_slice(&head[start..]);
-        if !is_path(path) {
+        if !good {
             return Err(Unsendable::Path);
         }
         for line in &self.lines {
@@ -342,11 +347,6 @@ impl Line {
         }
         Ok(())
     }
-}
-
-/// Returns `true` if the text is a valid path of a request.
-pub(super) fn is_path(bytes: &[u8]) -> bool {
-    bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }
 
 /// Returns `true` if the text is a valid value of a header field.

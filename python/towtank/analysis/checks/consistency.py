@@ -51,8 +51,8 @@ def little(evidence: Evidence) -> Iterator[Doubt]:
         cycles, (low, high) = law["x_per_s"] * (law["r_s"] + law["z_s"]), law["unfinished"]
         text = (
             f"N = {few_digits(law['n'], 4)} but X (R + Z) = {few_digits(cycles, 4)}, and "
-            f"{few_digits(cycles + low, 4)} to {few_digits(cycles + high, 4)} with what was in progress at both ends of "
-            f"the window: residual {percent(law['residual'])}, limit {percent(law['limit'])}"
+            f"{few_digits(cycles + low, 4)} to {few_digits(cycles + high, 4)} with what was in progress at both ends "
+            f"of the window: residual {percent(law['residual'])}, limit {percent(law['limit'])}"
         )
         yield Doubt(Kind.LITTLE_LAW, Level.SUSPECT, text, law["residual"], law["limit"])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from urllib.parse import parse_qsl
 
 from towtank.workload.importers.draft import literal
+from towtank.workload.importers.encoded import pairs_of
 
 # A JSON body nested deeper than this is kept as text: workload files are nested at most 50 deep.
 _JSON_DEPTH = 30
@@ -35,12 +35,24 @@ def body_keys(text: str, content_type: str) -> dict[str, Any]:
 
 
 def form_of(text: str) -> dict[str, str] | None:
-    """Return a form as a mapping; None if a name comes twice or has no value, so that the text must stay."""
-    parts = text.split("&")
-    pairs = parse_qsl(text, keep_blank_values=True)
-    if not all("=" in part for part in parts) or len({key for key, _ in pairs}) != len(parts):
-        return None
-    return {key: literal(value) for key, value in pairs}
+    """Return a form as a mapping; None if a mapping cannot hold all of it (`encoded.pairs_of`): the text must stay."""
+    pairs = pairs_of(text, in_query=False)
+    return None if pairs is None else {key: literal(value) for key, value in pairs}
+
+
+def parts_of(parts: list[tuple[str, Any]]) -> Any:
+    """Return parts of a multipart body as a mapping; a list of parts with their names if a name comes twice.
+
+    Examples
+    --------
+    >>> parts_of([("a", "1"), ("b", {"file": "x"})])
+    {'a': '1', 'b': {'file': 'x'}}
+    >>> parts_of([("a", "1"), ("a", {"file": "x"})])
+    [{'name': 'a', 'value': '1'}, {'name': 'a', 'file': 'x'}]
+    """
+    if len(dict(parts)) == len(parts):
+        return dict(parts)
+    return [{"name": name, **(part if isinstance(part, dict) else {"value": part})} for name, part in parts]
 
 
 def _json(text: str) -> Any:

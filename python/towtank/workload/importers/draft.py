@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from towtank.secrets import redacted_text
 from towtank.units import exact_duration
+from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
 
 Step = dict[str, Any]
 
@@ -230,20 +231,18 @@ def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
     Returns
     -------
     path : str
-        Path, including a query that a mapping cannot hold: keys given twice, or without `=`.
+        Path, including a query that a mapping cannot hold: keys given twice or without `=`, text that does not survive
+        decoding, nothing after the `?`.
     query : list of (str, str) or None
         Decoded.
     """
     parts = urlsplit(url)
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._{}[]")
     path = path if path.startswith("/") else f"/{path}"
-    if not parts.query:
+    if "?" not in url.partition("#")[0]:
         return path, []
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
-    whole = all("=" in part for part in parts.query.split("&"))
-    if whole and len({key for key, _ in pairs}) == len(pairs) == parts.query.count("&") + 1:
-        return path, pairs
-    return f"{path}?{quote(parts.query, safe='/%:@!$&()*+,;=~-._?[]{}')}", None
+    pairs = pairs_of(parts.query, in_query=True)
+    return (path, pairs) if pairs is not None else (f"{path}?{quote(parts.query, safe=QUERY_SAFE)}", None)
 
 
 def request(method: str, path: str, **keys: Any) -> Step:

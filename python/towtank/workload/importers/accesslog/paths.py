@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from towtank.workload.importers.accesslog.lines import Hit
 from towtank.workload.importers.draft import ASSET_ENDINGS
@@ -31,6 +31,9 @@ _IDENTIFIER = re.compile(
     r"\d+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=[a-fA-F]*\d)[0-9a-fA-F]{8,}|\d{4}-\d\d-\d\d"
     r"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w~-]{20,}"
 )
+
+# An escape that a cut has left without its digits.
+_HALF_ESCAPE = re.compile("%[0-9A-Fa-f]?$")
 
 Parts = tuple[str | None, ...]
 
@@ -104,7 +107,7 @@ def is_asset(url: str) -> bool:
 
 
 def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
-    """Return the pattern of a request, and the values of its parameters.
+    """Return the pattern of a request, and the values of its parameters, both as the log has them.
 
     Examples
     --------
@@ -116,20 +119,31 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
     values: list[str] = []
     # A slash at the end is part of the address: without it servers answer with a redirect.
     for part in split.path.removeprefix("/").split("/"):
-        shown = part[:_VALUE_AT_MOST]
+        shown = _cut(part)
         made = _IDENTIFIER.fullmatch(part) is not None
         parts.append(None if made else shown)
         values += [shown] if made else []
-    pairs = sorted(parse_qsl(split.query, keep_blank_values=True), key=lambda pair: pair[0])[:NAMES_AT_MOST]
+    pairs = sorted(_pairs(split.query), key=lambda pair: pair[0])[:NAMES_AT_MOST]
     names = tuple(name for name, _ in pairs)
-    return Key(method, tuple(parts), names), (*values, *(value[:_VALUE_AT_MOST] for _, value in pairs))
+    return Key(method, tuple(parts), names), (*values, *(_cut(value) for _, value in pairs))
+
+
+def _pairs(query: str) -> list[tuple[str, str]]:
+    """Return names and values of a query as they are written."""
+    parts = [part.partition("=") for part in query.split("&") if part]
+    return [(name, value) for name, _, value in parts]
+
+
+def _cut(value: str) -> str:
+    """Return a value at most as long as values are kept, without a half of an escape at its end."""
+    return value if len(value) <= _VALUE_AT_MOST else _HALF_ESCAPE.sub("", value[:_VALUE_AT_MOST])
 
 
 def shortened(url: str) -> bool:
     """Return True if a pattern does not keep all of a URL: long query, long parts, a name without `=`."""
     split = urlsplit(url)
     names = split.query.split("&") if split.query else []
-    values = [value for _, value in parse_qsl(split.query, keep_blank_values=True)]
+    values = [value for _, value in _pairs(split.query)]
     long = any(len(each) > _VALUE_AT_MOST for each in [*split.path.split("/"), *values])
     return long or len(names) > NAMES_AT_MOST or any("=" not in name for name in names)
 

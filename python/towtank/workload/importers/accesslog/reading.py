@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from towtank.workload.importers.draft import (
     unique,
     weights,
 )
+from towtank.workload.importers.encoded import QUERY_SAFE, survives
 from towtank.workload.importers.thinking import GAPS_AT_LEAST, fit_gaps
 
 # Transactions of the workload; rarer pages are reported and left out. [1]
@@ -114,16 +116,17 @@ def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
 def shown(key: Key) -> str:
     """Return a pattern in readable form: `/orders/{}?lang`."""
     path = "/" + "/".join("{}" if part is None else part for part in key.parts)
-    return path + (f"?{'&'.join(key.query)}" if key.query else "")
+    names = [unquote(name) if survives(name, in_query=True) else name for name in key.query]
+    return path + (f"?{'&'.join(names)}" if names else "")
 
 
 def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     label = f"{key.method} {shown(key)}"
     prefix = "" if key.method == "GET" else f"{key.method} "
-    words = [part for part in key.parts if part] + (["by", *key.query] if key.query else [])
+    names, rows, decoded = _decoded(key, pattern)
+    words = [part for part in key.parts if part] + (["by", *names] if names else [])
     name = unique(identifier(prefix + " ".join(words), "home"), draft.transactions)
     columns = _columns(key)
-    rows = pattern.rows.most_common()
     steps: list[Step] = []
     if columns and len(rows) > 1:
         draft.data[name] = {
@@ -137,10 +140,10 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
         values = [literal(value) for value in rows[0][0]] if rows else []
     parameters = iter(values)
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
-    pairs = list(zip(key.query, parameters, strict=True))
+    pairs = list(zip(names, parameters, strict=True))
     path, query = "/" + "/".join(parts), dict(pairs)
-    if len(query) < len(pairs):  # a mapping has each name once
-        path, query = f"{path}?{'&'.join(_query_part(name, value) for name, value in pairs)}", {}
+    if len(query) < len(pairs) or not decoded:  # a mapping has each name once
+        path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
         draft.notes.add((pattern.line, 0), f"{label}: body", "a log has no bodies: the request is sent without one")
     if pattern.not_kept:
@@ -157,7 +160,7 @@ def _columns(key: Key) -> list[str]:
         if part is None:
             before = next((each for each in reversed(key.parts[:index]) if each), "path")
             columns.append(unique(f"{identifier(before, 'path')}_id", [*columns, "weight"]))
-    for name in key.query:
+    for name in map(unquote, key.query):
         columns.append(unique(identifier(name, "value"), [*columns, "weight"]))
     return columns
 
@@ -171,10 +174,34 @@ def _path_value(value: str) -> str:
     return value if value.startswith("${") else _encoded(value)
 
 
-def _query_part(name: str, value: str) -> str:
+def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tuple[str, ...], int]], bool]:
+    """Return the names of a query and the rows with their frequencies, decoded if all of the query survives it.
+
+    Returns
+    -------
+    names : tuple of str
+    rows : list of (tuple of str, int)
+    decoded : bool
+        False if names and values of the query are as the log has them.
+    """
+    rows, first = pattern.rows.most_common(), sum(part is None for part in key.parts)
+    texts = [*key.query, *(value for row, _ in rows for value in row[first:])]
+    if not all(survives(text, in_query=True) for text in texts):
+        return key.query, rows, False
+    merged: Counter[tuple[str, ...]] = Counter()
+    for row, times in rows:
+        merged[(*row[:first], *map(unquote, row[first:]))] += times
+    return tuple(map(unquote, key.query)), merged.most_common(), True
+
+
+def _query_part(name: str, value: str, *, decoded: bool) -> str:
     """Return a name and its value as part of a URL."""
-    shown = f"{value[:-1]}|url}}" if value.startswith("${") else quote(value, safe="")
-    return f"{quote(name, safe='')}={shown}"
+    safe = "" if decoded else QUERY_SAFE
+    if value.startswith("${"):
+        text = f"{value[:-1]}|url}}" if decoded else value
+    else:
+        text = literal(quote(value.replace("$${", "${"), safe=safe))
+    return f"{literal(quote(name, safe=safe))}={text}"
 
 
 def _check(pattern: Pattern) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from towtank.errors import Fault, StudyError
 from towtank.files import is_regular_file
 from towtank.workload.importers.accounting import Fate, Key
-from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.bodies import body_keys, parts_of
 from towtank.workload.importers.curl.data import has_line_ends, is_file, of_form
 from towtank.workload.importers.curl.table import OPTIONS, SHORT, SWITCHES, VALUED
 from towtank.workload.importers.curl.urls import URLS_AT_MOST, resolved, urls_of
@@ -336,9 +336,9 @@ class _Reader:
         carried = carry([*call.headers, *self._range(call)], self.draft.notes, recorded=False)
         body = {} if call.as_query else self._body(call, carried.headers)
         if call.as_query and call.data:
-            text += ("&" if urlsplit(text).query else "?") + self._joined(call)
+            text += ("&" if "?" in text else "?") + self._joined(call)
         for word in call.more:
-            text += ("&" if urlsplit(text).query else "?") + self._data("data-urlencode", word)
+            text += ("&" if "?" in text else "?") + self._data("data-urlencode", word)
         if call.upload is not None and urlsplit(text).path.endswith("/"):
             text += quote(Path(call.upload.text).name)  # as curl does
         path, query = path_and_query(text)
@@ -389,7 +389,7 @@ class _Reader:
     def _body(self, call: Call, headers: dict[str, str]) -> dict[str, Any]:
         """Return the keys of the body; remove the header Content-Type if the key implies it."""
         if call.form:
-            return {"multipart": dict(self._part(name, word) for name, word in call.form)}
+            return {"multipart": parts_of([self._part(name, word) for name, word in call.form])}
         given = next((key for key in headers if key.lower() == "content-type"), None)
         if "content-type" in call.removed and (call.data or call.upload is not None):
             why = "curl sends the body without it; the workload sends the type of the body"

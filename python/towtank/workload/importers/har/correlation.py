@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urljoin, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urljoin, urlsplit
 
 from towtank.secret_names import is_secret_name
 from towtank.workload import expressions
@@ -32,6 +32,8 @@ _IDENTIFIER = re.compile(
     r"(?:id|ids|token|key|code|csrf|xsrf|nonce|state|uuid|guid|session|ticket|cursor|ref)$", re.IGNORECASE
 )
 _TOKEN = re.compile(r"csrf|xsrf|token|nonce|viewstate|__eventvalidation|authenticity", re.IGNORECASE)
+# Segments of a path, and values of a query that stands in the path as it is written.
+_PATH_PIECES = re.compile(r"(/|[?&][^=&]*=)")
 _NAME = re.compile(r"[A-Za-z_$][\w$:-]*")
 
 
@@ -332,9 +334,9 @@ def put(step: Step, value: str, variable: str) -> bool:
     """Put a variable in place of a value in path, query, body and headers of a step; False if it is absent."""
     method = method_of(step) or ""
     before = json.dumps(step, sort_keys=True)
-    segments = step[method].split("/")
-    encoded = {literal(value), literal(quote(value, safe="")), literal(quote(value))}
-    step[method] = "/".join(f"${{{variable}|url}}" if each in encoded else each for each in segments)
+    encoded = {literal(value), literal(quote(value, safe="")), literal(quote(value)), literal(quote_plus(value))}
+    pieces = _PATH_PIECES.split(step[method])
+    step[method] = "".join(f"${{{variable}|url}}" if each in encoded else each for each in pieces)
     for key in ("query", "form", "headers", "multipart"):
         if key in step:
             step[key] = _put(step[key], value, variable)

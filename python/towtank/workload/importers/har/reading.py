@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from towtank.errors import Fault, StudyError
-from towtank.units import exact_size
 from towtank.workload.importers import jsonfile
 from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.bodies import body_keys
@@ -33,6 +32,7 @@ from towtank.workload.importers.draft import (
     unique,
 )
 from towtank.workload.importers.har.correlation import Correlation, Exchange
+from towtank.workload.importers.har.forms import FORM, form_text, parts
 from towtank.workload.importers.har.secrets import Secrets
 from towtank.workload.importers.har.table import KEYS, SHAPE
 from towtank.workload.importers.har.thinking import between_pages
@@ -362,9 +362,8 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
         draft.notes.add(place_of(data), "body of the request", f"left out, the request is sent without: {left_out}")
         return {}
     text = text_of(data, "text")
-    params = items_of(data, "params")
-    if not text and params:
-        text = "&".join(f"{text_of(each, 'name')}={text_of(each, 'value')}" for each in params)
+    if not text and (params := items_of(data, "params")):
+        text, media = form_text(params, draft), media or FORM
     if not text:
         _note_size(exchange, draft)
         return {}
@@ -393,35 +392,13 @@ def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
     if not listed:
         raw = text_of(data, "text").encode("utf-8", "surrogatepass")
         listed = [_node_of(param, data) for param in multipart_params(raw, media)]
-    return {"multipart": _parts(listed, draft)} if listed else _no_parts(data, draft)
+    return {"multipart": parts(listed, draft)} if listed else _no_parts(data, draft)
 
 
 def _node_of(value: Any, place: Node) -> Node:
     """Return a value as a node with the place of another node."""
     inner = {key: _node_of(each, place) for key, each in value.items()} if isinstance(value, dict) else value
     return Node(inner, place.path, place.line, place.column, place.file)
-
-
-def _parts(listed: list[Node], draft: Draft) -> dict[str, Any]:
-    parts: dict[str, Any] = {}
-    for each in listed:
-        name, file = text_of(each, "name"), text_of(each, "fileName")
-        if name in parts:
-            draft.notes.add(place_of(each), f"part {name}", "dropped: parts of a body have different names")
-        elif file:
-            size = exact_size(int(number_of(each, "_size", default=10 * 1024)))
-            why = f"its content is not carried over: content of {size} is made in its place"
-            draft.notes.add(place_of(each), f"file {file}", why)
-            parts[name] = {"generated": {"size": size}, "filename": literal(file), **_media(each)}
-        else:
-            value, media = literal(text_of(each, "value")), _media(each)
-            parts[name] = {"value": value, **media} if media else value
-    return parts
-
-
-def _media(part: Node) -> dict[str, str]:
-    media = text_of(part, "contentType")
-    return {"content_type": literal(media)} if media else {}
 
 
 def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -53,9 +54,10 @@ class Secrets:
 
     def hide(self, step: Step, place: tuple[int, int]) -> None:
         """Put parameters in place of passwords in query and body of a request, and note them."""
-        for key in ("query", "form", "json", "multipart"):
+        for key in ("query", "form", "json"):
             if key in step:
                 step[key] = self._hidden(step[key], "", place)
+        _change_parts(step, lambda value, name: self._hidden(value, name, place))
 
     def hide_rest(self, step: Step, place: tuple[int, int]) -> None:
         """Put parameters in place of tokens and keys that no answer gave, in all parts of a request.
@@ -65,9 +67,10 @@ class Secrets:
         for name, value in step.get("headers", {}).items():
             if is_secret_name(name) and not _PLACE.search(value):
                 step["headers"][name] = self._token(f"header {name}", value, place)
-        for key in ("query", "form", "json", "multipart"):
+        for key in ("query", "form", "json"):
             if key in step:
                 step[key] = self._without_tokens(step[key], "", place)
+        _change_parts(step, lambda value, name: self._without_tokens(value, name, place))
         for key in ("body", *METHODS):
             if isinstance(step.get(key), str):
                 step[key] = _IN_TEXT.sub(lambda found: self._in_text(found, place), step[key])
@@ -111,3 +114,18 @@ class Secrets:
             return value
         self.note(f"password in the field {name}", value, place)
         return self.place(value)
+
+
+def _change_parts(step: Step, change: Callable[[Any, str], Any]) -> None:
+    """Apply a function of text and name to the texts of a multipart body, whose parts are a mapping or a list."""
+
+    def changed(part: Any, name: str) -> Any:
+        if isinstance(part, dict):
+            return {**part, "value": change(part["value"], name)} if "value" in part else part
+        return change(part, name)
+
+    parts = step.get("multipart")
+    if isinstance(parts, dict):
+        step["multipart"] = {name: changed(part, name) for name, part in parts.items()}
+    elif isinstance(parts, list):
+        step["multipart"] = [changed(part, part["name"]) for part in parts]

@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote_plus, urlsplit
+from urllib.parse import quote_plus, urlsplit
 
-from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.bodies import body_keys, parts_of
 from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds, think
 from towtank.workload.importers.headers import carry
+from towtank.workload.importers.jmx.arguments import Field, as_written, fields_of
 from towtank.workload.importers.jmx.cookies import CookieManagers
 from towtank.workload.importers.jmx.elements import Elements
 from towtank.workload.importers.jmx.pacing import THROUGHPUT_TIMERS, Paced
@@ -198,8 +199,9 @@ class Requests:
         files = [each for each in sampler.collection("HTTPFileArgs.files") if each.tag == "elementProp"]
         raw, multipart = sampler.flag("HTTPSampler.postBodyRaw"), sampler.flag("HTTPSampler.DO_MULTIPART_POST")
         values = "".join(text_of(each, "Argument.value") for each in arguments)
-        pairs, media = self._fields(arguments)
-        fields = dict(pairs)
+        in_parts = method not in {"GET", "HEAD"} and bool(files or multipart)
+        given = fields_of(arguments, self.texts, in_parts=in_parts)
+        fields = {field.name: field.value for field in given}
         if raw or (method not in {"GET", "HEAD"} and "" in fields):
             self._note_encoded(arguments)
             return self._raw(values, sampler, headers), ""
@@ -213,25 +215,29 @@ class Requests:
                     sampler.place, f"{sampler.name!r}", "JMeter sends no arguments with HEAD: left out"
                 )
                 return {}, ""
-        in_parts = method != "GET" and bool(files or multipart)
-        encoded = self._encoded(pairs, arguments, in_parts=in_parts)
-        if method in {"GET", "DELETE"} and encoded is None:
+        more = as_written(given, in_query=True) if method in {"GET", "DELETE"} else ""
+        if more is None:
             query.update(fields)
-        more = encoded or "" if method in {"GET", "DELETE"} else ""
+            more = ""
         if method == "GET":
             return {}, more
         if in_parts:
-            if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
-                why = "parts are sent as browsers send them: JMeter adds headers to each (charset, transfer encoding)"
-                self.draft.notes.add(sampler.place, "multipart body", why)
-            parts = {name: _typed(value, media[name]) for name, value in fields.items()}
-            parts.update(self._file(each) for each in files)
-            return ({"multipart": parts} if parts else {}), more
+            return self._in_parts(sampler, given, files), more
+        encoded = as_written(given, in_query=False)
         if encoded is not None:
             if not any(name.lower() == "content-type" for name in headers):
                 headers["Content-Type"] = "application/x-www-form-urlencoded"
             return {"body": encoded}, more
         return ({"form": fields} if fields else {}), more
+
+    def _in_parts(self, sampler: Item, fields: list[Field], files: list[Element]) -> dict[str, Any]:
+        """Return a multipart body with the fields and the files."""
+        if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
+            why = "parts are sent as browsers send them: JMeter adds headers to each (charset, transfer encoding)"
+            self.draft.notes.add(sampler.place, "multipart body", why)
+        parts = [(field.name, _typed(field.value, field.media)) for field in fields]
+        parts += [self._file(each) for each in files]
+        return {"multipart": parts_of(parts)} if parts else {}
 
     def _note_encoded(self, arguments: list[Element]) -> None:
         """Note texts of a body that JMeter encodes."""
@@ -240,21 +246,6 @@ class Requests:
             value = self.texts.static(text_of(each, "Argument.value"))
             if encode and quote_plus(value) != value:
                 self.draft.notes.add(each.place, "body", "is sent as it stands here; JMeter encodes it (always_encode)")
-
-    def _encoded(self, pairs: list[tuple[str, str]], arguments: list[Element], *, in_parts: bool) -> str | None:
-        """Encode fields with a repeated name, which a mapping cannot hold; return None if a mapping is sufficient."""
-        names = [name for name, _ in pairs]
-        twice = [index for index, name in enumerate(names) if name in names[:index]]
-        known = not any("${" in value.replace("$${", "") for _, value in pairs)
-        if twice and known and not in_parts:
-            return "&".join(
-                f"{quote(name, safe='')}={quote(value.replace('$${', '${'), safe='')}" for name, value in pairs
-            )
-        for index in twice:
-            self.draft.notes.add(
-                arguments[index].place, f"argument {names[index]!r}", "occurs twice: the last one is sent"
-            )
-        return None
 
     def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
         """Note files of a request that has no body."""
@@ -265,33 +256,6 @@ class Requests:
                 self.draft.notes.add(each.place, f"file {file!r}", why)
         if multipart:
             self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"JMeter sends no body with {method}: left out")
-
-    def _fields(self, arguments: list[Element]) -> tuple[list[tuple[str, str]], dict[str, str]]:
-        """Return names and values of arguments, and the media type of each as a part of a multipart body."""
-        fields: list[tuple[str, str]] = []
-        media: dict[str, str] = {}
-        for each in arguments:
-            name, place = self.texts.static(text_of(each, "Argument.name")), each.place
-            value = self._argument(each)
-            equals = text_of(each, "HTTPArgument.use_equals", "true").strip().lower() == "true"
-            sign = text_of(each, "Argument.metadata", "=")
-            if not value and not (equals and sign):
-                self.draft.notes.add(place, f"argument {name!r}", "is sent with `=`; JMeter sends the name alone")
-            elif sign != "=":
-                why = f"is sent with `=`; JMeter has {sign[:20]!r} between name and value of a query"
-                self.draft.notes.add(place, f"argument {name!r}", why)
-            media[name] = text_of(each, "HTTPArgument.content_type").strip()
-            fields.append((name, value))
-        return fields, media
-
-    def _argument(self, argument: Element) -> str:
-        """Return the value of an argument; an encoded value is decoded, as the engine encodes it again."""
-        # By default the flag is false: HTTPArgument.isAlwaysEncoded of JMeter 5.5.
-        encode = text_of(argument, "HTTPArgument.always_encode", "false").strip().lower() == "true"
-        value = text_of(argument, "Argument.value")
-        if encode:
-            return self.texts.template(value, argument.place)
-        return self.texts.template(value, argument.place, lambda text: literal(unquote_plus(text)))
 
     def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> dict[str, Any]:
         """Return a raw body: JSON if it is declared as such and has places in its texts only."""

@@ -138,7 +138,11 @@ def _tidy(draft: Draft) -> None:
         for step in _requests(steps):
             step.pop("target", None)
     written = json.dumps(draft.transactions)
-    draft.parameters = {name: value for name, value in draft.parameters.items() if f"${{parameters.{name}}}" in written}
+    draft.parameters = {
+        name: value
+        for name, value in draft.parameters.items()
+        if any(f"${{parameters.{name}{end}" in written for end in "}|")
+    }
     draft.data = {name: pool for name, pool in draft.data.items() if f'"draw": "{name}"' in written}
     read = {*_READ.findall(written), *_ASKED.findall(written)}
     for step in _requests(steps):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
-from urllib.parse import quote, unquote_plus
+from urllib.parse import quote
 
 from towtank.workload.importers.accounting import Ledger
-from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.bodies import body_keys, parts_of
 from towtank.workload.importers.draft import METHODS, Draft, Step, literal, request, seconds
+from towtank.workload.importers.encoded import QUERY_SAFE, decoded, encoded, survives, texts_of
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.k6.table import OPTIONS
 from towtank.workload.importers.k6.urls import located
@@ -188,28 +189,40 @@ class Requests:
 
     def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
         """Return a form, whose fields k6 sends in the order of their names; with a file in it, a multipart body."""
-        files = {name: value for name, value in fields.items() if isinstance(value, File)}
         pairs = [
-            (name, self._field(each))
+            (name, each)
             for name, value in sorted(fields.items())
-            if name not in files
-            for each in (value if isinstance(value, list) and not files else [value])
+            for each in (value if isinstance(value, list) else [value])
         ]
-        if None in [text for _, text in pairs]:
+        if any(isinstance(value, File) for _, value in pairs):
+            for name in (name for name, value in fields.items() if isinstance(value, list)):
+                why = "is sent as parts of this name; k6 makes one text of a list beside a file"
+                self.draft.notes.add(place, f"field {name}", why)
+            return self._multipart(pairs, place)
+        texts = [(name, text) for name, value in pairs if (text := self._field(value)) is not None]
+        if len(texts) < len(pairs):
             return None
-        texts = {name: text for name, text in pairs if text is not None}
-        if not files and len(texts) < len(pairs):
-            if not any(name.lower() == "content-type" for name in headers):
-                headers["Content-Type"] = "application/x-www-form-urlencoded"
-            return {"body": "&".join(f"{quote(name, safe='')}={_in_form(text or '')}" for name, text in pairs)}
-        if not files:
-            return {"form": texts}
-        parts: dict[str, Any] = dict(texts)
-        for name, file in files.items():
-            why = "its content is made up: 10 KiB; name the file in the workload to send it"
-            self.draft.notes.add(place, f"file {file.path}", why)
-            parts[name] = {"generated": {"size": "10 KiB"}, "filename": literal(file.path.rpartition("/")[2] or "file")}
-        return {"multipart": parts}
+        if len(dict(texts)) == len(texts):
+            return {"form": dict(texts)}
+        if not any(name.lower() == "content-type" for name in headers):
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        return {"body": "&".join(f"{quote(name, safe='')}={encoded(text)}" for name, text in texts)}
+
+    def _multipart(self, pairs: list[tuple[str, Any]], place: Place) -> dict[str, Any] | None:
+        """Return a multipart body: fields first, then files; several values of a name are several parts."""
+        parts: list[tuple[str, Any]] = []
+        for name, value in sorted(pairs, key=lambda pair: isinstance(pair[1], File)):
+            part: Any = self._file(value, place) if isinstance(value, File) else self._field(value)
+            if part is None:
+                return None
+            parts.append((name, part))
+        return {"multipart": parts_of(parts)}
+
+    def _file(self, file: File, place: Place) -> dict[str, Any]:
+        """Return the part of a file."""
+        why = "its content is made up: 10 KiB; name the file in the workload to send it"
+        self.draft.notes.add(place, f"file {file.path}", why)
+        return {"generated": {"size": "10 KiB"}, "filename": literal(file.path.rpartition("/")[2] or "file")}
 
     def _field(self, value: Any) -> str | None:
         """Return a field of a form as k6 writes it: None is `<nil>` of Go."""
@@ -242,11 +255,28 @@ def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
     found = _PATH.fullmatch(template)
     assert found is not None  # the expression matches any text
     path = _each(found[1], lambda text: quote(text, safe=_SAFE))
-    pairs = [part.partition("=") for part in (found[2] or "").split("&") if part]
-    whole = all(sign and "${" not in key for key, sign, _ in pairs)
-    if whole and len({key for key, _, _ in pairs}) == len(pairs):
-        return path, {unquote_plus(key): _each(value, unquote_plus) for key, _, value in pairs}
-    return f"{path}?{_each(found[2] or '', lambda text: quote(text, safe=_SAFE))}", {}
+    if found[2] is None:
+        return path, {}
+    pairs = [part.partition("=") for part in found[2].split("&")]
+    whole = all(sign and "${" not in key and _survives(key) and _survives(value) for key, sign, value in pairs)
+    query = {_decoded(key): _each(value, _decoded) for key, _, value in pairs} if whole else {}
+    if whole and len(query) == len(pairs):
+        return path, query
+    return f"{path}?{'&'.join(_as_written(*pair) for pair in pairs)}", {}
+
+
+def _survives(template: str) -> bool:
+    """Return True if the texts of a template of a query survive decoding."""
+    return survives(texts_of(template), in_query=True)
+
+
+def _decoded(text: str) -> str:
+    return decoded(text, in_query=True)
+
+
+def _as_written(key: str, sign: str, value: str) -> str:
+    """Return a pair of a query as written; values of the run are encoded, as those of a mapping are."""
+    return f"{_each(key, lambda text: quote(text, safe=_SAFE))}{sign}{encoded(value, QUERY_SAFE)}"
 
 
 def _numbers(value: Any) -> bool:
@@ -276,15 +306,6 @@ def duration(value: Any) -> float | None:
     if not isinstance(value, str) or not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", value):
         return None
     return sum(float(number) * units[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value))
-
-
-def _in_form(template: str) -> str:
-    """Return a template for the text of a form: its texts encoded, its places encoded by the engine."""
-    pieces = _PLACE.split(template.replace("$${", "$\0{"))
-    return "".join(
-        f"{piece[:-1]}|url}}" if piece.startswith("${") else quote(piece.replace("$\0{", "${"), safe="")
-        for piece in pieces
-    )
 
 
 def _each(template: str, change: Any) -> str:

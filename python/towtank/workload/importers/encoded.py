@@ -1,0 +1,93 @@
+"""Names and values of queries and forms: decoded where encoding them again gives the same octets, else as written.
+
+The engine encodes the octets of UTF-8. An octet that is no UTF-8 (`%E9`), a `%` without two digits (`100%`, `%u2`,
+`%ZZ`; the URL standard keeps both: https://url.spec.whatwg.org/#percent-decode) and a `+` of a query do not survive
+decoding: a `+` is a blank in a form, and itself by RFC 3986, section 2.2.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, unquote, unquote_plus, unquote_to_bytes
+
+_NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PLACE = re.compile(r"(\$\{[^}]*\})")
+# Characters that a query keeps as written.
+QUERY_SAFE = "/%:@!$&()*+,;=~-._?[]{}"
+
+
+def survives(text: str, *, in_query: bool) -> bool:
+    """Return True if decoding an encoded text and encoding it again gives the same octets.
+
+    Examples
+    --------
+    >>> [survives(text, in_query=True) for text in ("caf%C3%A9", "caf%E9", "100%", "a+b")]
+    [True, False, False, False]
+    """
+    if _NO_ESCAPE.search(text) or (in_query and "+" in text):
+        return False
+    try:
+        unquote_to_bytes(text).decode("utf-8")
+    except UnicodeError:
+        return False
+    return True
+
+
+def pairs_of(text: str, *, in_query: bool) -> list[tuple[str, str]] | None:
+    """Return the decoded pairs of a query or a form; None if a mapping cannot hold all of it, so that it must stay.
+
+    A mapping holds no name twice, no name without `=`, and no text that does not survive decoding.
+
+    Examples
+    --------
+    >>> pairs_of("q=red%20shoes&size=", in_query=True)
+    [('q', 'red shoes'), ('size', '')]
+    >>> pairs_of("q=red+shoes", in_query=True)
+    >>> pairs_of("q=red+shoes", in_query=False)
+    [('q', 'red shoes')]
+    """
+    parts = [part.partition("=") for part in text.split("&")]
+    if not all(sign and survives(name + sign + value, in_query=in_query) for name, sign, value in parts):
+        return None
+    pairs = [(decoded(name, in_query=in_query), decoded(value, in_query=in_query)) for name, _, value in parts]
+    return pairs if len(dict(pairs)) == len(pairs) else None
+
+
+def decoded(text: str, *, in_query: bool) -> str:
+    """Return a text that survives decoding, decoded."""
+    return unquote(text) if in_query else unquote_plus(text)
+
+
+def encoded(template: str, safe: str = "") -> str:
+    """Return a template for text of a query or a form: its texts encoded, its places encoded by the engine.
+
+    Examples
+    --------
+    >>> encoded("a b${x}"), encoded("%E9 ${x}", QUERY_SAFE)
+    ('a%20b${x|url}', '%E9%20${x|url}')
+    """
+    pieces = _PLACE.split(template.replace("$${", "$\0{"))
+    return "".join(
+        _place(piece) if piece.startswith("${") else _text(piece.replace("$\0{", "${"), safe) for piece in pieces
+    )
+
+
+def _text(text: str, safe: str) -> str:
+    """Return a text encoded, as a template."""
+    return quote(text, safe=safe, errors="replace").replace("${", "$${")
+
+
+def _place(place: str) -> str:
+    """Return a place with its encoding."""
+    return place if "|" in place else f"{place[:-1]}|url}}"
+
+
+def texts_of(template: str) -> str:
+    """Return the texts of a template without its places, each place a character of its own.
+
+    Examples
+    --------
+    >>> texts_of("%${x}41")
+    '% 41'
+    """
+    return _PLACE.sub(" ", template.replace("$${", "$\0{"))

@@ -1,0 +1,87 @@
+"""Arguments of JMeter's samplers as fields of a query, a form or a multipart body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import unquote_plus
+
+from towtank.workload.importers.draft import literal
+from towtank.workload.importers.encoded import QUERY_SAFE, encoded, survives, texts_of
+from towtank.workload.importers.jmx.texts import Texts
+from towtank.workload.importers.jmx.tree import text_of
+from towtank.workload.importers.xmlfile import Element
+
+
+@dataclass(frozen=True)
+class Field:
+    """An argument of a sampler.
+
+    Attributes
+    ----------
+    name, value : str
+        Decoded, for a mapping of the workload; the value is a template.
+    name_written, value_written : str
+        As the plan has them.
+    encode : bool
+        Whether JMeter encodes them; otherwise they are encoded already.
+    media : str
+        Media type as a part of a multipart body.
+    """
+
+    name: str
+    value: str
+    name_written: str
+    value_written: str
+    encode: bool
+    media: str
+
+    @property
+    def encoded_texts(self) -> list[str]:
+        """The texts that are encoded already."""
+        return [] if self.encode else [self.name_written, texts_of(self.value_written)]
+
+    @property
+    def written(self) -> str:
+        """Name and value as text of a query or a form."""
+        safe = "" if self.encode else QUERY_SAFE.replace("&", "")
+        return f"{encoded(literal(self.name_written), safe.replace('=', ''))}={encoded(self.value_written, safe)}"
+
+
+def fields_of(arguments: list[Element], texts: Texts, *, in_parts: bool) -> list[Field]:
+    """Return the fields of arguments; as parts of a multipart body their texts are sent as they stand."""
+    fields = []
+    for each in arguments:
+        # By default the flag is false: HTTPArgument.isAlwaysEncoded of JMeter 5.5.
+        encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
+        name, value = texts.static(text_of(each, "Argument.name")), text_of(each, "Argument.value")
+        decode: Callable[[str], str] = str if encode or in_parts else unquote_plus
+        template = texts.template(value, each.place, _literal_of(decode))
+        written = texts.template(value, each.place)
+        media = text_of(each, "HTTPArgument.content_type").strip()
+        fields.append(Field(decode(name), template, name, written, encode, media))
+        _note_sign(each, name, template, texts)
+    return fields
+
+
+def _literal_of(decode: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: literal(decode(text))
+
+
+def as_written(fields: list[Field], *, in_query: bool) -> str | None:
+    """Return fields as text if a mapping cannot hold them: a name comes twice, or a text does not survive decoding."""
+    whole = all(survives(text, in_query=in_query) for field in fields for text in field.encoded_texts)
+    if whole and len({field.name for field in fields}) == len(fields):
+        return None
+    return "&".join(field.written for field in fields)
+
+
+def _note_sign(argument: Element, name: str, value: str, texts: Texts) -> None:
+    """Note a sign between name and value that is not sent as JMeter sends it."""
+    equals = text_of(argument, "HTTPArgument.use_equals", "true").strip().lower() == "true"
+    sign = text_of(argument, "Argument.metadata", "=")
+    if not value and not (equals and sign):
+        texts.draft.notes.add(argument.place, f"argument {name!r}", "is sent with `=`; JMeter sends the name alone")
+    elif sign != "=":
+        why = f"is sent with `=`; JMeter has {sign[:20]!r} between name and value of a query"
+        texts.draft.notes.add(argument.place, f"argument {name!r}", why)

@@ -1,0 +1,56 @@
+"""Parts of multipart bodies: by name, or as a list in which names may come several times."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from towtank.fields import FileModel, Size, Text, mapping_or_plain
+from towtank.workload import templates
+from towtank.workload.httpfields import HeaderValue
+from towtank.workload.texts import Template
+
+
+class Generated(FileModel):
+    """Content that the engine generates."""
+
+    size: Size = Field(description="Size of the content.")
+    form: Literal["text", "random"] = Field("random", description="Words, or random bytes, which do not compress.")
+
+
+class Part(FileModel):
+    """A part of a multipart body."""
+
+    value: Template | None = Field(None, description="Its text.")
+    file: str | None = Field(None, min_length=1, description="File that is sent, relative to the workload file.")
+    generated: Generated | None = Field(None, description="Content that the engine generates.")
+    filename: HeaderValue | None = Field(None, description="Name under which it is sent.")
+    content_type: Annotated[HeaderValue, AfterValidator(templates.check_plain)] | None = Field(
+        None, description="Its media type."
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Part:
+        given = [name for name in ("value", "file", "generated") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must have one of value, file and generated, got {' and '.join(given) or 'none'} instead")
+        return self
+
+
+class NamedPart(Part):
+    """A part of a multipart body with its name, which other parts may have too (RFC 7578, section 4.3)."""
+
+    name: str = Field(description="Name of the field.")
+
+
+def _part(value: object) -> object:
+    """Read plain text as a part with that value."""
+    return value if isinstance(value, dict | Part) else {"value": value}
+
+
+Parts = Annotated[
+    Annotated[dict[str, Annotated[Part, BeforeValidator(_part, json_schema_input_type=Text | Part)]], Tag("<mapping>")]
+    | Annotated[list[NamedPart], Tag("<plain>")],
+    Discriminator(mapping_or_plain),
+]
