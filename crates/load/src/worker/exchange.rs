@@ -356,8 +356,10 @@ impl Worker<'_> {
         let program = self.program;
         let entry = &self.exchanges[exchange];
         let request = &program.requests[entry.request as usize];
+        let is_whole = result.err().is_none_or(Failure::has_answer);
         let counted = recorder::Exchange {
             result,
+            status: is_whole.then(|| entry.scanner.answer().status()),
             response_ns: now_ns.saturating_sub(entry.intended_ns),
             exchange_ns: now_ns.saturating_sub(entry.started_ns),
             first_byte_ns: entry

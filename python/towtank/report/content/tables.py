@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank.report import format as people
+from towtank.report.content import answers
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, dig, label_of, load_of
@@ -34,6 +35,7 @@ def build(results: Results) -> Section:
             paragraph(_said(results)),
             *_points(results),
             *_transactions(results),
+            *answers.tables(results),
         ]
     return Section("results", "Results", tuple(blocks))
 
