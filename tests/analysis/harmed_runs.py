@@ -619,6 +619,21 @@ def surplus_bytes(run):
     )
 
 
+def answered(run, codes):
+    """Give every step with answers these counts by status code."""
+
+    def change(document, at):
+        for series in document["series"]:
+            if series["of"] == "step":
+                series["status_codes"] = dict(codes)
+
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(change))
+
+
+def redirected(run):
+    answered(run, {"302": 5})
+
+
 def unasked_bytes(run):
     rewrite(
         run.engine / "worker-00.0000.ndjson", on_intervals(lambda document, at: document.update(framing={"unasked": 1}))
@@ -671,6 +686,7 @@ CASES = [
     (answered_before_the_exchange, Kind.PHYSICAL_BOUND, "invalid"),
     (surplus_bytes, Kind.FRAMING, "suspect"),
     (unasked_bytes, Kind.FRAMING, "invalid"),
+    (redirected, Kind.REDIRECTS, "suspect"),
     (connected_each_time, Kind.RECONNECTS, "note"),
     (paused, Kind.PAUSES, "note"),
     (overloaded, Kind.NO_STEADY_STATE, "invalid"),

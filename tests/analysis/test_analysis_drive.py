@@ -48,7 +48,7 @@ def test_keys_are_those_of_the_contract(document):
     assert {
         "schema", "target", "valid", "invalid_because", "window_s", "users", "requests", "errors",
         "throughput_per_s", "response_time_ms", "exchange_time_ms", "transactions", "errors_by_kind",
-        "generator", "intervals",
+        "generator", "intervals", "status_codes",
     } <= set(document)  # fmt: skip
     assert document["schema"] == "towtank/drive/1"
     assert set(document["response_time_ms"]) == set(document["exchange_time_ms"]) == TIMES

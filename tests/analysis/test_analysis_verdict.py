@@ -13,6 +13,7 @@ from harmed_runs import (
     CASES,
     SECOND,
     above_envelope,
+    answered,
     carried_over,
     change_engine,
     costly,
@@ -70,6 +71,61 @@ def test_a_doubt_is_raised_with_number_reason_and_hint(run, harm, kind, level):
     assert doubt["level"] == level
     assert doubt["message"]
     assert (doubt["why"], doubt["hint"]) == EXPLANATIONS[kind]
+
+
+def expecting(run, **request):
+    """Give the run a plan whose only request has these checks or extractions."""
+    plan = {"transactions": [{"name": "get", "ops": [{"op": "request", "step": 0, "target": 0, **request}]}]}
+    (run.path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("codes", "doubted"),
+    [({"302": 5}, True), ({"301": 3, "308": 3, "200": 5}, True), ({"302": 5, "200": 5}, False), ({"304": 9}, False)],
+)
+def test_redirects_are_doubted_if_most_answers_are(run, codes, doubted):
+    answered(run, codes)
+    assert ("redirects" in reasons(run)) == doubted
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"checks": [{"kind": "status", "in": [302]}]},
+        {"checks": [{"kind": "status", "min": 200, "max": 399}]},
+        {"checks": [{"kind": "header", "name": "location", "contains": []}]},
+        {"extract": [{"from": "header", "expression": "Location"}]},
+    ],
+)
+def test_redirects_that_the_workload_expects_are_no_doubt(run, request_):
+    answered(run, {"302": 5})
+    expecting(run, **request_)
+    assert "redirects" not in reasons(run)
+
+
+def test_a_check_of_another_status_does_not_expect_redirects(run):
+    answered(run, {"302": 5})
+    expecting(run, checks=[{"kind": "status", "min": 200, "max": 299}, {"kind": "size", "min": 1}])
+    assert "redirects" in reasons(run)
+
+
+def test_status_codes_are_counted_by_run_transaction_and_step(run):
+    answered(run, {"200": 3, "302": 2})
+    summary = summarize_run(run, tables=False)
+    counts = summary["status_codes"]
+    assert set(counts) == {"200", "302"}
+    assert 2 * counts["200"] == 3 * counts["302"] > 0
+    parts = [*summary["transactions"].values()], [*summary["steps"].values()]
+    for each in parts:
+        for code, count in counts.items():
+            assert sum(part["status_codes"].get(code, 0) for part in each) == count
+
+
+def test_status_codes_of_an_older_recording_are_not_known(run):
+    summary = summarize_run(run, tables=False)
+    parts = [summary, *summary["transactions"].values(), *summary["steps"].values()]
+    assert {part["status_codes"] for part in parts} == {None}
+    assert "redirects" not in reasons(run)
 
 
 @pytest.mark.parametrize("lasts_s", [1, 5, 12])

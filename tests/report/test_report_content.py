@@ -387,6 +387,24 @@ def test_transactions_that_were_over_before_the_steady_stage_have_no_rows() -> N
     assert names == {*synthetic.WEIGHTS, "log_out"}
 
 
+def test_answers_are_counted_by_transaction_and_status_code() -> None:
+    results = synthetic.results(levels=(30,), indices=("present",))
+    ((point,),) = [each_configuration["points"] for each_configuration in results.configurations]
+    captions = [block.caption for block in tables.build(results).blocks if isinstance(block, Table)]
+    assert "Answers by status code" not in captions
+    point["status_codes"] = {"search": {"200": 1200, "302": 3}, "view": {"302": 7}, "call": {}}
+    shown = rows(tables.build(results), "Answers by status code")
+    assert [row[2:] for row in shown] == [("search", "1,200", "3"), ("view", "0", "7")]
+
+
+def test_answers_of_a_point_without_status_codes_are_not_recorded() -> None:
+    results = synthetic.results(levels=(30, 60), indices=("present",))
+    (points,) = [each_configuration["points"] for each_configuration in results.configurations]
+    points[0]["status_codes"], points[1]["status_codes"] = {"search": {"200": 4}}, None
+    shown = rows(tables.build(results), "Answers by status code")
+    assert [row[2:] for row in shown] == [("search", "4"), ("all", "not recorded")]
+
+
 def test_configuration_falls_back_on_the_description() -> None:
     results = synthetic.results(levels=(30,), indices=("present",), missing=("r001",))
     services = {"content": {"kind": "content_server", "settings": {"threads": 4}}}

@@ -69,6 +69,14 @@ def test_lines_have_their_form() -> None:
 def test_a_count_is_a_number_in_its_range(number: object) -> None:
     assert not has_form("interval", {**INTERVAL, "users": number})
     assert not has_form("interval", {**INTERVAL, "series": [{"of": "step", "id": 0, "ok": number}]})
+    series = {"of": "step", "id": 0, "status_codes": {"200": number}}
+    assert not has_form("interval", {**INTERVAL, "series": [series]})
+
+
+@pytest.mark.parametrize("code", ["", "20", "2000", "099", "ok", "-10"])
+def test_a_status_code_has_three_digits(code: str) -> None:
+    series = {"of": "step", "id": 0, "status_codes": {code: 1}}
+    assert not has_form("interval", {**INTERVAL, "series": [series]})
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,19 @@ def driven(**more: object) -> dict[str, object]:
     }
 
 
+@pytest.mark.parametrize(
+    ("counts", "line"),
+    [
+        ({"200": 1234, "302": 5}, "status codes: 200: 1,234, 302: 5"),
+        (None, "status codes: not recorded"),
+        ({}, None),
+    ],
+)
+def test_answers_are_shown_by_status_code(counts: dict[str, int] | None, line: str | None) -> None:
+    shown = [str(part) for part in drive_table(driven(status_codes=counts)) if "status codes" in str(part)]
+    assert shown == ([] if line is None else [line])
+
+
 @pytest.mark.parametrize("width", [40, 80])
 def test_times_of_drive_have_the_digits_that_are_known(width: int) -> None:
     table = next(part for part in drive_table(driven()) if isinstance(part, Table))

@@ -84,6 +84,15 @@ impl Failure {
         }
     }
 
+    /// Returns `true` if a whole answer by HTTP came, which a check or an extraction refused.
+    #[must_use]
+    pub const fn has_answer(self) -> bool {
+        matches!(
+            self,
+            Self::Status4xx | Self::Status5xx | Self::StatusOther | Self::Check | Self::Extract
+        )
+    }
+
     /// Returns `true` if the time until this failure is a response time: an answer came, or the wait for it was cut.
     #[must_use]
     pub const fn has_response_time(self) -> bool {

@@ -309,6 +309,7 @@ class Point:
             "disk_read_bytes_per_s": self._disks("read_bytes_per_s"),
             "disk_write_bytes_per_s": self._disks("write_bytes_per_s"),
             "errors_share": plain_over_runs([run["errors"]["share"] for run in self.usable]).value,
+            "status_codes": self.status_codes(),
             "of_runs": self.of_runs(),
             "users_mean": plain_over_runs([run["users"]["mean"] for run in self.usable]).value,
             "think_time_s": self.think_s(),
@@ -316,6 +317,18 @@ class Point:
             "pace_s": self.pace_s(),
             "connections": self.connections(),
         }
+
+    def status_codes(self) -> dict[str, dict[str, int]] | None:
+        """Return the whole answers of all runs by transaction and status code; None if a run did not record them."""
+        found: dict[str, dict[str, int]] = {}
+        for run in self.usable:
+            if run.get("status_codes") is None:
+                return None
+            for name, transaction in run["transactions"].items():
+                counts = found.setdefault(name, {})
+                for code, count in (transaction["status_codes"] or {}).items():
+                    counts[code] = counts.get(code, 0) + count
+        return found
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys(name for run in self.usable for name in run["transactions"]))

@@ -58,6 +58,7 @@ class Kind(StrEnum):
     ROOT_LEFT = "root_left"
     CONNECTION_WAIT = "connection_wait"
     FRAMING = "framing"
+    REDIRECTS = "redirects"
     RECONNECTS = "reconnects"
     PAUSES = "pauses"
     LISTEN_OVERFLOW = "listen_overflow"
@@ -246,6 +247,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "The server sent bytes that belong to no request, so answers may no longer match their requests. The generator "
         "closed every such connection and opened a new one.",
         "compare Content-Length and chunks with the bytes that the server sends; look for a proxy that adds bytes",
+    ),
+    Kind.REDIRECTS: (
+        "A redirect counts as good and is not followed, so the numbers describe the part of the server that redirects, "
+        "such as from http to https, and not the pages behind it.",
+        "request the address in the header Location (another scheme or host is another target); if redirects are "
+        "the right answer, say so with a check of the status",
     ),
     Kind.RECONNECTS: (
         "The server closed connections after their answers, so nearly every request paid for a new connection. That "

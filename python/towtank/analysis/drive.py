@@ -6,7 +6,7 @@ from typing import Any
 
 from towtank.analysis.connections import connections
 from towtank.analysis.doubts import Level
-from towtank.analysis.load import distribution, throughput
+from towtank.analysis.load import distribution, status_codes, throughput
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
 from towtank.analysis.merged_percentiles import QUANTILES
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
@@ -61,6 +61,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
             name: _transaction(column, chosen, length) for name, column in measurement.columns("transaction").items()
         },
         "errors_by_kind": _kinds(requests, chosen),
+        "status_codes": status_codes(requests, chosen),
         "not_started": summary["accounting"]["not_started"],
         "connect_failures": (data.engine or {}).get("connect_failures") or {},
         "unsendable": (data.engine or {}).get("unsendable") or {},

@@ -165,6 +165,14 @@ def errors(column: Column, chosen: Mask) -> dict[str, Any]:
     }
 
 
+def status_codes(column: Column, chosen: Mask) -> dict[str, int] | None:
+    """Return the whole answers in the chosen bins by status code; None if the engine did not count them."""
+    if not column.codes_recorded:
+        return None
+    counted = {str(code): int(counts[chosen].sum()) for code, counts in sorted(column.status_codes.items())}
+    return {code: count for code, count in counted.items() if count}
+
+
 def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Any]:
     """Return every transaction in the window and, briefly, in each phase."""
     total = float(measurement.transactions.ended[chosen].sum())
@@ -174,6 +182,7 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
         found[name] = {
             "count": int(column.ok[chosen].sum()),
             "errors": int(column.failed[chosen].sum()),
+            "status_codes": status_codes(measurement.steps_of(name), chosen),
             "throughput_per_s": throughput(column.ok, measurement, chosen).document(),
             "response_time_s": distribution(
                 column.response, column.response_sum_s, chosen, bin_s=measurement.bin_s, keep=True
@@ -207,6 +216,7 @@ def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
         name: {
             "count": int(column.ok[chosen].sum()),
             "errors": int(column.failed[chosen].sum()),
+            "status_codes": status_codes(column, chosen),
             "response_time_s": distribution(
                 column.response,
                 column.response_sum_s,

@@ -143,6 +143,10 @@ class Column:
     ok, failed, offered, started : ndarray of shape (n_bins,)
         Counts. [1]
     failed_by_kind, not_started : dict of ndarray of shape (n_bins,)
+    status_codes : dict of int to ndarray of shape (n_bins,)
+        Whole answers by status code; of transactions empty, see `Measurement.steps_of`. [1]
+    codes_recorded : bool
+        Whether the engine counted all of them.
     response_sum_s, exchange_sum_s : ndarray of shape (n_bins,)
         Exact sums of the times in the histograms. [s]
     """
@@ -158,6 +162,8 @@ class Column:
     exchange: TimedHistograms
     failed_by_kind: dict[str, Floats] = field(default_factory=dict)
     not_started: dict[str, Floats] = field(default_factory=dict)
+    status_codes: dict[int, Floats] = field(default_factory=dict)
+    codes_recorded: bool = True
 
     @classmethod
     def empty(cls, bins: int) -> Column:
@@ -191,6 +197,9 @@ class Column:
         ):
             for kind, count in counts.items():
                 table.setdefault(kind, np.zeros(self.bins))[number] += count
+        self.codes_recorded &= series.status_codes is not None
+        for code, count in (series.status_codes or {}).items():
+            self.status_codes.setdefault(code, np.zeros(self.bins))[number] += count
         if series.response:
             self.response.encoded.append((number, series.response))
         if series.exchange:
@@ -203,7 +212,8 @@ class Column:
         for part in parts:
             for name in ("ok", "failed", "offered", "started", "response_sum_s", "exchange_sum_s"):
                 getattr(whole, name)[:] += getattr(part, name)
-            for name in ("failed_by_kind", "not_started"):
+            whole.codes_recorded &= part.codes_recorded
+            for name in ("failed_by_kind", "not_started", "status_codes"):
                 for kind, counts in getattr(part, name).items():
                     table = getattr(whole, name)
                     table[kind] = table.get(kind, 0.0) + counts
@@ -352,6 +362,13 @@ class Measurement:
         known = list(names(self.recording, of))
         table = self._columns.get(of, {})
         return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}
+
+    def steps_of(self, transaction: str) -> Column:
+        """Return all requests of one transaction together."""
+        steps = (self.recording.header or {}).get("steps", [])
+        table = self._columns.get("step", {})
+        own = [number for number in table if number < len(steps) and steps[number]["transaction"] == transaction]
+        return Column.total(self.bins, [table[number] for number in sorted(own)])
 
     @cached_property
     def transactions(self) -> Column:

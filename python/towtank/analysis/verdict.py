@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towtank.analysis.checks import (
+    answers,
     consistency,
     course,
     generator,
@@ -27,6 +28,7 @@ CHECKS: tuple[RunCheck, ...] = (
     course.errors,
     course.completed,
     course.errors_by_part,
+    answers.redirected,
     generator.saturated,
     generator.stalled,
     generator.overflow,

@@ -100,6 +100,12 @@ class Drive:
         return MappingProxyType(dict(self._document["errors_by_kind"]))
 
     @property
+    def status_codes(self) -> Mapping[str, int] | None:
+        """Whole answers by status code, as `200`; None if they were not recorded. [1]"""
+        counts = self._document.get("status_codes")
+        return None if counts is None else MappingProxyType(dict(counts))
+
+    @property
     def throughput_per_s(self) -> Quantity | None:
         """Requests that ended well. [1/s]"""
         value, known = self._document["throughput_per_s"], self._document["estimates"]["throughput_per_s"]

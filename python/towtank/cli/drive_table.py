@@ -22,6 +22,7 @@ def drive_table(document: dict[str, Any]) -> list[RenderableType]:
     return [
         _headline(document),
         _times(document),
+        *_statuses(document),
         *_errors(document),
         *_connections(document),
         _generator(document),
@@ -70,6 +71,14 @@ def _time(value_ms: float | None, known: Estimate) -> tuple[str, str, str]:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else few_digits(value)
+
+
+def _statuses(document: dict[str, Any]) -> list[str]:
+    """Render the answers by status code; nothing if no answer by HTTP came."""
+    counts = document.get("status_codes", {})
+    if counts is None:
+        return ["status codes: not recorded"]
+    return ["status codes: " + ", ".join(f"{code}: {count:,}" for code, count in counts.items())] if counts else []
 
 
 def _errors(document: dict[str, Any]) -> list[str]:

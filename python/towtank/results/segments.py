@@ -42,6 +42,9 @@ class Series:
         Exact sums of the values in the histograms. [s]
     picked : int or None
         Number of times that the mix chose the transaction; None from an engine that did not count it.
+    status_codes : dict of int to int, or None
+        Whole answers of a step by status code; None from an engine that did not count them, and of pages and
+        transactions. [1]
     """
 
     of: str
@@ -60,6 +63,7 @@ class Series:
     exchange_sum_s: float
     first_byte: str | None
     picked: int | None = None
+    status_codes: dict[int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -291,7 +295,12 @@ def _series(document: dict[str, Any]) -> Series:
         exchange_sum_s=document.get("exchange_sum_ns", 0) / _SECOND_NS,
         first_byte=document.get("first_byte"),
         picked=None if document.get("picked") is None else int(document["picked"]),
+        status_codes=_status_codes(document.get("status_codes")),
     )
+
+
+def _status_codes(found: dict[str, int] | None) -> dict[int, int] | None:
+    return None if found is None else {int(code): int(count) for code, count in found.items()}
 
 
 def read_engine_document(folder: Path) -> dict[str, Any] | None:

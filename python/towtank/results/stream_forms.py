@@ -21,6 +21,7 @@ Instant = Annotated[int, Field(ge=-LARGEST_NS, le=LARGEST_NS)]
 Span = Annotated[float, Field(ge=0, le=LARGEST_NS, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Name = Annotated[int, Field(ge=0, le=10**9)]
+StatusCode = Annotated[str, Field(pattern=r"^[1-9][0-9]{2}$")]
 
 
 class _Line(BaseModel):
@@ -71,6 +72,7 @@ class SeriesForm(_Line):
     picked: Count | None = None
     failed: dict[str, Count] | None = None
     not_started: dict[str, Count] | None = None
+    status_codes: dict[StatusCode, Count] | None = None
     bytes_out: Count | None = None
     bytes_in: Count | None = None
     response: str | None = None

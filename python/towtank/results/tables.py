@@ -45,6 +45,7 @@ _INTERVAL_COLUMNS = {
     "ok": "BIGINT",
     "failed": "BIGINT",
     "not_started": "BIGINT",
+    "status_codes": "VARCHAR",
     "bytes_out": "BIGINT",
     "bytes_in": "BIGINT",
     "timed": "BIGINT",
@@ -175,12 +176,18 @@ def _counts(series: Series) -> dict[str, Any]:
         "ok": series.ok,
         "failed": sum(series.failed.values()),
         "not_started": sum(series.not_started.values()),
+        "status_codes": None if series.status_codes is None else _codes(series.status_codes),
         "bytes_out": series.bytes_out,
         "bytes_in": series.bytes_in,
         "timed": 0,
         "response_sum_s": series.response_sum_s,
         "response_histogram": series.response,
     }
+
+
+def _codes(counts: dict[int, int]) -> str:
+    """Render counts by status code, as `200=5 302=1`."""
+    return " ".join(f"{code}={count}" for code, count in sorted(counts.items()))
 
 
 def _metric_rows(probe: ProbeStream, services: dict[str, ServiceStream], origin_ns: int) -> Iterator[dict[str, Any]]:

@@ -6,8 +6,8 @@ use super::body::Files;
 use super::call::Call;
 use super::request::Request;
 use super::{Constants, GroupCode, Instruction, Program};
-use crate::cookies::Jar;
-use crate::plan::{Fault, GivenCookie, Group, Op, Plan};
+use crate::cookies::{Jar, Site};
+use crate::plan::{Fault, GivenCookie, Group, Op, Plan, Scheme, Target};
 use crate::pools;
 use crate::rng::Alias;
 use crate::template::Text;
@@ -83,16 +83,13 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
 }
 
 /// Cookies that users of a group begin with.
-fn given(cookies: &[GivenCookie]) -> Jar {
+fn given(cookies: &[GivenCookie], targets: &[Target]) -> Jar {
     let mut jar = Jar::default();
     for each in cookies {
         let (path, name, value) = (&each.path, &each.name, &each.value);
-        jar.give(
-            each.target as u32,
-            path.as_bytes(),
-            name.as_bytes(),
-            value.as_bytes(),
-        );
+        let target = &targets[each.target];
+        let site = Site::new(&target.host, target.scheme == Scheme::Https);
+        jar.give(&site, path.as_bytes(), name.as_bytes(), value.as_bytes());
     }
     jar
 }
@@ -160,7 +157,7 @@ impl Compiler<'_> {
                 .collect(),
             think: group.think.clone(),
             pacing: group.pacing.clone(),
-            given: given(&group.cookies.given),
+            given: given(&group.cookies.given, &self.plan.targets),
             cookies_kept: group.cookies.kept,
         }
     }

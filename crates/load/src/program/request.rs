@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::cookies::Jar;
+use crate::cookies::{Jar, Site};
 use crate::extract::{Inspection, basic_credentials};
 use crate::http2::hpack::{Constant, Encoder};
 use crate::pause::nanoseconds;
-use crate::plan::{self, ConnectionMode, HttpVersion, OnFailure, Plan};
+use crate::plan::{self, ConnectionMode, HttpVersion, OnFailure, Plan, Scheme};
 use crate::rng::Random;
+use crate::sys;
 use crate::template::{Context, Text};
 
 use super::body::{Body, Files, Outgoing};
@@ -34,6 +35,8 @@ pub struct Request {
     pub note: Option<Note>,
     /// Transaction and step, for messages about its failures.
     label: Box<str>,
+    /// Host that cookies belong to, and whether TLS protects them.
+    pub site: Site,
     /// Cookies that the step sets itself, as one value.
     cookies: Option<Text>,
     /// Bytes before the path: method and a blank.
@@ -98,6 +101,7 @@ impl Request {
             inspection: Inspection::new(request)?,
             note: request.note.as_ref().map(Note::new),
             label: format!("{transaction} / {}", step.name).into(),
+            site: site(request, &plan.targets[request.target]),
             cookies: cookies(request),
             method: format!("{} ", request.method).into_bytes().into(),
             path: Text::new(&request.path),
@@ -149,7 +153,7 @@ impl Request {
         out: &mut Outgoing,
         path: &mut Vec<u8>,
         context: &mut Context<'_>,
-        jar: &Jar,
+        jar: &mut Jar,
     ) -> Result<(), Unsendable> {
         let Some(fields) = &self.fields else {
             return Err(Unsendable::Path);
@@ -187,7 +191,7 @@ impl Request {
         out: &mut Outgoing,
         path: &mut Vec<u8>,
         context: &mut Context<'_>,
-        jar: &Jar,
+        jar: &mut Jar,
     ) -> Result<(), Unsendable> {
         let head = &mut out.buffer;
         head.extend_from_slice(&self.method);
@@ -224,7 +228,7 @@ impl Request {
         out: &mut Vec<u8>,
         path: &[u8],
         context: &mut Context<'_>,
-        jar: &Jar,
+        jar: &mut Jar,
     ) -> Result<bool, Unsendable> {
         let start = out.len();
         if let Some(cookies) = &self.cookies {
@@ -233,9 +237,25 @@ impl Request {
                 return Err(Unsendable::Header);
             }
         }
-        jar.join(self.target as u32, path, start, out);
+        jar.join(&self.site, path, start, out, wall_ms);
         Ok(out.len() > start)
     }
+}
+
+/// Wall clock since 1970, by which cookies expire. [ms]
+pub(crate) fn wall_ms() -> i64 {
+    (sys::wall_ns() / 1_000_000) as i64
+}
+
+/// Site of a request: as in browsers, the host is that of the Host header, which a step may set. A header that varies
+/// leaves the host of the target.
+fn site(request: &plan::Request, target: &plan::Target) -> Site {
+    let host = |(name, _): &&(String, plan::Template)| name.eq_ignore_ascii_case("host");
+    let given = request.headers.iter().find(host);
+    let given = given.map(|(_, value)| Text::new(value));
+    let constant = given.as_ref().and_then(Text::constant);
+    let host = constant.and_then(|host| std::str::from_utf8(host).ok());
+    Site::new(host.unwrap_or(&target.host), target.scheme == Scheme::Https)
 }
 
 /// Returns `true` if a header of a step is joined with the user's cookies.

@@ -4,6 +4,7 @@
 use std::io::Write as _;
 
 use super::series::{Series, StepSeries};
+use super::statuses::Statuses;
 use super::writer::{EndReason, Header, IntervalEdge};
 use super::{AddressCounts, Framing, Handshakes, Recorder, Totals};
 use crate::histogram::{Counter, Encoder, Histogram};
@@ -271,10 +272,23 @@ impl LineBuilder {
             &series.not_started,
             NotStarted::ALL.map(NotStarted::name),
         );
+        self.statuses(&series.statuses);
         self.ended(&series.ended);
         self.timed("exchange", &series.exchange);
         self.histogram("first_byte", &series.first_byte);
         self.line.extend_from_slice(b"},");
+    }
+
+    /// Answers by status code, of the codes that occurred. Written even if there were none: without the key nothing was
+    /// counted.
+    fn statuses(&mut self, statuses: &Statuses) {
+        self.line.extend_from_slice(br#","status_codes":{"#);
+        let mut comma = "";
+        for (code, count) in statuses.all() {
+            put(&mut self.line, format_args!(r#"{comma}"{code}":{count}"#));
+            comma = ",";
+        }
+        self.line.push(b'}');
     }
 
     fn ended(&mut self, series: &Series) {

@@ -4,6 +4,7 @@ mod line;
 mod notes;
 mod segment;
 mod series;
+mod statuses;
 pub mod writer;
 
 use crate::histogram::{FULL_BYTES, Histogram};
@@ -41,6 +42,8 @@ pub(crate) struct AddressCounts {
 pub struct Exchange {
     /// Outcome.
     pub result: Result<(), Failure>,
+    /// Status code of a whole answer by HTTP.
+    pub status: Option<u16>,
     /// End minus intended start. [ns]
     pub response_ns: u64,
     /// End minus actual start. [ns]
@@ -203,6 +206,7 @@ impl LiveCounts {
 /// recorder.started(0, 20_000);
 /// recorder.finished(0, Exchange {
 ///     result: Ok(()),
+///     status: Some(200),
 ///     response_ns: 1_020_000,
 ///     exchange_ns: 1_000_000,
 ///     first_byte_ns: Some(900_000),

@@ -1,5 +1,6 @@
 //! The counts of one step, page or transaction.
 
+use super::statuses::Statuses;
 use super::{Exchange, Totals};
 use crate::histogram::Histogram;
 use crate::outcome::{Failure, NotStarted};
@@ -51,6 +52,7 @@ pub(super) struct StepSeries {
     pub(super) not_started: [u64; NotStarted::COUNT],
     pub(super) bytes_out: u64,
     pub(super) bytes_in: u64,
+    pub(super) statuses: Statuses,
     pub(super) ended: Series,
     pub(super) exchange: Histogram,
     pub(super) first_byte: Histogram,
@@ -58,6 +60,7 @@ pub(super) struct StepSeries {
 
 impl StepSeries {
     pub(super) fn make_room(&mut self) {
+        self.statuses.make_room();
         self.ended.make_room();
         self.exchange.make_room();
         self.first_byte.make_room();
@@ -68,6 +71,9 @@ impl StepSeries {
     pub(super) fn finished(&mut self, exchange: &Exchange) -> bool {
         self.bytes_in += exchange.bytes_in;
         self.bytes_out += exchange.bytes_out;
+        if let Some(status) = exchange.status {
+            self.statuses.count(status);
+        }
         let timed = count(exchange.result, &mut self.ended.ok, &mut self.ended.failed);
         if timed {
             self.ended.response.record(exchange.response_ns);
@@ -100,6 +106,7 @@ impl StepSeries {
         self.not_started = [0; NotStarted::COUNT];
         self.bytes_out = 0;
         self.bytes_in = 0;
+        self.statuses.clear();
         self.ended.clear();
         self.exchange.clear();
         self.first_byte.clear();

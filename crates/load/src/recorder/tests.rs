@@ -29,6 +29,7 @@ const EDGE: writer::IntervalEdge = writer::IntervalEdge {
 
 const EXCHANGE: Exchange = Exchange {
     result: Ok(()),
+    status: Some(200),
     response_ns: 3_000_000,
     exchange_ns: 2_000_000,
     first_byte_ns: Some(1_000_000),
@@ -164,6 +165,48 @@ fn transactions_are_told_by_address_where_users_stay_with_one() {
     assert!(text(&recorder).contains(expected));
     recorder.clear();
     assert_eq!(text(&recorder), text(&Recorder::new(shape)));
+}
+
+#[test]
+fn answers_are_counted_by_status_code_in_the_lines_of_their_step() {
+    let mut recorder = Recorder::new(SHAPE);
+    let ends = [
+        (Ok(()), Some(302)),
+        (Ok(()), Some(200)),
+        (Ok(()), Some(302)),
+        (Err(Failure::Status4xx), Some(404)),
+        (Err(Failure::Timeout), None),
+    ];
+    for (result, status) in ends {
+        recorder.finished(
+            0,
+            Exchange {
+                result,
+                status,
+                ..EXCHANGE
+            },
+        );
+    }
+    recorder.finished(
+        1,
+        Exchange {
+            result: Err(Failure::Connect),
+            status: None,
+            ..EXCHANGE
+        },
+    );
+    let line = line::LineBuilder::default()
+        .interval(0, &EDGE, &recorder)
+        .to_vec();
+    let text = String::from_utf8(line).unwrap();
+    assert_eq!(
+        text.matches(r#""status_codes":{"302":2,"200":1,"404":1}"#)
+            .count(),
+        1
+    );
+    assert_eq!(text.matches(r#""status_codes":{}"#).count(), 1, "{text}");
+    recorder.clear();
+    assert!(recorder.steps[0].statuses.all().next().is_none());
 }
 
 #[test]

@@ -299,6 +299,7 @@ impl Worker<'_> {
         let call = &self.program.calls[(entry.request & !CALL) as usize];
         let counted = recorder::Exchange {
             result,
+            status: None,
             response_ns: ended_ns.saturating_sub(entry.intended_ns),
             exchange_ns: ended_ns.saturating_sub(entry.started_ns),
             first_byte_ns: entry

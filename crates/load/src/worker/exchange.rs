@@ -5,8 +5,9 @@ use std::io::{ErrorKind, Read, Write};
 use crate::http::response::{Progress, Wanted};
 use crate::outcome::Failure;
 use crate::plan::CookiesKept;
+use crate::program::request::wall_ms;
 use crate::recorder;
-use crate::sys::{self, Event};
+use crate::sys::Event;
 use crate::template::Context;
 
 use super::Worker;
@@ -66,7 +67,7 @@ impl Worker<'_> {
             user: user.number,
             iteration: user.iteration,
         };
-        let (out, path, jar) = (&mut entry.out, &mut entry.path, &user.jar);
+        let (out, path, jar) = (&mut entry.out, &mut entry.path, &mut user.jar);
         let encoded = if plan.is_http2() {
             entry.sent_again = 0;
             plan.render(&mut entry.fields, out, path, &mut context, jar)
@@ -302,9 +303,7 @@ impl Worker<'_> {
         let kept = self.program.groups[usize::from(user.group)].cookies_kept;
         let cookies = entry.scanner.answer().headers("set-cookie");
         for field in cookies.filter(|_| kept != CookiesKept::Never) {
-            let today_s = (sys::wall_ns() / 1_000_000_000) as i64;
-            user.jar
-                .store(request.target as u32, &entry.path, field, today_s);
+            user.jar.store(&request.site, &entry.path, field, wall_ms());
         }
         let mut context = Context {
             memory: &mut user.memory,
@@ -357,8 +356,10 @@ impl Worker<'_> {
         let program = self.program;
         let entry = &self.exchanges[exchange];
         let request = &program.requests[entry.request as usize];
+        let is_whole = result.err().is_none_or(Failure::has_answer);
         let counted = recorder::Exchange {
             result,
+            status: is_whole.then(|| entry.scanner.answer().status()),
             response_ns: now_ns.saturating_sub(entry.intended_ns),
             exchange_ns: now_ns.saturating_sub(entry.started_ns),
             first_byte_ns: entry

@@ -69,6 +69,10 @@ class Evidence:
         Whether the plan has users who keep a pace that is always the same.
     probe_expected : bool
         Whether a probe was started to watch this machine.
+    steps_by_transaction : dict of str to list of str
+        Names of the requests of each transaction.
+    redirects_expected : frozenset of str
+        Names of the requests of which a check accepts a redirect, or whose place is extracted.
     """
 
     manifest: dict[str, Any]
@@ -100,6 +104,8 @@ class Evidence:
     arrivals_waited: bool = False
     paces_are_fixed: bool = False
     probe_expected: bool = False
+    steps_by_transaction: dict[str, list[str]] = field(default_factory=dict)
+    redirects_expected: frozenset[str] = frozenset()
 
     @property
     def is_open(self) -> bool:

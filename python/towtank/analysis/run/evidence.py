@@ -11,10 +11,12 @@ from towtank.analysis import load
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.generator import cores_of
 from towtank.analysis.run.data import RunData
+from towtank.analysis.run.expected import expecting_redirects
 from towtank.analysis.statistics.estimates import estimate_of
 from towtank.analysis.user_groups import paces_are_fixed
 from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
+from towtank.results.segments import names
 
 # The start lag grows when it rises by half over the window, beyond noise.
 _LAG_GROWTH = 0.5
@@ -63,7 +65,16 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
         arrivals_waited=bool(measurement.waiting[data.chosen].any()),
         paces_are_fixed=paces_are_fixed(data.plan),
         probe_expected=_probe_expected(data),
+        steps_by_transaction=_steps_by_transaction(data),
+        redirects_expected=expecting_redirects(data.plan, list(names(data.recording, "step"))),
     )
+
+
+def _steps_by_transaction(data: RunData) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for step, name in zip((data.recording.header or {}).get("steps", []), names(data.recording, "step"), strict=True):
+        found.setdefault(str(step["transaction"]), []).append(name)
+    return found
 
 
 def _connections_mode(data: RunData) -> str | None:

@@ -166,6 +166,7 @@ def _load(data: RunData) -> dict[str, Any]:
         ),
         "errors": load.errors(every, chosen),
         "request_errors": load.errors(requests, chosen),
+        "status_codes": load.status_codes(requests, chosen),
         "transactions": load.transactions(measurement, chosen, data.phases),
         "steps": load.steps(measurement, chosen),
     }

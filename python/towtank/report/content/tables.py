@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from towtank import over_runs
 from towtank.report import format as people
+from towtank.report.content import answers
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, dig, label_of, load_of
@@ -35,6 +36,7 @@ def build(results: Results) -> Section:
             paragraph(_said(results)),
             *_points(results),
             *_transactions(results),
+            *answers.tables(results),
         ]
     return Section("results", "Results", tuple(blocks))
 

@@ -20,7 +20,17 @@ _QUANTILES = {
     "response_p99.9_s": 0.999,
 }
 _PLACE = ("start_s", "end_s", "started_at", "stage", "phase", "users")
-_COUNTS = ("offered", "started", "ok", "failed", "failed_by_kind", "not_started", "bytes_out", "bytes_in")
+_COUNTS = (
+    "offered",
+    "started",
+    "ok",
+    "failed",
+    "failed_by_kind",
+    "status_codes",
+    "not_started",
+    "bytes_out",
+    "bytes_in",
+)
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
 # Spreadsheets take a text with such a beginning for a formula. Names may come from files of strangers.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -97,6 +107,7 @@ def _counts(item: Item) -> dict[str, Any]:
         return counted
     return {
         **counted,
+        "status_codes": " ".join(f"{code}={count}" for code, count in (item.status_codes or {}).items()),
         "offered": item.offered,
         "started": item.started,
         "not_started": sum(item.not_started.values()),

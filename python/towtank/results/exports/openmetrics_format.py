@@ -39,6 +39,7 @@ _FAMILIES = {
     "failed_transactions": "Transactions that failed in the window.",
     "failed_ratio": "Share of transactions that failed.",
     "failed_requests": "Requests that failed in the window, by kind.",
+    "answers": "Whole answers in the window, by status code.",
     "transaction_throughput_per_second": "Transactions of one kind that succeeded.",
     "transaction_response_time_seconds": "Response time of one kind of transaction, from the intended start.",
     "transaction_failed": "Transactions of one kind that failed in the window.",
@@ -153,6 +154,8 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
         page.add("failed_ratio", labels, summary["errors"]["share"])
         for kind, count in (summary.get("request_errors") or {}).get("by_kind", {}).items():
             page.add("failed_requests", {**labels, "kind": kind}, count)
+        for code, count in (summary.get("status_codes") or {}).items():
+            page.add("answers", {**labels, "status": code}, count)
     for name, transaction in (summary.get("transactions") or {}).items():
         _transaction(page, {**labels, "transaction": name}, transaction)
     for name, tier in (summary.get("tiers") or {}).items():

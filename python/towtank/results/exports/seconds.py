@@ -25,6 +25,8 @@ class Item:
         Recorded of steps only.
     response_sum_s, exchange_sum_s : float
         Exact sums of the values in the histograms. [s]
+    status_codes : dict of int to int, or None
+        Whole answers of a step by status code; None if a thread did not record them. [1]
     """
 
     of: str
@@ -38,6 +40,7 @@ class Item:
     exchange_sum_s: float = 0.0
     failed: dict[str, int] = field(default_factory=dict)
     not_started: dict[str, int] = field(default_factory=dict)
+    status_codes: dict[int, int] | None = field(default_factory=dict)
     response: list[str] = field(default_factory=list)
     exchange: list[str] = field(default_factory=list)
     first_byte: list[str] = field(default_factory=list)
@@ -54,12 +57,20 @@ class Item:
         for own, counts in ((self.failed, other.failed), (self.not_started, other.not_started)):
             for kind, count in counts.items():
                 own[kind] = own.get(kind, 0) + count
+        self.status_codes = _sum_of_codes(self.status_codes, other.status_codes)
         for texts, more in (
             (self.response, other.response),
             (self.exchange, other.exchange),
             (self.first_byte, other.first_byte),
         ):
             texts.extend(more if isinstance(more, list) else [more] if more else [])
+
+
+def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> dict[int, int] | None:
+    """Add counts by status code; None if either was not recorded."""
+    if some is None or more is None:
+        return None
+    return {code: some.get(code, 0) + more.get(code, 0) for code in sorted({*some, *more})}
 
 
 @dataclass(slots=True)

@@ -64,6 +64,7 @@ fn fill(recorder: &mut Recorder) {
             step,
             Exchange {
                 result: failure.map_or(Ok(()), Err),
+                status: failure.is_none().then_some(200),
                 response_ns: 5_000_000,
                 exchange_ns: 4_970_000,
                 first_byte_ns: failure.is_none().then_some(4_000_000),

@@ -1,0 +1,34 @@
+//! Counts of answers by status code.
+
+/// Codes that get their memory at the start; a server that sends more of them makes the list grow once.
+const USUAL: usize = 16;
+
+/// Counts by status code. Few codes occur, and the most frequent one is nearly always the first of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Statuses {
+    counts: Vec<(u16, u64)>,
+}
+
+impl Statuses {
+    pub(super) fn make_room(&mut self) {
+        self.counts.reserve(USUAL);
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, status: u16) {
+        match self.counts.iter_mut().find(|(code, _)| *code == status) {
+            Some((_, count)) => *count += 1,
+            None => self.counts.push((status, 1)),
+        }
+    }
+
+    /// Codes with their counts, in the order of their first answer.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.counts.iter().copied()
+    }
+
+    /// Forgets the counts, keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.counts.clear();
+    }
+}

@@ -1,0 +1,61 @@
+"""Checks of the answers that count as good: redirects that no check of the workload expects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.doubts import Doubt, Kind, Level, percent
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+"""Status codes by which a server sends the client elsewhere (RFC 9110, section 15.4)."""
+# Above it the throughput is mostly that of redirects.
+REDIRECTS_SHARE = 0.5
+
+
+def redirected(evidence: Evidence) -> Iterator[Doubt]:
+    """Check that most answers are no redirects, and of no transaction all, unless a check expects them.
+
+    Notes
+    -----
+    Requests whose check accepts a redirect, or that extract the header Location, expect one. Without counts by status
+    code, as in older recordings, nothing is checked.
+    """
+    steps = evidence.summary["steps"]
+    found = _redirects(steps, evidence)
+    answers = sum(sum((step["status_codes"] or {}).values()) for step in steps.values())
+    if found.total() > REDIRECTS_SHARE * answers:
+        share = found.total() / answers
+        text = f"{_all_or_some(found.total(), answers)} redirects ({_codes(found)}), which no check expects"
+        yield Doubt(Kind.REDIRECTS, Level.SUSPECT, text, share, REDIRECTS_SHARE)
+        return
+    for name, transaction in evidence.summary["transactions"].items():
+        own = {step: steps[step] for step in evidence.steps_by_transaction.get(name, ()) if step in steps}
+        found, answers = _redirects(own, evidence), sum((transaction["status_codes"] or {}).values())
+        if answers and found.total() == answers:
+            text = f"all {answers:,} answers of {name} are redirects ({_codes(found)}), which no check expects"
+            yield Doubt(Kind.REDIRECTS, Level.NOTE, text, 1.0, 1.0)
+
+
+def _redirects(steps: dict[str, Any], evidence: Evidence) -> Counter[str]:
+    """Count the redirects that no check expects, by status code."""
+    found: Counter[str] = Counter()
+    for name, step in steps.items():
+        if name not in evidence.redirects_expected:
+            counts = (step["status_codes"] or {}).items()
+            found.update({code: count for code, count in counts if int(code) in REDIRECTS})
+    return found
+
+
+def _all_or_some(count: int, answers: int) -> str:
+    if count == answers:
+        return f"all {answers:,} answers are"
+    return f"{count:,} of {answers:,} answers ({percent(count / answers)}) are"
+
+
+def _codes(found: Counter[str]) -> str:
+    if len(found) == 1:
+        return f"status {next(iter(found))}"
+    return ", ".join(f"{count:,} with status {code}" for code, count in found.most_common())
