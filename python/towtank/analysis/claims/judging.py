@@ -91,7 +91,7 @@ def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json], share:
         claim = Claim.model_validate(written)
     except ValidationError:
         why = "this version cannot read the claim as it was written"
-        head = {"says": str(written.get("says")), "source": str(written.get("source"))}
+        head: dict[str, Any] = {"says": str(written.get("says")), "source": str(written.get("source"))}
         head |= {"required": written.get("required") is True}
         return {**head, **_blank("not_testable", why, "write the claim in the form of this version")}
     head = {"says": claim.says, "source": claim.source, "required": claim.required}
