@@ -452,3 +452,15 @@ def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
     for summary in runs:
         del summary["phases"]["ramp_up"]["tiers"]["content"]["estimates"]
     assert judged(claim, [CACHE], runs)["verdict"] == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("holds", "required", "counted"),
+    [("< 1.1", True, {"refuted": 1}), ("> 1.1", True, {"confirmed": 1}), ("< 1.1", None, {}), ("< 1.1", False, {})],
+)
+def test_required_claims_are_counted_apart(holds: str, required: bool | None, counted: dict[str, int]) -> None:
+    more = {} if required is None else {"required": required}
+    study = {"name": "s", "factors": [CACHE], "run_to_run": 0.0, "claims": [{"says": "So.", **ratio(holds), **more}]}
+    found = claims.judge(study, [run("r0", {"cache": "large"}, 20.0, 0.1), run("s0", {"cache": "small"}, 10.0, 0.1)])
+    assert {verdict: count for verdict, count in found["required"].items() if count} == counted
+    assert found["claims"][0]["required"] is bool(required)

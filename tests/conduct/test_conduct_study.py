@@ -196,6 +196,12 @@ INVALID, MISSED = ExitStatus.INVALID_MEASUREMENT, ExitStatus.OBJECTIVE_MISSED
         ({"verdict": {"level": "suspect", "invalid_runs": 1}, "objectives": [{"met": True}]}, INVALID),
         ({"verdict": {"level": "suspect", "missing_runs": 1}, "objectives": []}, INVALID),
         ({"verdict": {"level": "suspect", "invalid_runs": 1}, "objectives": [{"met": False}]}, MISSED),
+        ({"verdict": {"level": "valid"}, "required_claims": {"refuted": 1, "confirmed": 2}}, MISSED),
+        ({"verdict": {"level": "invalid"}, "required_claims": {"refuted": 1}}, INVALID),
+        ({"verdict": {"level": "valid"}, "required_claims": {"refuted": 0, "confirmed": 2}}, ExitStatus.DONE),
+        ({"verdict": {"level": "valid"}, "required_claims": {"undecided": 1, "confirmed": 2}}, INVALID),
+        ({"verdict": {"level": "valid"}, "required_claims": {"not_testable": 1}}, INVALID),
+        ({"verdict": {"level": "valid"}, "claims": {"refuted": 3, "confirmed": 0}}, ExitStatus.DONE),
     ],
 )
 def test_exit_status_follows_verdict_then_objectives(

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from results_1 import copy_of_results_1
 from write_results_1 import DEMANDS_S, TRANSACTIONS, WEIGHTS
 
+from towtank.cli import app
+from towtank.errors import MeasurementError, ModelError
+from towtank.model.fitting import written_model
 from towtank.model.fitting.demand_classes import demands_of_classes
 from towtank.model.fitting.demand_estimators import ESTIMATORS, Series, blocks, condition_number, variance_inflation
 from towtank.model.fitting.demand_levels import demand_from_levels
-from towtank.model.fitting.demands import demands_document
+from towtank.model.fitting.demands import configuration_demands, demands_document
+from towtank.model.fitting.measured import Configuration, Resource
+from towtank.size import basis
 
 DEMANDS = np.array([0.010, 0.030, 0.005])
 BACKGROUND = 0.08
@@ -136,3 +145,49 @@ def test_demands_of_a_results_folder(tmp_path) -> None:  # type: ignore[no-untyp
     # Five intervals of 95 %: all five hold in three of four such studies, four of them nearly always.
     assert sum(classes[name]["low"] <= truth[name] <= classes[name]["high"] for name in truth) >= 4
     assert classes["add_document"]["identified"]
+
+
+def observed(cpus: float | None, tiers: dict[str, Any] | None = None) -> dict[str, Any]:
+    used = {"value": cpus, "low": None, "high": None}
+    tiers = {"content": {"cpus_used": used}} if tiers is None else tiers
+    return {"throughput_per_s": {"value": 10.0, "low": None, "high": None}, "runs": [], "tiers": tiers}
+
+
+@pytest.mark.parametrize(
+    ("points", "resources", "why"),
+    [
+        ([], (), "no run of it may be modelled"),
+        ([observed(None, {})], (), "no CPU time of a tier was recorded at 1 load levels"),
+        ([observed(None)], (Resource("content", 1, ("content",)),), "the CPU time of content is not known"),
+        ([observed(0.5)], (Resource("content", 1, ("content",)),), ""),
+    ],
+)
+def test_a_configuration_without_demands_states_why(points: Any, resources: Any, why: str) -> None:
+    document = configuration_demands(Configuration("all", {}, points, resources=list(resources)), None)
+    assert document["why_none"].startswith(why)
+    assert bool(document["resources"]) == (not why)
+
+
+@pytest.mark.parametrize(("why", "status"), [("nothing was observed", 4), ("", 0)])
+def test_the_command_ends_with_4_without_demands(
+    why: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {"label": "all runs", "key": {}, "excluded": [], "resources": {}, "classes": {}, "why_none": why}
+    monkeypatch.setattr("towtank.model.fitting.is_results", lambda _: True)
+    monkeypatch.setattr("towtank.model.fitting.demands_document", lambda _: {"configurations": [found]})
+    assert app.run(["model", "demands", str(tmp_path)]) == status
+    printed = capsys.readouterr().out
+    assert (f"no service demand: {why}" in printed) == bool(why)
+
+
+def test_only_a_command_with_out_speaks_of_it(tmp_path: Path) -> None:
+    """`size` writes a model file for itself; `model fit --out` because the user asked for one."""
+    answer: Any = SimpleNamespace(
+        document={}, choice=SimpleNamespace(candidates=[], chosen=None, refused={"closed": "two points"})
+    )
+    with pytest.raises(MeasurementError) as refused:
+        basis._write(answer, "results", tmp_path / "model.yaml")
+    assert "no closed curve describes them: two points" in str(refused.value)
+    assert "--out" not in str(refused.value)
+    with pytest.raises(ModelError, match="--out: must have a closed curve to write, got none: two points"):
+        written_model(answer, "results", tmp_path / "model.yaml", option="--out")

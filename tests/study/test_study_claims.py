@@ -40,6 +40,12 @@ def test_claims_are_read_and_go_into_the_manifest(files: Files) -> None:
     assert described[1]["measure"]["trend"]["allow"] == "5 %"
 
 
+def test_a_required_claim_goes_into_the_manifest(files: Files) -> None:
+    files.edit("study", "says: Users lengthen it.", "says: Users lengthen it.\n    required: true")
+    described = load_study(files.study).describe()["claims"]
+    assert [claim.get("required") for claim in described] == [None, True, None]
+
+
 def test_a_level_of_another_preset_is_a_level(files: Files) -> None:
     path = with_claim(files, "users: all", "users: 100")
     for preset in (None, "quick", "full"):
@@ -95,6 +101,7 @@ FAULTS = [
     ("    holds: rises\n", "", "must have the key 'holds'"),
     ("not_testable: no node runs on one", "source: none", "'measure' or 'not_testable'"),
     ("not_testable: no node", "⟦holds: rises\n    not_testable: no node", "beside not_testable"),
+    ("not_testable: no node", "⟦required: true\n    not_testable: no node", "beside not_testable"),
     ("{trend: {of", "{value: {of: p95}, trend: {of", "one of the keys value, ratio", "value and trend"),
     ("{trend: {of", "{⟦trent: {of", "did you mean 'trend'"),
     ("says: Users", "⟦claims: Users", "unknown key 'claims'"),

@@ -90,6 +90,8 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
     if judged is not None:
         summary["claims"] = judged["counts"]
+        if any(judged["required"].values()):
+            summary["required_claims"] = judged["required"]
         summary["answers"] = [sentence(claim) for claim in judged["claims"]]
         offer_json(results.path / claims.CLAIMS_FILE, judged)
     offer_json(results.path / SUMMARY_FILE, summary)

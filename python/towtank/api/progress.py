@@ -74,9 +74,13 @@ class Reporting:
         """Report what is being done."""
         self._report(Progress("note", text, self._run))
 
-    def run_starts(self, title: str, duration_s: float) -> None:
+    def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
         """Report that the load of a run begins."""
+        from towtank.conduct.display import describe_length  # noqa: PLC0415 - imports rich
+
         self._run, self._planned_s = title, duration_s
+        if at_least_s is not None:
+            self.note(f"{title}: {describe_length(duration_s, at_least_s)}")
         self._report(Progress("run_started", title, title, 0.0, duration_s))
 
     def frame(self, frame: dict[str, Any]) -> None:

@@ -182,6 +182,9 @@ def demand_lines(document: Json) -> list[RenderableType]:
     for configuration in document["configurations"]:
         lines.append(f"{configuration['label']}:")
         lines += [f"  left out, {run['run']}: {run['why']}" for run in configuration["excluded"]]
+        if configuration["why_none"]:
+            lines.append(f"  no service demand: {configuration['why_none']}")
+            continue
         lines.append(_resources(configuration["resources"]))
         for resource, found in configuration["classes"].items():
             lines += [f"by class, {resource}: {found['sentence']}", _classes(found)]

@@ -28,9 +28,11 @@ def command(
     with contained() as parts:
         document = demands_document(results)
     print_failed(parts)
+    shown = any(not configuration["why_none"] for configuration in document["configurations"])
+    status = parts.status(ExitStatus.DONE if shown else ExitStatus.INVALID_MEASUREMENT)
     if json:
         print_json({**document, **failed_parts(parts)})
-        return parts.status(ExitStatus.DONE)
+        return status
     for line in demand_lines(document):
         printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
-    return parts.status(ExitStatus.DONE)
+    return status

@@ -153,7 +153,7 @@ def _show(
     print_failed(parts)
     if out is not None:
         _one_only(answers)
-        answers[0].document["model"] = written_model(answers[0], str(source), out)
+        answers[0].document["model"] = written_model(answers[0], str(source), out, option="--out")
     documents = [answer.document for answer in answers]
     if json and results:
         head = {"schema": "towtank/model-fit/1", "source": str(source)}

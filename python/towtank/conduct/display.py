@@ -18,8 +18,8 @@ class Display(Protocol):
     def note(self, text: str) -> None:
         """Show a message about the present step."""
 
-    def run_starts(self, title: str, duration_s: float) -> None:
-        """Show that the load of a run begins; it is planned to take `duration_s`. [s]"""
+    def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
+        """Show that the load of a run begins; it takes `duration_s`, or a time from `at_least_s` up to that. [s]"""
 
     def frame(self, frame: dict[str, Any]) -> None:
         """Show one live frame of the engine."""
@@ -32,6 +32,13 @@ class Display(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+def describe_length(duration_s: float, at_least_s: float | None) -> str:
+    """Describe the length of a load, or that of a search, which depends on the limit."""
+    if at_least_s is None:
+        return f"{duration_s:.0f} s"
+    return f"about {at_least_s:.0f} to {duration_s:.0f} s, by where the limit is"
 
 
 def describe_frame(frame: dict[str, Any]) -> str:
@@ -51,7 +58,7 @@ class Silent:
     def note(self, text: str) -> None:
         """Show nothing."""
 
-    def run_starts(self, title: str, duration_s: float) -> None:
+    def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
         """Show nothing."""
 
     def frame(self, frame: dict[str, Any]) -> None:
@@ -80,10 +87,10 @@ class Lines(Silent):
         """Print the message."""
         self._console.print(text, markup=False, soft_wrap=True)
 
-    def run_starts(self, title: str, duration_s: float) -> None:
+    def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
         """Print the title and planned length of the run."""
         self._said_s = 0.0
-        self._console.print(f"{title}: {duration_s:.0f} s", markup=False, soft_wrap=True)
+        self._console.print(f"{title}: {describe_length(duration_s, at_least_s)}", markup=False, soft_wrap=True)
 
     def frame(self, frame: dict[str, Any]) -> None:
         """Print a line if ten seconds have passed since the last one."""
@@ -126,8 +133,10 @@ class Bar(Silent):
         """Print the message above the bar."""
         self._progress.console.print(text, markup=False, soft_wrap=True)
 
-    def run_starts(self, title: str, duration_s: float) -> None:
-        """Begin a bar."""
+    def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
+        """Begin a bar; a length that is not planned stands above it."""
+        if at_least_s is not None:
+            self.note(f"{title}: {describe_length(duration_s, at_least_s)}")
         self._task = self._progress.add_task(title, total=duration_s, state="")
         self._progress.refresh()
 

@@ -84,6 +84,8 @@ class RunTask:
     steer : callable, optional
         Makes the steering of the load from its plan and the function that sends the engine a command; by default the
         load follows the plan.
+    lasts : callable, optional
+        Returns the shortest and longest time of a load that is not planned to its end, a search. [s]
     live_sending : LiveSending
         Receivers of results during the run.
     events : mapping of str to Event
@@ -99,6 +101,7 @@ class RunTask:
     observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Observing]]
     pinning: Pinning
     steer: Steer | None = None
+    lasts: Callable[[], tuple[float, float]] | None = None
     live_sending: LiveSending = field(default_factory=LiveSending)
     events: Mapping[str, Event] = field(default_factory=dict)
     read_back: ReadBack | None = None
@@ -204,6 +207,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 display=display,
                 started=(lambda pid: observation.add_group(GENERATOR_GROUP, pid)) if watched else None,
                 steer=task.steer,
+                lasts=task.lasts,
                 events=_events(task, plan, system, observation, display),
                 place=endpoints.generator,
             )
@@ -235,6 +239,7 @@ def drive_engine(
     held: Callable[[], list[str]] = list,
     started: Callable[[int], None] | None = None,
     steer: Steer | None = None,
+    lasts: Callable[[], tuple[float, float]] | None = None,
     events: Events | None = None,
     place: GeneratorPlace | None = None,
 ) -> None:
@@ -260,6 +265,8 @@ def drive_engine(
         Called with the process id of the engine.
     steer : callable, optional
         Makes the steering of the load; by default the load follows the plan.
+    lasts : callable, optional
+        Returns the shortest and longest time of a load that is not planned to its end, a search. [s]
     events : Events, optional
         Carries out the events of the run; by default it has none.
     place : GeneratorPlace, optional
@@ -267,7 +274,11 @@ def drive_engine(
     """
     entry = Entry() if place is None else place.entry()
     run.update(**generator_facts(plan, place))
-    display.run_starts(title, planned_s(plan))
+    if lasts is None:
+        display.run_starts(title, planned_s(plan))
+    else:
+        least_s, most_s = lasts()
+        display.run_starts(title, most_s, least_s)
     environment = {**marking.environment(), **entry.environment}
     growth = LogGrowth(run.logs)
     engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True, enter=entry.command, environment=environment)

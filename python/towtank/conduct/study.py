@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from towtank.claim_words import ANSWERED
 from towtank.conduct import provenance
 from towtank.conduct.display import Display
 from towtank.conduct.live_sending import LiveSending
@@ -287,21 +288,39 @@ def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
             outcome.messages.append(f"status {ExitStatus.INVALID_MEASUREMENT:d}: {gaps}; the results are kept")
         return ExitStatus.INVALID_MEASUREMENT
     found = outcome.summary.get("objectives", [])
-    missed = sum(objective.get("met") is False for objective in found)
-    if missed:
-        outcome.messages.append(f"status {ExitStatus.OBJECTIVE_MISSED:d}: {missed} of {len(found)} objectives missed")
+    if missed := _missed(outcome.summary, found):
+        outcome.messages.append(f"status {ExitStatus.OBJECTIVE_MISSED:d}: {missed}")
         return ExitStatus.OBJECTIVE_MISSED
-    if gaps := _gaps(verdict, found):
+    if gaps := _gaps(verdict, found, outcome.summary.get("required_claims", {})):
         outcome.messages.append(f"status {ExitStatus.INVALID_MEASUREMENT:d}: {gaps}; the results are kept")
         return ExitStatus.INVALID_MEASUREMENT
     return ExitStatus.DONE
 
 
-def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
-    """Count invalid and missing runs and objectives that are not judged; empty if all are zero."""
+def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
+    """Count the objectives that are missed, and the required claims that are refuted; empty if both are zero."""
+    required = summary.get("required_claims", {})
+    missed = sum(objective.get("met") is False for objective in objectives)
+    counts = (
+        (missed, len(objectives), "objectives missed"),
+        (required.get("refuted", 0), sum(required.values()), "required claims refuted"),
+    )
+    return ", ".join(f"{count} of {number} {what}" for count, number, what in counts if count)
+
+
+def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]], required: Mapping[str, int] | None = None) -> str:
+    """Count invalid and missing runs, objectives that are not judged and required claims that are not decided.
+
+    Returns
+    -------
+    str
+        Empty if all are zero.
+    """
+    open_claims = sum(count for answer, count in (required or {}).items() if answer not in ANSWERED)
     counts = (
         (verdict.get("invalid_runs", 0), "runs invalid"),
         (verdict.get("missing_runs", 0), "runs missing"),
         (sum(objective.get("met") is None for objective in objectives), "objectives not judged"),
+        (open_claims, "required claims not decided"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)

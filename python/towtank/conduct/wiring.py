@@ -10,6 +10,7 @@ from towtank.conduct.display import Display
 from towtank.conduct.pinning import Pinning, pinning_of
 from towtank.conduct.reading_back import ReadBack
 from towtank.conduct.run import Observing, RunTask, Steer
+from towtank.conduct.search_length import search_range_s
 from towtank.conduct.stopping import StopRequest
 from towtank.results.folder import RunFolder
 from towtank.study.model import FindLimit
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display) -> RunTask:
     """Build the parts of one run."""
-    pinning = pinning_of(spec.study.study.pinning)
+    pinning, load = pinning_of(spec.study.study.pinning), spec.study.study.load
     return RunTask(
         run=run,
         title=title,
@@ -35,6 +36,7 @@ def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, disp
         observe=_observation,
         pinning=pinning,
         steer=_steer(spec, run, display),
+        lasts=(lambda: search_range_s(load)) if isinstance(load, FindLimit) else None,
         events=spec.events,
         read_back=_read_back(spec, pinning),
     )

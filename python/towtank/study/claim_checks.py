@@ -54,8 +54,8 @@ class ClaimsCheck:
     def _form(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
         """Yield a fault unless a claim has either a measure and its bounds, or the reason why it is not testable."""
         if claim.not_testable is not None:
-            for key in ("measure", "holds"):
-                if getattr(claim, key) is not None:
+            for key in ("measure", "holds", "required"):
+                if getattr(claim, key):
                     yield (*at, key), "must not be given beside not_testable", True
         elif claim.measure is None and not any(self.is_written((*at, key)) for key in ("measure", "not_testable")):
             yield at, "must have the key 'measure' or 'not_testable', got neither", False

@@ -109,7 +109,11 @@ class Claim(FileModel):
         description="Condition on it: `> 1.1`, `between 0.9 and 1.1`; `rises`, `falls`, `stays`; `at LEVEL`, `inside`.",
     )
     not_testable: str | None = Field(None, min_length=1, description="Why it cannot be tested here, in place of both.")
+    required: bool = Field(
+        False, description="Whether the study ends with status 3 if the claim is refuted, with 4 if it is not decided."
+    )
 
     def document(self) -> dict[str, Any]:
         """Return the entry of the manifest; `Claim.model_validate` reads it back."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return written if self.required else {key: value for key, value in written.items() if key != "required"}

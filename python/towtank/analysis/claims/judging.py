@@ -61,9 +61,15 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
         "schema": SCHEMA,
         "study": study.get("name"),
         "preset": study.get("preset"),
-        "counts": {verdict: sum(claim["verdict"] == verdict for claim in judged) for verdict in VERDICTS},
+        "counts": _counts(judged),
+        "required": _counts([claim for claim in judged if claim["required"]]),
         "claims": judged,
     }
+
+
+def _counts(judged: Sequence[Json]) -> dict[str, int]:
+    """Count claims by their verdict."""
+    return {verdict: sum(claim["verdict"] == verdict for claim in judged) for verdict in VERDICTS}
 
 
 def run_to_run_of(study: Json) -> float:
@@ -85,9 +91,10 @@ def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json], share:
         claim = Claim.model_validate(written)
     except ValidationError:
         why = "this version cannot read the claim as it was written"
-        head = {"says": str(written.get("says")), "source": str(written.get("source"))}
+        head: dict[str, Any] = {"says": str(written.get("says")), "source": str(written.get("source"))}
+        head |= {"required": written.get("required") is True}
         return {**head, **_blank("not_testable", why, "write the claim in the form of this version")}
-    head = {"says": claim.says, "source": claim.source}
+    head = {"says": claim.says, "source": claim.source, "required": claim.required}
     if claim.measure is None or claim.holds is None:
         return {**head, **_blank("not_testable", str(claim.not_testable), _OTHER_STUDY)}
     asked = {"asks": words_of(claim.measure), "holds": claim.holds, "measure": claim.document()["measure"]}

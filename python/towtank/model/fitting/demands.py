@@ -61,7 +61,19 @@ def configuration_demands(configuration: Configuration, folder: ResultsFolder | 
             found = pooled(series, name, servers[name], timed=timed)
             if found is not None:
                 document["classes"][name] = demands_of_classes(*found)
+    document["why_none"] = "" if document["resources"] or document["classes"] else _why_none(configuration)
     return document
+
+
+def _why_none(configuration: Configuration) -> str:
+    """Explain why a configuration gives no demand: nothing that was observed can have one."""
+    names = ", ".join(resource.name for resource in configuration.resources)
+    loads = f"at {len(configuration.points)} load levels with throughput"
+    if not configuration.points:
+        return "no run of it may be modelled"
+    if not names:
+        return f"no CPU time of a tier was recorded {loads}: drive the load by a study whose services are observed"
+    return f"the CPU time of {names} is not known {loads}: observe the services on their hosts"
 
 
 def resource_demands(configuration: Configuration) -> dict[str, Any]:

@@ -402,8 +402,19 @@ def _closed(choice: Choice) -> Candidate | None:
     return min(known, key=lambda candidate: candidate.joint_aicc or 0.0) if known else next(iter(found), None)
 
 
-def written_model(answer: Answer, source: str, path: Path) -> Json:
+def written_model(answer: Answer, source: str, path: Path, *, option: str = "") -> Json:
     """Write the closed curve of an answer as a model file, and check its throughput at the loads measured.
+
+    Parameters
+    ----------
+    answer : Answer
+        The fitted curve.
+    source : str
+        Name of the measurements, for the file.
+    path : Path
+        The file.
+    option : str, default ""
+        Option of the command line that asked for the file, for the message; empty if none did.
 
     Raises
     ------
@@ -413,7 +424,10 @@ def written_model(answer: Answer, source: str, path: Path) -> Json:
     closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == REJECTED:
         why = answer.choice.refused.get("closed", "it was not fitted") if closed is None else "it is rejected"
-        raise ModelError(f"--out: must have a closed curve to write, got none: {why}")
+        without = (
+            f"{option}: must have a closed curve to write, got none" if option else "no closed curve describes them"
+        )
+        raise ModelError(f"{without}: {why}")
     demands = answer.document.get("demands", {})
     found, left = model_file.stations(closed, answer.configuration, demands)
     known = (closed, source, found, left, answer.think_s)

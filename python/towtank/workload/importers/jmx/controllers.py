@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from towtank.units import exact_share
-from towtank.workload.importers.draft import ROUNDS_AT_MOST, Draft, Step, identifier, page, seconds, think, unique
+from towtank.workload.importers.draft import (
+    ROUNDS_AT_MOST,
+    Draft,
+    Step,
+    identifier,
+    page,
+    seconds,
+    think,
+    unique,
+)
 from towtank.workload.importers.jmx.data import add_pool
 from towtank.workload.importers.jmx.requests import Requests, Scope, read_defaults, read_headers, read_logins
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, text_of
+from towtank.workload.importers.mixing import choice
 
 _SAMPLERS = frozenset({"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"})
 _ALWAYS = frozenset({"GenericController", "RecordingController"})
@@ -27,6 +39,8 @@ _FILLED = re.compile(
     r"""["']?\$\{(\w+)\}["']?\s*(!=|==)\s*(?:""|''|null)|vars\.get\(["'](\w+)["']\)\s*(!=|==)\s*(?:null|""|'')"""
 )
 _WRAPPED = re.compile(r"\$\{__(?:jexl[23]|groovy|javaScript)\((.*?),?\s*\)\}", re.DOTALL)
+# A whole number that is drawn, both ends included.
+_NUMBERS = re.compile(r"\$\{(?:__Random\(|random\.int\()\s*(\d{1,17})\s*,\s*(\d{1,17})\s*(?:,[^)]*)?\)\}")
 _WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGroup")
 
 
@@ -172,7 +186,8 @@ class Controllers:
             item.flag("TransactionController.includeTimers")  # read also if the page has no time of its own
             return self._page(item, scope) if top else self._inner_page(item, scope)
         if item.tag == "OnceOnlyController" and top:
-            self.once += self.steps(item.below, scope, top=True)
+            with self._times(0):
+                self.once += self.steps(item.below, scope, top=True)
             return []
         steps = {
             "LoopController": self._loop,
@@ -180,7 +195,7 @@ class Controllers:
             "ThroughputController": self._throughput,
             "RandomController": self._random,
             "InterleaveControl": self._random,
-            "SwitchController": self._random,
+            "SwitchController": self._switch,
             "RandomOrderController": self._sequence,
         }.get(item.tag)
         if steps is not None:
@@ -244,16 +259,25 @@ class Controllers:
         self.note(item, "its steps are done in the order they have here")
         return self.steps(item.below, scope, top=False)
 
+    @contextmanager
+    def _times(self, number: float) -> Iterator[None]:
+        """Count samplers of a part that is done this number of times on average; throughput timers need it."""
+        outer = self.requests.per_round
+        self.requests.per_round = outer * number
+        yield
+        self.requests.per_round = outer
+
     def _loop(self, item: Item, scope: Scope) -> list[Step]:
-        steps = self.steps(item.below, scope, top=False)
         forever = item.flag("LoopController.continue_forever") and not item.text("LoopController.loops").strip("-")
         times = self.texts.number(item.text("LoopController.loops", "1"), item.place, f"loops of {item.name!r}", 1)
         if times < 0 or forever:
             self.note(item, "a loop for ever would never end the transaction: its steps are done once")
-            return steps
+            return self.steps(item.below, scope, top=False)
         if times > ROUNDS_AT_MOST:
             self.note(item, f"has {times:.0f} rounds: a loop of a workload has at most {ROUNDS_AT_MOST}")
         times = min(int(times), ROUNDS_AT_MOST)
+        with self._times(times):
+            steps = self.steps(item.below, scope, top=False)
         return [{"loop": times, "steps": steps}] if steps and times > 1 else steps if times else []
 
     def _if(self, item: Item, scope: Scope) -> list[Step]:
@@ -274,23 +298,68 @@ class Controllers:
         return steps
 
     def _throughput(self, item: Item, scope: Scope) -> list[Step]:
-        steps = self.steps(item.below, scope, top=False)
         percent = item.number("ThroughputController.percentThroughput", "100")
         if item.text("ThroughputController.style", "0").strip() != "1":
             self.note(item, "a number of executions in all is not counted: its steps are always done")
-            return steps
+            return self.steps(item.below, scope, top=False)
         share = min(max(self.texts.number(percent, item.place, f"percent of {item.name!r}", 100) / 100, 0.0), 1.0)
+        with self._times(share):
+            steps = self.steps(item.below, scope, top=False)
         return [{"branch": exact_share(round(share, 6)), "then": steps}] if steps and share > 0 else []
 
     def _random(self, item: Item, scope: Scope) -> list[Step]:
-        """Choose one of several elements, all equally likely, by nested branches."""
+        """Choose one of several elements, all equally likely; one without requests does nothing."""
         if item.tag != "RandomController":
             self.note(item, "one of its elements is taken at random each time")
+        number = len(_chosen_from(item))
+        return choice(self._alternatives(item, scope, [1 / number] * number))
+
+    def _alternatives(self, item: Item, scope: Scope, probabilities: list[float]) -> list[tuple[float, list[Step]]]:
+        """Return the elements of a controller that chooses one, with their probabilities."""
         inside, work = self.enter(item.below, scope)
-        alternatives = [steps for each in work if (steps := self._item(each, inside, top=False))]
-        if not alternatives:
-            return []
-        chosen = alternatives[-1]
-        for count, steps in enumerate(reversed(alternatives[:-1]), 2):
-            chosen = [{"branch": exact_share(round(1 / count, 6)), "then": steps, "else": chosen}]
-        return chosen
+        carried = {id(each) for each in work}
+        found = []
+        for probability, each in zip(probabilities, _chosen_from(item), strict=True):
+            with self._times(probability):
+                found.append((probability, self._item(each, inside, top=False) if id(each) in carried else []))
+        return found
+
+    def _switch(self, item: Item, scope: Scope) -> list[Step]:
+        """Choose the element that a number or a name states, as SwitchController of JMeter 5.5 does."""
+        value = self.texts.static(item.text("SwitchController.value")).strip()
+        probabilities = _switched(value, [each.name for each in _chosen_from(item)])
+        if probabilities is None:
+            self.note(item, f"{value[:60]!r} is not known before the run: one of its elements is taken at random")
+            number = len(_chosen_from(item))
+            probabilities = [1 / number] * number
+        return choice(self._alternatives(item, scope, probabilities))
+
+
+def _chosen_from(item: Item) -> list[Item]:
+    """Return the elements that a controller chooses from: samplers of all kinds, and controllers."""
+    return [each for each in item.below if each.enabled and each.tag.endswith((*_SAMPLERS, *_WORK, "Sampler"))]
+
+
+def _switched(value: str, names: list[str]) -> list[float] | None:
+    """Return the probabilities of elements by the value of a switch: a number from 0 (0 if it is out of range), a name.
+
+    Returns
+    -------
+    list of float or None
+        None if the value is not known before the run.
+    """
+    numbers = _NUMBERS.fullmatch(value)
+    if numbers is not None:
+        low, high = sorted(int(number) for number in numbers.groups())
+        inside = [low <= index <= high for index in range(len(names))]
+        shares = [each / (high - low + 1) for each in inside]
+        return [1 - sum(shares[1:]), *shares[1:]] if names and low >= 0 else None
+    if "${" in value:
+        return None
+    index = int(value or "0") if value.isdecimal() or not value else -1
+    if index >= 0:
+        index = index if index < len(names) else 0
+    else:
+        spare = [number for number, name in enumerate(names) if name.lower() == "default"]
+        index = names.index(value) if value in names else spare[-1] if spare else len(names)
+    return [float(number == index) for number in range(len(names))]

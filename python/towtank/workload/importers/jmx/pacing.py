@@ -1,59 +1,167 @@
-"""Throughput timers as the pacing of a group."""
+"""Throughput timers as the pacing of groups.
+
+A throughput belongs to one thread, to the threads of one group, or to those of all groups of the plan, so that the
+pacing of a group is known only when all groups are.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from towtank.workload.importers.draft import Draft, seconds
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
 THROUGHPUT_TIMERS = frozenset({"ConstantThroughputTimer", "PreciseThroughputTimer"})
-# calcMode of ConstantThroughputTimer: each thread has the throughput for itself.
-_EACH_THREAD = "0"
+# calcMode of ConstantThroughputTimer by number, and the texts that old plans have in its place (JMeter 5.5).
+_THREAD, _ALL, _GROUP, _ALL_SHARED, _GROUP_SHARED, _PRECISE = range(6)
+_MODES = {
+    "this thread only": _THREAD,
+    "all active threads": _ALL,
+    "all active threads in current thread group": _GROUP,
+    "all active threads (shared)": _ALL_SHARED,
+    "all active threads in current thread group (shared)": _GROUP_SHARED,
+}
+_WHOSE = {
+    _THREAD: "each user",
+    _ALL: "all {threads:g} users of the plan together",
+    _GROUP: "all {users:g} users of the group together",
+    _ALL_SHARED: "all {sharing:g} users of the groups with this mode together",
+    _GROUP_SHARED: "all {users:g} users of the group together",
+    _PRECISE: "all {users:g} users of the group together",
+}
 
 
 @dataclass
 class Paced:
-    """A throughput timer, and the number of samplers per round that it applies to."""
+    """A throughput timer, and the mean number of samplers per round that it applies to."""
 
     timer: Item
-    samplers: int = 0
+    samplers: float = 0.0
 
 
-def pacing(paced: Paced, users: float, draft: Draft, texts: Texts) -> str | None:
-    """Return the time from start to start of a round that gives the throughput of a timer.
+@dataclass(frozen=True)
+class _Limit:
+    """A timer that limits a group: its scope, its samplers per round, its time between samples. [s]"""
+
+    timer: Item
+    mode: int
+    samplers: float
+    interval: float
+    stated: str
+
+
+@dataclass
+class _Group:
+    """A group, its threads, and its timers."""
+
+    name: str
+    users: float
+    limits: list[_Limit] = field(default_factory=list)
+
+    def of(self, mode: int) -> list[_Limit]:
+        """Return the timers of a mode."""
+        return [limit for limit in self.limits if limit.mode == mode]
+
+
+class Pacing:
+    """Paces the groups of a plan by their throughput timers.
 
     Parameters
     ----------
-    paced : Paced
-        The timer.
-    users : float
-        Threads of its group.
     draft : Draft
-        Draft, to which the note is added.
+        Draft, whose groups get the pacing, and to which notes are added.
     texts : Texts
-        Resolves its numbers.
+        Resolves numbers.
 
-    Returns
-    -------
-    str or None
-        None if the plan does not state the throughput before the run.
+    Notes
+    -----
+    As in ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5: a thread waits n T between two samples of a
+    timer, with T the time per sample of the throughput and n = 1 (this thread), the threads of the group, or all
+    threads that run, also those of groups without a timer. In the shared modes the threads queue for one schedule, so
+    that each of them has one sample per round of the queue. A precise timer has one schedule for each group.
     """
-    timer = paced.timer
-    what = f"{timer.tag} {timer.name!r}"
-    number = timer.number("throughput")
-    rate = texts.number(number, timer.place, f"throughput of {timer.name!r}")
-    period = texts.number(timer.text("throughputPeriod", "60"), timer.place, f"period of {timer.name!r}", 60)
-    mode = timer.text("calcMode", _EACH_THREAD).strip() or _EACH_THREAD
-    alone = timer.tag == "ConstantThroughputTimer" and mode == _EACH_THREAD
-    if rate <= 0 or period <= 0 or paced.samplers == 0:
+
+    def __init__(self, draft: Draft, texts: Texts) -> None:
+        self.draft = draft
+        self.texts = texts
+        self.groups: list[_Group] = []
+
+    def add(self, name: str, users: float, timers: list[Paced]) -> None:
+        """Add a group of the draft with its threads and its timers."""
+        group = _Group(name, max(users, 1.0))
+        group.limits = [limit for paced in timers if (limit := self._limit(paced)) is not None]
+        self.groups.append(group)
+
+    def _limit(self, paced: Paced) -> _Limit | None:
+        """Read a timer; None if it limits nothing, or its throughput is not known before the run."""
+        timer = paced.timer
+        precise = timer.tag == "PreciseThroughputTimer"
+        # Defaults of PreciseThroughputTimer and ConstantThroughputTimer (JMeter 5.5).
+        number = timer.number("throughput", "100" if precise else "0")
+        rate = self.texts.number(number, timer.place, f"throughput of {timer.name!r}")
+        per = timer.text("throughputPeriod", "3600") if precise else "60"
+        period = self.texts.number(per, timer.place, f"period of {timer.name!r}", 60)
+        mode = _PRECISE if precise else self._mode(timer)
+        if rate > 0 and period > 0 and paced.samplers > 0:
+            return _Limit(timer, mode, paced.samplers, period / rate, f"{rate:g} samples in {period:g} s")
         timer.left_out = True
-        draft.notes.add(timer.place, what, "left out: its throughput is not known before the run")
+        unknown = "its throughput is not known before the run"
+        why = "it applies to no sampler of a round" if rate > 0 and period > 0 else unknown
+        self._note(timer, f"left out: {why}")
         return None
-    sharing = 1.0 if alone else max(users, 1.0)
-    length = seconds(paced.samplers * sharing * period / rate)
-    whose = "each user" if alone else f"all {sharing:g} users together; with another number of users change the pacing"
-    why = f"{rate:g} samples in {period:g} s by {whose}: pacing {length} for a round of {paced.samplers} samples"
-    draft.notes.add(timer.place, what, why)
-    return length
+
+    def _mode(self, timer: Item) -> int:
+        """Return the mode of a timer; JMeter reads a text that it does not know as the first one."""
+        text = timer.text("calcMode", "0").strip() or "0"
+        if text.isdecimal() and int(text) in _MODES.values():
+            return int(text)
+        if text.lower() not in _MODES:
+            self._note(timer, f"calcMode {text[:40]!r} is not known: the throughput is taken as that of each thread")
+        return _MODES.get(text.lower(), _THREAD)
+
+    def _note(self, timer: Item, why: str) -> None:
+        self.draft.notes.add(timer.place, f"{timer.tag} {timer.name!r}", why)
+
+    def finish(self, threads: float) -> None:
+        """Pace the groups.
+
+        Parameters
+        ----------
+        threads : float
+            Threads of all groups of the plan, also of those that are not in the draft. [1]
+        """
+        for group in self.groups:
+            lengths = [self._length(group, limit, threads) for limit in group.limits]
+            if lengths:
+                loop = self.draft.groups[group.name]["loop"]
+                self.draft.groups[group.name]["loop"] = {"pacing": seconds(max(lengths)), "mix": loop["mix"]}
+
+    def _length(self, group: _Group, limit: _Limit, threads: float) -> float:
+        """Return the time of a round that a timer makes, and note it. [s]"""
+        queued = [each for each in self.groups if each.of(_ALL_SHARED)]
+        same = group.of(limit.mode)
+        if limit.mode == _ALL_SHARED:
+            turn = sum(each.users * _mean_interval(each.of(_ALL_SHARED)) for each in queued)
+            length = turn * sum(each.samplers for each in same)
+        elif limit.mode == _GROUP_SHARED:
+            length = group.users * sum(each.samplers * each.interval for each in same)
+        elif limit.mode == _PRECISE:
+            # The first timer makes the schedule of the group; the others take their times from it.
+            length = group.users * sum(each.samplers for each in same) * same[0].interval
+        else:
+            sharing = {_ALL: max(threads, 1.0), _GROUP: group.users}.get(limit.mode, 1.0)
+            length = limit.samplers * sharing * limit.interval
+        names = {"threads": threads, "users": group.users, "sharing": sum(each.users for each in queued)}
+        whose = _WHOSE[limit.mode].format(**names)
+        change = "" if limit.mode == _THREAD else "; with another number of users change the pacing"
+        made = f"pacing {seconds(length)} of group {group.name} for a round of {limit.samplers:g} samples"
+        several = f"; the longest pacing of {len(group.limits)} timers is taken" if len(group.limits) > 1 else ""
+        self._note(limit.timer, f"{limit.stated} by {whose}{change}: {made}{several}")
+        return length
+
+
+def _mean_interval(limits: list[_Limit]) -> float:
+    """Return the mean time per sample of timers that share a schedule. [s]"""
+    samplers = sum(limit.samplers for limit in limits)
+    return sum(limit.samplers * limit.interval for limit in limits) / samplers

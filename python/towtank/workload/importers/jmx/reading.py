@@ -22,7 +22,7 @@ from towtank.workload.importers.draft import (
 )
 from towtank.workload.importers.jmx.account import account
 from towtank.workload.importers.jmx.controllers import Controllers
-from towtank.workload.importers.jmx.pacing import pacing
+from towtank.workload.importers.jmx.pacing import Pacing
 from towtank.workload.importers.jmx.requests import Scope
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, inner, items, text_of
@@ -55,6 +55,7 @@ class _Plan:
         self.top = top
         self.texts = Texts(draft)
         self.controllers = Controllers(draft, self.texts, options.folder)
+        self.pacing = Pacing(draft, self.texts)
         self.users: dict[str, float] = {}
         self.load: list[dict[str, Any]] = []
 
@@ -72,11 +73,14 @@ class _Plan:
                 self.controllers.leave_out(item, "left out: it holds what is not part of the test")
         self._names(below)
         scope, work = self.controllers.enter(below, Scope())
+        threads = 0.0
         for item in work:
             if item.tag in {"SetupThreadGroup", "PostThreadGroup"}:
                 self.controllers.leave_out(item, "left out: it runs once before or after all users")
             elif item.tag.endswith("ThreadGroup"):
                 self._group(item, scope)
+                # Threads of a group that is left out run in JMeter all the same.
+                threads += self._users(item)
             else:
                 self.controllers.leave_out(item, "is outside of thread groups: left out")
         if not self.draft.groups:
@@ -84,6 +88,7 @@ class _Plan:
         shares = weights({name: max(users, 1e-9) for name, users in self.users.items()})
         for name, share in shares.items():
             self.draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **self.draft.groups[name]}
+        self.pacing.finish(threads)
         self.controllers.requests.cookies.close()
         self._targets()
         self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
@@ -120,12 +125,11 @@ class _Plan:
         drawn = self._drawn(controllers.once)
         self.draft.transactions[transaction] = self._whole(steps, item, drawn)
         users = self._load(item, name)
-        lengths = [pacing(each, users, self.draft, texts) for each in controllers.requests.paced.values()]
-        length = next((each for each in lengths if each is not None), None)
+        self.pacing.add(name, users, list(controllers.requests.paced.values()))
         cookies = controllers.requests.cookies.finish(item)
         self.draft.groups[name] = {
             **({"once": once} if once else {}),
-            "loop": {**({"pacing": length} if length else {"think": "0 s"}), "mix": {transaction: 100}},
+            "loop": {"think": "0 s", "mix": {transaction: 100}},
             **({"cookies": cookies} if cookies else {}),
         }
 
@@ -167,8 +171,7 @@ class _Plan:
 
     def _load(self, item: Item, name: str) -> float:
         """Return the number of users; users, ramp and duration become findings for the load of a study."""
-        number = item.text("ThreadGroup.num_threads") or item.text("TargetLevel")
-        users = self.texts.number(number, item.place, f"users of {item.name!r}", _USERS_UNKNOWN)
+        users = self._users(item)
         self.users[name] = users
         ramp = self.texts.number(item.text("ThreadGroup.ramp_time"), item.place, f"ramp of {item.name!r}")
         scheduled, length = item.flag("ThreadGroup.scheduler"), item.text("ThreadGroup.duration")
@@ -191,6 +194,11 @@ class _Plan:
             why = f"is taken as a thread group of constant size: its schedule{given} belongs into the load of the study"
             self.controllers.note(item, why)
         return users
+
+    def _users(self, item: Item) -> float:
+        """Return the threads of a group."""
+        number = item.text("ThreadGroup.num_threads") or item.text("TargetLevel")
+        return self.texts.number(number, item.place, f"users of {item.name!r}", _USERS_UNKNOWN)
 
     def _loops(self, controller: Element | None) -> str:
         """Return the loops of a thread group; -1, the default, is for ever (LoopController of JMeter 5.5)."""

@@ -74,6 +74,8 @@ class Requests:
         # Effect of a failed sample; samplers of each throughput timer; settings of connections of samplers.
         self.on_failure: str | None = "go_on"
         self.paced: dict[int, Paced] = {}
+        # Mean number of times that the current part of a group is done in a round. [1]
+        self.per_round = 1.0
         self.keepalive: list[tuple[Item, bool]] = []
         self.connecting: list[tuple[Item, float]] = []
         self.endless = False
@@ -83,7 +85,7 @@ class Requests:
         steps = []
         for timer in scope.timers:
             if timer.tag in THROUGHPUT_TIMERS:
-                self.paced.setdefault(id(timer.element), Paced(timer)).samplers += 1
+                self.paced.setdefault(id(timer.element), Paced(timer)).samplers += self.per_round
             elif (pause := self.elements.pause(timer)) is not None:
                 steps.append(think(pause))
         return steps

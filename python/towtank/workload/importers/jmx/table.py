@@ -170,9 +170,12 @@ _CONTROLLERS: dict[str, dict[str, Key]] = {
     "RecordingController": {},
     "RandomOrderController": {},
     "CriticalSectionController": harmless(_IN_NOTE, "CriticalSectionController.lockName"),
-    "RandomController": harmless(_IN_NOTE, "InterleaveControl.style", "InterleaveControl.accrossThreads"),
-    "InterleaveControl": harmless(_IN_NOTE, "InterleaveControl.style", "InterleaveControl.accrossThreads"),
-    "SwitchController": harmless(_IN_NOTE, "SwitchController.value"),
+    **dict.fromkeys(
+        ("RandomController", "InterleaveControl"),
+        noted("InterleaveControl.style", "of a controller inside, all requests are done each time, not one", "1")
+        | harmless(_IN_NOTE, "InterleaveControl.accrossThreads"),
+    ),
+    "SwitchController": carried("SwitchController.value", why="the element that is done"),
     "WhileController": harmless(_IN_NOTE, "WhileController.condition"),
     "RunTime": harmless(_IN_NOTE, "RunTime.seconds"),
     "ForeachController": harmless(

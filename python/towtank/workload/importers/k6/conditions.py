@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tree_sitter import Node
 
-from towtank.units import exact_share
+from towtank.workload.importers.k6.chances import Chances, statements_of
 from towtank.workload.importers.k6.checks import Checks, NotSayable, merge
 from towtank.workload.importers.k6.syntax import named, shown, text_of, throws
-from towtank.workload.importers.k6.values import Checked, Environment, Part, Random
+from towtank.workload.importers.k6.values import Checked, Environment, Part
 
 if TYPE_CHECKING:
     from towtank.workload.importers.k6.script import Script
@@ -57,15 +57,15 @@ class Conditions:
     def __init__(self, script: Script) -> None:
         self.script = script
         self.calls = script.calls
+        self.chances = Chances(script)
 
     def follow(self, node: Node, environment: Environment) -> None:
         """Follow an `if` statement."""
+        if self.by_chance(node, environment, None) is not None:
+            return
         condition = self._read(node.child_by_field_name("condition"), environment)
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        share = _chance(condition)
-        if share is not None:
-            self._branch(share, consequence, alternative, environment)
-        elif self._first_round(condition, environment):
+        if self._first_round(condition, environment):
             self._once(node, (consequence, alternative), environment)
         elif self._tested(node, condition, environment):
             return
@@ -77,6 +77,26 @@ class Conditions:
         else:
             why = "its condition is not known before the run: its branches are left out"
             self.script.leave_out(node, why, environment)
+
+    def by_chance(self, node: Node, environment: Environment, rest: list[Node] | None) -> bool | None:
+        """Follow an `if` on a random number.
+
+        Parameters
+        ----------
+        node : Node
+            The statement.
+        environment : Environment
+            Values of names.
+        rest : list of Node or None
+            Statements behind it up to the end of the function; None in an inner block.
+
+        Returns
+        -------
+        bool or None
+            Whether the rest was followed, too; None if the condition is another one.
+        """
+        found = self.chances.of(node.child_by_field_name("condition"), environment)
+        return None if found is None else self.chances.follow(node, found, environment, rest)
 
     def _read(self, node: Node | None, environment: Environment) -> Condition:
         """Evaluate a condition."""
@@ -177,16 +197,6 @@ class Conditions:
         self.calls.note(condition.node, shown(condition.node), "another status counts as a failed step")
         return self.calls.checked(part.step)
 
-    def _branch(
-        self, share: float, consequence: Node | None, alternative: Node | None, environment: Environment
-    ) -> None:
-        then, otherwise = self.script.inside(consequence, environment), self.script.inside(alternative, environment)
-        if not then:
-            then, otherwise, share = otherwise, [], 1 - share
-        if then:
-            more = {"else": otherwise} if otherwise else {}
-            self.calls.out.append({"branch": exact_share(round(share, 6)), "then": then, **more})
-
     def _filled(
         self, value: Part, negated: bool, consequence: Node | None, alternative: Node | None, environment: Environment
     ) -> None:
@@ -213,26 +223,6 @@ def _is_first_round(comparison: Node) -> bool:
     if left is None or right is None or text_of(sign) not in _EQUAL:
         return False
     return text_of(left) in _ROUNDS and text_of(right) == "0"
-
-
-def _chance(condition: Condition) -> float | None:
-    """Return `Math.random() < 0.3` as a share; None of other conditions."""
-    left, limit = condition.left, condition.right
-    if not isinstance(left, Random) or not isinstance(limit, int | float) or left.high <= left.low:
-        return None
-    share = min(max((limit - left.low) / (left.high - left.low), 0.0), 1.0)
-    below = share if condition.sign in {"<", "<="} else 1 - share if condition.sign in {">", ">="} else None
-    return 1 - below if below is not None and condition.negated else below
-
-
-def statements_of(node: Node | None) -> list[Node]:
-    """Return the statements of a branch."""
-    if node is None:
-        return []
-    inner = named(node)
-    if node.type == "else_clause" and len(inner) == 1 and inner[0].type == "statement_block":
-        return named(inner[0])
-    return inner if node.type in {"statement_block", "else_clause"} else [node]
 
 
 def id_of(node: Node | None) -> int:

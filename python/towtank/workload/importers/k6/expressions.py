@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tree_sitter import Node
@@ -380,17 +381,18 @@ def _place(node: Node) -> tuple[int, int]:
     return node.start_point[0] + 1, node.start_point[1] + 1
 
 
-def _random(sign: str, left: Any, right: Any) -> Random | None:
+def _random(sign: str, left: Any, right: Any) -> Random | Unknown | None:
     """Add a known number to a random number, or multiply it; None if that is not possible."""
     if isinstance(right, Random) and isinstance(left, int | float) and sign in {"+", "*"}:
         left, right = right, left
     if not isinstance(left, Random) or not isinstance(right, int | float):
         return None
-    if sign == "+":
-        return Random(left.low + right, left.high + right, left.whole)
-    if sign == "-":
-        return Random(left.low - right, left.high - right, left.whole)
+    if sign in {"+", "-"}:
+        if left.whole and right != int(right):
+            return Unknown("is a whole number and a part of one, which is not drawn")
+        more = right if sign == "+" else -right
+        return replace(left, low=left.low + more, high=left.high + more)
     if sign in {"*", "/"} and right > 0 and not left.whole:
         factor = right if sign == "*" else 1 / right
-        return Random(left.low * factor, left.high * factor)
+        return replace(left, low=left.low * factor, high=left.high * factor)
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tree_sitter import Node
@@ -33,9 +34,16 @@ def base64_of(text: str, variant: Any) -> str | None:
 def of_number(name: str, value: float | Random, node: Node) -> Any:
     """Apply a function of JavaScript to a number."""
     if isinstance(value, Random):
-        if name in {"Math.floor", "Math.trunc", "parseInt"}:
-            return Random(int(value.low), int(value.high), whole=True)
-        return Unknown(f"{shown(node)} has no counterpart in a workload")
+        below = value.low < 0
+        if name in {"Number", "parseFloat", "Math.abs"} and not (below and name == "Math.abs"):
+            return value
+        if value.whole and name != "Math.abs":
+            return value
+        # Distances from the floor, as no number that is drawn is whole; to truncate is to round down from 0 on.
+        more = {"Math.floor": 0.0, "Math.ceil": 1.0, "Math.round": 0.5}.get(name, None if below else 0.0)
+        if more is None:
+            return Unknown(f"{shown(node)} has no counterpart in a workload")
+        return replace(value, low=value.low + more, high=value.high + more, whole=True)
     try:
         return OF_NUMBERS[name](value)
     except (OverflowError, ValueError):

@@ -9,7 +9,8 @@ from tree_sitter import Node
 
 from towtank.workload.importers.draft import ROUNDS_AT_MOST, Draft, Step
 from towtank.workload.importers.k6.calls import Calls
-from towtank.workload.importers.k6.conditions import Conditions, Returned, statements_of
+from towtank.workload.importers.k6.chances import statements_of
+from towtank.workload.importers.k6.conditions import Conditions, Returned
 from towtank.workload.importers.k6.syntax import Source, named, shown, text_of
 from towtank.workload.importers.k6.values import Environment, Function, Namespace, Part, Unknown
 
@@ -46,11 +47,13 @@ class Script:
         # Steps of the first round of a user, and the variables that outlive a round.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
+        self.conditions = Conditions(self)
         self._kinds = {
             "expression_statement": self._expression,
             "lexical_declaration": self._declaration,
             "variable_declaration": self._declaration,
-            "if_statement": Conditions(self).follow,
+            "if_statement": self.conditions.follow,
+            "switch_statement": self.conditions.chances.switch,
             "for_statement": self._for,
             "for_in_statement": self._for_of,
             "try_statement": self._try,
@@ -110,7 +113,7 @@ class Script:
     def _body(self, node: Node, environment: Environment) -> Any:
         """Return the value of the return statement that a function's body reaches."""
         try:
-            self.statements(named(node), environment)
+            self.statements(named(node), environment, whole=True)
         except Returned as returned:
             return returned.value
         return None
@@ -118,9 +121,12 @@ class Script:
     def _return(self, node: Node, environment: Environment) -> None:
         raise Returned(self.calls.value(named(node)[0], environment) if named(node) else None)
 
-    def statements(self, nodes: list[Node], environment: Environment) -> None:
-        """Follow statements; statements that are not understood are noted and left out."""
-        for node in nodes:
+    def statements(self, nodes: list[Node], environment: Environment, *, whole: bool = False) -> None:
+        """Follow statements; statements that are not understood are noted and left out.
+
+        With `whole`, they are all statements of a function, so that a `return` by chance leaves out those behind it.
+        """
+        for count, node in enumerate(nodes, 1):
             if node.type in _IGNORED:
                 continue
             kind = self._kinds.get(node.type)
@@ -128,6 +134,12 @@ class Script:
                 self.leave_out(node, f"{node.type.replace('_', ' ')} is not understood: left out", environment)
             elif len(self.calls.out) > _STEPS_AT_MOST:
                 self.leave_out(node, f"more than {_STEPS_AT_MOST} steps: left out", environment)
+            elif whole and node.type == "if_statement":
+                followed = self.conditions.by_chance(node, environment, nodes[count:])
+                if followed:
+                    raise Returned(None)
+                if followed is None:
+                    kind(node, environment)
             else:
                 kind(node, environment)
 
@@ -213,14 +225,25 @@ class Script:
 
     def inside(self, node: Node | None, environment: Environment) -> list[Step]:
         """Return the steps of a block inside another step."""
+        return self.part(statements_of(node), environment, place=node)
+
+    def part(
+        self, statements: list[Node], environment: Environment, *, leaves: bool = False, place: Node | None = None
+    ) -> list[Step]:
+        """Return the steps of statements inside another step; with `leaves`, nothing is done after a `return` of them.
+
+        The block is the `place` of notes; without one, the first statement is.
+        """
         outer, self.calls.out = self.calls.out, []
         grouped, self.calls.inside_group = self.calls.inside_group, True
         before = [dict(scope) for scope in environment.maps]
         try:
-            self.statements(statements_of(node), environment)
+            self.statements(statements, environment, whole=leaves)
         except Returned:
             why = "returns in some rounds only: the steps after it are done in all of them"
-            self.calls.note(node or self.source.root, shown(node or self.source.root), why)
+            noted = place or (statements[0] if statements else self.source.root)
+            if not leaves:
+                self.calls.note(noted, shown(noted), why)
         for scope, known in zip(environment.maps, before, strict=True):
             for name, value in known.items():
                 if scope[name] is not value:

@@ -10,6 +10,7 @@ import json
 import re
 from collections import ChainMap
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from tree_sitter import Node
@@ -102,16 +103,24 @@ class Row:
 
 @dataclass(frozen=True)
 class Random:
-    """A random number from `low` up to, not including, `high`."""
+    """A random number from `low` up to, not including, `high`; with `whole`, the floor of one.
+
+    Attributes
+    ----------
+    draw : int
+        Number of the draw; numbers that are computed from one draw share it.
+    """
 
     low: float
     high: float
     whole: bool = False
+    draw: int = field(default_factory=count().__next__, compare=False)
 
     def template(self) -> str | None:
         """Return its place in a template; None if it is not a whole number."""
         # Templates have whole numbers of at most 18 digits.
-        if not self.whole or self.high - self.low < 1 or max(abs(self.low), abs(self.high)) >= 1e17:
+        between = not float(self.low).is_integer() or not float(self.high).is_integer()
+        if not self.whole or between or self.high - self.low < 1 or max(abs(self.low), abs(self.high)) >= 1e17:
             return None
         return f"${{random.int({int(self.low)}, {int(self.high) - 1})}}"
 

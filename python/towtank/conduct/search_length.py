@@ -1,0 +1,58 @@
+"""Length of a search for the limit before it begins: it depends on where the limit is."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from towtank.study.model import FindLimit
+from towtank.study.search import amount
+from towtank.study.search_stages import DECIDE, plateau_stages
+from towtank.study.until import Until, longest_s
+
+# Levels at which a limit is assumed; each costs a search of up to 200 plateaus on paper. [1]
+_TRIED_AT_MOST = 8
+
+
+def search_range_s(load: FindLimit) -> tuple[float, float]:
+    """Return the shortest and the longest time of a search, over all places where the limit can be. [s]
+
+    Each level passes below the limit and fails from it on. A level that passes and fails in turn and the time in which
+    a backlog is worked off make a search longer.
+    """
+    from towtank.analysis.limits.search import PLATEAUS_AT_MOST, ladder, plan_of  # noqa: PLC0415 - takes a second
+
+    rungs = list(islice(ladder(plan_of(load.document())), PLATEAUS_AT_MOST))
+    # The first brackets need most halvings, the last ones most levels: of a long ladder these are enough.
+    tried = rungs if len(rungs) <= _TRIED_AT_MOST else [*rungs[: _TRIED_AT_MOST - 2], *rungs[-2:]]
+    visited = [_levels(load, limit) for limit in [*tried, float("inf")]]
+    lengths = [(_length(load, levels, longest=False), _length(load, levels, longest=True)) for levels in visited]
+    return min(short for short, _ in lengths), max(long for _, long in lengths)
+
+
+def _levels(load: FindLimit, limit: float) -> list[float]:
+    """Return the levels of a search, in their order, if each fails from the limit on."""
+    from towtank.analysis.limits.search import Failure, Outcome, decide, plan_of  # noqa: PLC0415 - takes a second
+
+    plan, outcomes = plan_of(load.document()), [Outcome(amount(load.start), None)]
+    outcomes[0] = Outcome(outcomes[0].level, Failure.ERRORS if outcomes[0].level >= limit else None)
+    while (level := decide(plan, outcomes).level) is not None:
+        outcomes.append(Outcome(level, Failure.ERRORS if level >= limit else None))
+    return [outcome.level for outcome in outcomes]
+
+
+def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
+    """Return the time of plateaus at these levels, whose stages are as long or as short as can be. [s]"""
+    total, before = 0.0, 0.0
+    for number, level in enumerate(levels):
+        stages = plateau_stages(load, number, before, level)
+        total += sum(stage["duration_s"] for stage in stages if not stage["name"].startswith(DECIDE))
+        if not longest:
+            ends = (load.stages.settle, load.stages.steady)
+            total -= sum(longest_s(each) - _shortest_s(each) for each in ends)
+        before = level
+    return total
+
+
+def _shortest_s(length: Until | float) -> float:
+    """Return the shortest time that a stage lasts. [s]"""
+    return length if isinstance(length, int | float) else float(getattr(length, "at_least", 0.0))

@@ -1,0 +1,270 @@
+"""Conditions on random numbers: the parts of a draw for which they hold.
+
+A number that is drawn once may be asked several times (`p < 0.5`, else `p < 0.84`): each condition divides the part of
+the draw that the conditions around it leave.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tree_sitter import Node
+
+from towtank.workload.importers.k6.syntax import named, shown, text_of
+from towtank.workload.importers.k6.values import Environment, Random
+from towtank.workload.importers.mixing import choice
+
+if TYPE_CHECKING:
+    from towtank.workload.importers.k6.script import Script
+
+# Intervals of a draw from [0, 1), in their order, without overlap.
+Intervals = tuple[tuple[float, float], ...]
+_ALL: Intervals = ((0.0, 1.0),)
+# A part of a draw of less than this length is empty: rounding of the bounds. [1]
+_LEAST = 1e-9
+_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+# Calls that a condition may have so that its evaluation makes no request.
+_PURE = re.compile(r"(?:Math\.\w+|randomIntBetween|Number|parseInt|parseFloat)\s*\(")
+_CALL = re.compile(r"[\w$.\])`]+\s*\(")
+
+
+class Chances:
+    """Follows conditions on random numbers.
+
+    Parameters
+    ----------
+    script : Script
+        Follows the statements inside.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        # The part that is left of each draw here; draws that a condition before this one asked.
+        self.left: dict[int, Intervals] = {}
+        self.asked: set[int] = set()
+
+    def of(self, node: Node | None, environment: Environment) -> tuple[int, Intervals] | None:
+        """Return the draw of a condition, and the part of it for which it holds; None of other conditions."""
+        return self._of(node, environment) if node is not None and _pure(node) else None
+
+    def _of(self, node: Node, environment: Environment) -> tuple[int, Intervals] | None:
+        if node.type == "parenthesized_expression":
+            return self._of(named(node)[0], environment)
+        sign = text_of(node.child_by_field_name("operator"))
+        if node.type == "unary_expression" and sign == "!":
+            inner = self._of(named(node)[0], environment)
+            return None if inner is None else (inner[0], _rest(inner[1]))
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if node.type != "binary_expression" or left is None or right is None:
+            return None
+        if sign in {"&&", "||"}:
+            both = self._of(left, environment), self._of(right, environment)
+            return _combined(sign, *both)
+        value = self.script.calls.value
+        return holds(sign, value(left, environment), value(right, environment))
+
+    def follow(
+        self, node: Node, found: tuple[int, Intervals], environment: Environment, rest: list[Node] | None
+    ) -> bool:
+        """Follow an `if` on a draw.
+
+        Parameters
+        ----------
+        node : Node
+            The statement.
+        found : (int, Intervals)
+            Its draw, and the part for which the condition holds.
+        environment : Environment
+            Values of names.
+        rest : list of Node or None
+            Statements behind it up to the end of the function, which a `return` leaves out; None in an inner block.
+
+        Returns
+        -------
+        bool
+            Whether the rest was followed, too.
+        """
+        draw, part = found
+        consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        after = rest if alternative is None and _leaves(consequence) else None
+        parts = [(part, consequence), (_rest(part), alternative)]
+        probabilities = [self._probability(draw, each) for each, _ in parts]
+        if max(probabilities) > 1 - _LEAST:
+            taken = parts[probabilities.index(max(probabilities))][1]
+            self.script.statements(statements_of(taken), environment)
+            return False
+        self._note_if_asked(node, draw)
+        followed = []
+        for each, block in parts:
+            with self._within(draw, each):
+                statements = statements_of(block) if block is not None or after is None else after
+                followed.append(self.script.part(statements, environment, leaves=after is not None, place=block))
+        self.script.calls.out += choice(list(zip(probabilities, followed, strict=True)))
+        self.asked.add(draw)
+        return after is not None
+
+    def _note_if_asked(self, node: Node, draw: int) -> None:
+        if draw in self.asked:
+            why = "is decided by a number of its own; k6 decides it by the number that a condition before it asked"
+            self.script.calls.note(node, shown(node), why)
+
+    def _probability(self, draw: int, part: Intervals) -> float:
+        """Return the probability of a part of a draw, given what is left of it here."""
+        left = self.left.get(draw, _ALL)
+        return _length(_meet(left, part)) / _length(left)
+
+    @contextmanager
+    def _within(self, draw: int, part: Intervals) -> Iterator[None]:
+        """Know about a draw that it lies in a part, while the statements for it are followed."""
+        left, asked = self.left.get(draw, _ALL), set(self.asked)
+        self.left[draw] = _meet(left, part)
+        self.asked.discard(draw)
+        yield
+        self.left[draw] = left
+        self.asked = asked
+
+    def switch(self, node: Node, environment: Environment) -> None:
+        """Follow a `switch` on a draw or on a known value; note any other."""
+        subject = node.child_by_field_name("value")
+        pure = subject is not None and _pure(subject)
+        value = self.script.calls.value(subject, environment) if pure else None
+        cases = _cases(node.child_by_field_name("body"))
+        labels = [None if case is None else self.script.calls.value(case, environment) for case, _ in cases or []]
+        known = all(label is None or isinstance(label, int | float | str) for label in labels)
+        if cases is None or not known or not (pure and isinstance(value, Random | int | float | str)):
+            why = "is no switch on a number that is drawn, with cases that are known and end with break: left out"
+            self.script.leave_out(node, why, environment)
+        elif isinstance(value, Random):
+            self._drawn_switch(node, value, list(zip(labels, [part for _, part in cases], strict=True)), environment)
+        else:
+            same = [type(label) is type(value) and label == value for label in labels]
+            taken = same.index(True) if True in same else labels.index(None) if None in labels else None
+            self.script.statements(cases[taken][1] if taken is not None else [], environment)
+
+    def _drawn_switch(
+        self, node: Node, value: Random, cases: list[tuple[Any, list[Node]]], environment: Environment
+    ) -> None:
+        """Follow a `switch` on a draw: the default, in whatever place, is for what is left by the cases."""
+        self._note_if_asked(node, value.draw)
+        left, parts = _ALL, []
+        for label, statements in sorted(cases, key=lambda case: case[0] is None):
+            found = holds("===", value, label) if isinstance(label, int | float) else None
+            part = left if label is None else _meet(left, found[1]) if found is not None else ()
+            left = _meet(left, _rest(part))
+            parts.append((part, statements))
+        alternatives = []
+        for part, statements in parts:
+            probability = self._probability(value.draw, part)
+            if probability > _LEAST:
+                with self._within(value.draw, part):
+                    alternatives.append((probability, self.script.part(statements, environment)))
+        self.script.calls.out += choice(alternatives)
+        self.asked.add(value.draw)
+
+
+def _pure(node: Node) -> bool:
+    """Return True if the evaluation of an expression makes no request and draws no row."""
+    text = text_of(node)
+    return "[" not in text and all(_PURE.fullmatch(call) for call in _CALL.findall(text))
+
+
+def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
+    """Return the draw of a comparison, and the part of it for which the comparison holds.
+
+    Examples
+    --------
+    >>> holds("<=", Random(1, 4, whole=True, draw=7), 2)
+    (7, ((0.0, 0.6666666666666666),))
+    """
+    if isinstance(right, Random):
+        left, right, sign = right, left, _SWAPPED.get(sign, sign)
+    number = isinstance(right, int | float) and not isinstance(right, bool)
+    if not isinstance(left, Random) or not number or left.high <= left.low:
+        return None
+    # A whole number is the floor of a number that is drawn evenly.
+    below = _below(left, math.ceil(right) if left.whole else right)
+    up_to = _below(left, math.floor(right) + 1 if left.whole else right)
+    inside = _meet(_rest(below), up_to)
+    part = {"<": below, "<=": up_to, ">": _rest(up_to), ">=": _rest(below), "===": inside, "==": inside}
+    part |= {"!==": _rest(inside), "!=": _rest(inside)}
+    return (left.draw, part[sign]) if sign in part else None
+
+
+def _below(value: Random, limit: float) -> Intervals:
+    """Return the part of a draw for which the evenly drawn number is below a limit."""
+    bound = min(max((limit - value.low) / (value.high - value.low), 0.0), 1.0)
+    return ((0.0, bound),) if bound > 0 else ()
+
+
+def _combined(
+    sign: str, left: tuple[int, Intervals] | None, right: tuple[int, Intervals] | None
+) -> tuple[int, Intervals] | None:
+    """Join two conditions on the same draw."""
+    if left is None or right is None or left[0] != right[0]:
+        return None
+    if sign == "&&":
+        return left[0], _meet(left[1], right[1])
+    return left[0], _rest(_meet(_rest(left[1]), _rest(right[1])))
+
+
+def _meet(left: Intervals, right: Intervals) -> Intervals:
+    """Return what two parts have in common."""
+    pairs = [(max(a, c), min(b, d)) for a, b in left for c, d in right]
+    return tuple((low, high) for low, high in pairs if high - low > _LEAST)
+
+
+def _rest(part: Intervals) -> Intervals:
+    """Return the part of a draw that is not in a part."""
+    ends = [0.0, *(end for interval in part for end in interval), 1.0]
+    return tuple((low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if high - low > _LEAST)
+
+
+def _length(part: Intervals) -> float:
+    return sum(high - low for low, high in part)
+
+
+def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
+    """Return label (None for the default) and statements of each case; None if one cannot be followed."""
+    cases = [case for case in named(body) if case.type in {"switch_case", "switch_default"}]
+    found: list[tuple[Node | None, list[Node]]] = []
+    for count, case in enumerate(cases):
+        statements: list[Node] = []
+        # A case without `break` goes on with the statements of the next one.
+        for node in [node for each in cases[count:] for node in _body(each)]:
+            if node.type == "break_statement":
+                break
+            statements.append(node)
+            if node.type in {"return_statement", "throw_statement"}:
+                break
+        if any(re.search(r"\bbreak\b", text_of(node)) for node in statements):
+            return None
+        found.append((case.child_by_field_name("value"), statements))
+    return found
+
+
+def _body(case: Node) -> list[Node]:
+    """Return the statements of a case, without the block around them."""
+    nodes = [node for node in case.children_by_field_name("body") if node.type != "comment"]
+    if nodes and nodes[0].type == "statement_block":
+        return [*named(nodes[0]), *nodes[1:]]
+    return nodes
+
+
+def _leaves(consequence: Node | None) -> bool:
+    """Return True if a branch ends its function without a value."""
+    statements = statements_of(consequence)
+    return bool(statements) and statements[-1].type == "return_statement" and not named(statements[-1])
+
+
+def statements_of(node: Node | None) -> list[Node]:
+    """Return the statements of a branch."""
+    if node is None:
+        return []
+    inner = named(node)
+    if node.type == "else_clause" and len(inner) == 1 and inner[0].type == "statement_block":
+        return named(inner[0])
+    return inner if node.type in {"statement_block", "else_clause"} else [node]

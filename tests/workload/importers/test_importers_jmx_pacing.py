@@ -1,0 +1,133 @@
+"""Throughput timers of JMeter by their scope: a thread, a group, all groups.
+
+Expected times follow from ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5: the time between two
+samples of a thread is the number of threads that share the throughput, divided by the throughput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jmeter_plans import element, request
+
+Importer = Callable[..., Any]
+CONSTANT, PRECISE = "ConstantThroughputTimer", "PreciseThroughputTimer"
+
+
+def threads(name: str, users: int, below: str) -> str:
+    number = f'<stringProp name="ThreadGroup.num_threads">{users}</stringProp>'
+    return f'<ThreadGroup testname="{name}">{number}</ThreadGroup><hashTree>{below}</hashTree>'
+
+
+def plan(*below: str) -> str:
+    inner = f'<TestPlan testname="P"/><hashTree>{"".join(below)}</hashTree>'
+    return f"<jmeterTestPlan><hashTree>{inner}</hashTree></jmeterTestPlan>"
+
+
+def pacings(found: Any) -> dict[str, str | None]:
+    return {name: group["loop"].get("pacing") for name, group in found.workload["groups"].items()}
+
+
+def timer(mode: object, rate: int = 600) -> str:
+    return element(CONSTANT, throughput=str(rate), calcMode=str(mode))
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        (0, ("100 ms", "300 ms")),
+        (1, ("4 s", "12 s")),
+        (2, ("1 s", "9 s")),
+        (3, ("4 s", "12 s")),
+        (4, ("1 s", "9 s")),
+        ("all active threads", ("4 s", "12 s")),
+        ("all active threads in current thread group (shared)", ("1 s", "9 s")),
+        ("alle Threads", ("100 ms", "300 ms")),
+    ],
+)
+def test_a_throughput_for_several_groups_is_shared_as_its_mode_says(
+    mode: object, expected: tuple[str, str], import_text: Importer
+) -> None:
+    """10 samples/s over groups of 10 and 30 threads, whose rounds have 1 and 3 samplers."""
+    found = import_text(
+        "jmx",
+        plan(
+            timer(mode),
+            threads("a", 10, request("/a")),
+            threads("b", 30, request("/1") + request("/2") + request("/3")),
+        ),
+    )
+    assert pacings(found) == {"a": expected[0], "b": expected[1]}
+    assert bool([why for _, _, why in found.notes() if "calcMode" in why]) == (mode == "alle Threads")
+
+
+@pytest.mark.parametrize(("mode", "expected"), [(1, "4 s"), (2, "1 s"), (3, "1 s"), (4, "1 s")])
+def test_groups_without_the_timer_share_it_in_one_mode_only(mode: int, expected: str, import_text: Importer) -> None:
+    """JMeter divides by all threads that run, if the mode is "all active threads"; a shared schedule is only taken."""
+    given = plan(threads("a", 10, timer(mode) + request("/a")), threads("b", 30, request("/b")))
+    assert pacings(import_text("jmx", given)) == {"a": expected, "b": None}
+
+
+def test_threads_of_a_group_that_is_left_out_share_a_throughput(import_text: Importer) -> None:
+    given = plan(
+        timer(1),
+        threads("a", 10, request("/a")),
+        threads("b", 30, element("JavaSampler")),
+        threads("c", 50, request("/c")).replace("<ThreadGroup ", '<ThreadGroup enabled="false" ', 1),
+    )
+    assert pacings(import_text("jmx", given)) == {"a": "4 s"}
+
+
+def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> None:
+    """10 threads that take 0.1 s each and 30 that take 0.2 s each: a turn of all is 7 s."""
+    given = plan(
+        threads("a", 10, timer(3) + request("/a")),
+        threads("b", 30, timer(3, 300) + request("/b") + request("/c")),
+    )
+    assert pacings(import_text("jmx", given)) == {"a": "7 s", "b": "14 s"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (timer(0, 60), timer(0, 20), "3 s"),
+        (timer(2, 60), timer(0, 20), "10 s"),
+        (timer(4, 60), timer(4, 60), "20 s"),
+        (element(PRECISE, throughput="60", throughputPeriod="60"), element(PRECISE, throughput="9"), "20 s"),
+    ],
+)
+def test_the_slowest_timer_of_a_round_paces_it(first: str, second: str, expected: str, import_text: Importer) -> None:
+    """Timers of samplers wait at the same time, but those of one schedule one after the other."""
+    given = plan(threads("a", 10, request("/a", first) + request("/b", second)))
+    assert pacings(import_text("jmx", given)) == {"a": expected}
+
+
+def test_a_precise_throughput_is_that_of_each_group(import_text: Importer) -> None:
+    given = plan(element(PRECISE, throughput="36000"), threads("a", 10, request("/a")), threads("b", 30, request("/b")))
+    assert pacings(import_text("jmx", given)) == {"a": "1 s", "b": "3 s"}
+    given = plan(threads("a", 10, element(PRECISE) + request("/a")))
+    assert pacings(import_text("jmx", given)) == {"a": "6 min"}
+
+
+@pytest.mark.parametrize(
+    ("below", "expected"),
+    [
+        (element("LoopController", request("/b"), LoopController__loops="3"), "4 s"),
+        (
+            element(
+                "ThroughputController",
+                request("/b"),
+                ThroughputController__style="1",
+                ThroughputController__percentThroughput="50",
+            ),
+            "1.5 s",
+        ),
+        (element("RandomController", request("/b") + request("/c")), "2 s"),
+        (element("OnceOnlyController", request("/b")), "1 s"),
+    ],
+)
+def test_samplers_count_as_often_as_a_round_has_them(below: str, expected: str, import_text: Importer) -> None:
+    given = plan(threads("a", 10, timer(0, 60) + request("/a") + below))
+    assert pacings(import_text("jmx", given)) == {"a": expected}
