@@ -9,7 +9,8 @@ from towtank.analysis.checks import limits
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.checks.network import counted
 from towtank.analysis.doubts import Kind
-from towtank.analysis.system.rates import GAP_S
+from towtank.analysis.system.gaps import limit_s
+from towtank.analysis.system.rates import EDGE_S
 from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
@@ -107,10 +108,17 @@ def _why(evidence: Evidence) -> str | None:
     """Return the reason why the window has no samples of this machine; None if it has samples."""
     if not evidence.probe_expected:
         return _NO_PROBE
-    samples, window = evidence.observed.samples, evidence.window
-    if window is not None and samples.longest_gap(window.start_s, window.end_s) > max(GAP_S, 0.5 * window.length_s):
-        return NO_SAMPLES
-    return None
+    return NO_SAMPLES if _is_unobserved(evidence) else None
+
+
+def _is_unobserved(evidence: Evidence) -> bool:
+    """Return True if no rate over the window can rest on the samples: most of it, or one of its ends, has none."""
+    times_s, window = evidence.observed.samples.times_s, evidence.window
+    if window is None:
+        return False
+    ends_are_seen = bool(times_s) and times_s[0] <= window.start_s + EDGE_S and times_s[-1] >= window.end_s - EDGE_S
+    gap = evidence.observed.samples.longest_gap(window.start_s, window.end_s)
+    return not ends_are_seen or gap > max(limit_s(evidence.observed), 0.5 * window.length_s)
 
 
 def _not_offered(evidence: Evidence, kind: Kind) -> str:

@@ -26,6 +26,7 @@ from towtank.analysis.stored import stored
 from towtank.analysis.system import attribution, hosts, tiers
 from towtank.analysis.system.balance import balance
 from towtank.analysis.system.databases import databases
+from towtank.analysis.system.gaps import gaps_of_run
 from towtank.analysis.system.limits import tier_limits
 from towtank.analysis.system.spread import spread
 from towtank.analysis.system.storage import storage
@@ -191,7 +192,10 @@ def _system(data: RunData) -> dict[str, Any]:
         "machine": hosts.machine(observed, measurement, chosen),
         "services": tiers.services(observed, measurement, chosen),
         "phases": _phases(data),
-        "observation": tiers.observation(observed, 0.0, end, _sending_cpus(data.events)),
+        "observation": {
+            **tiers.observation(observed, 0.0, end, _sending_cpus(data.events)),
+            "gaps": [gap.document() for gap in gaps_of_run(observed, end, data.events)],
+        },
     }
 
 
