@@ -1,4 +1,4 @@
-"""What a probe or the load generator missed is a doubt with its times, wherever it lies in a run."""
+"""Gaps in the record of a probe or of the load generator are doubts with their times, wherever they lie in a run."""
 
 from __future__ import annotations
 
