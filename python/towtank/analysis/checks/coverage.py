@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from towtank.analysis.checks import limits
 from towtank.analysis.checks.evidence import Evidence
@@ -89,7 +90,7 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
     missing = {
         Kind.STEAL_TIME: host["steal"] is None,
         Kind.CLOCK_JUMP: not evidence.observed.samples.samples,
-        Kind.INTERFERENCE: host["foreign_share"] is None,
+        Kind.INTERFERENCE: host["foreign_share"] is None and not _others_known(summary["other_programs"]),
         Kind.LISTEN_OVERFLOW: not _known(evidence, "listen_overflows"),
         Kind.RETRANSMITS: not _known(evidence, "retransmits"),
         Kind.THROTTLED: GENERATOR_GROUP not in host["throttled"] and why is not None,
@@ -102,6 +103,11 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
     if not evidence.observed.tiers:
         for kind in (Kind.SERVICE_RESTARTED, Kind.SERVICE_DIED, Kind.UTILIZATION_LAW):
             yield NotChecked(kind, _NO_TIER)
+
+
+def _others_known(others: dict[str, Any] | None) -> bool:
+    """Return True if the use of this machine by other programs is known, beside targets that Towtank did not start."""
+    return others is not None and others["cpus_used"]["value"] is not None and not others["not_found"]
 
 
 def _why(evidence: Evidence) -> str | None:
@@ -123,7 +129,9 @@ def _is_unobserved(evidence: Evidence) -> bool:
 
 def _not_offered(evidence: Evidence, kind: Kind) -> str:
     if kind is Kind.INTERFERENCE:
-        tiers = evidence.observed.tiers
+        tiers, others = evidence.observed.tiers, evidence.summary["other_programs"]
+        if others is not None and others["not_found"]:
+            return f"the process of the target ({', '.join(others['not_found'])}) was not found on this machine"
         return "the tiers had no exclusive CPUs on this machine" if tiers else _NO_TIER
     return "the kernel does not report it"
 

@@ -187,6 +187,7 @@ def _system(data: RunData) -> dict[str, Any]:
             for name in observed.tiers
         },
         "not_attributed": attribution.not_attributed(observed, measurement, chosen),
+        "other_programs": attribution.other_programs(observed, measurement, chosen, data.manifest.get("targets_here")),
         "host": tiers.host(observed, measurement, chosen),
         "hosts": hosts.hosts(observed, measurement, chosen),
         "machine": hosts.machine(observed, measurement, chosen),
