@@ -48,7 +48,7 @@ def searches(*limits):
 def test_three_searches_with_one_bracket_leave_the_limit_anywhere_in_it():
     found = searches(*[limit(400, 400, 500)] * 3)
     assert [found[key] for key in ("value", "low", "high", "confidence")] == [400, 400, 500, None]
-    assert of_runs.text_of(found) == "400 users [400, 500]"
+    assert of_runs.text_of(found) == "400 users (bracket 400 to 500, no confidence)"
 
 
 def test_searches_that_agree_are_no_narrower_than_what_all_leave_open():

@@ -75,8 +75,8 @@ def test_the_machines_speed_is_reported_for_the_study_only_if_a_run_is_less_than
     summary = summarize_run(run, tables=False)
     (note,) = [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "machine_speed"]
     assert note["message"] == (
-        "a fixed piece of work took 40 µs to 52 µs on the system's CPUs (10th and 90th percentile of the seconds): "
-        "the machine's speed changed by 30 %, limit 10 %"
+        "the system's CPUs ran 23.1 % slower at times: the same piece of work took 40 µs or less in the fastest tenth "
+        "of the seconds and 52 µs or more in the slowest, 30 % longer, limit 10 %"
     )
     result = {level: {"run": "r001", "verdict": {"level": level, "reasons": [note]}} for level in ("valid", "suspect")}
     assert _reasons([result["valid"]]) == []

@@ -6,6 +6,7 @@ import pytest
 from stepped_engine import SteppedEngine
 
 from towtank.analysis.limits.found import search_of
+from towtank.analysis.limits.of_runs import found_limit, text_of
 from towtank.analysis.measurement import Measurement
 from towtank.conduct.piloting import pilot_load, read_pilot
 from towtank.conduct.searching import PilotSteering, SearchSteering
@@ -81,10 +82,26 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
     assert document == [plateau["level"] for plateau in limit["plateaus"]]
     assert document[:4] == [60, 100, 140, 120]
     assert said[0] == "  60 users passed (109 /s, mean < 200 ms: 0.05); next 100 users (raised)"
-    assert said[-1].endswith("users") and "refined: limit" in said[-1]
+    assert said[-1].endswith(f"refined: limit {text_of(limit)}")
     assert engine.stages[-1]["name"] == "ramp_down"
     assert kinds(run)[-1] == "plateau" and "search_ended" in kinds(run)
     assert found.best.level == limit["window_level"] == limit["low"]
+
+
+def flickering(load, name, second):
+    """Plateaus whose response times differ by more than their load does: no test places an end of the limit."""
+    rate, response = closed(load, name, second)
+    return rate, response * (0.6, 1.3, 0.8, 1.5)[sum(map(ord, name)) % 4]
+
+
+@pytest.mark.parametrize("answer", [closed, flickering])
+def test_the_live_line_and_the_headline_have_one_value(run, answer):
+    _, said, found = search(run, load_of(stop_when=["objective missed"]), answer)
+    limit = found.document()
+    assert (limit["confidence"] is None) == (answer is flickering)
+    assert said[-1].endswith(f": limit {text_of(limit)}")
+    assert text_of(found_limit([{"run": "r001", "limit": limit}])) == text_of(limit)
+    assert ("bracket" in said[-1]) == (answer is flickering)
 
 
 def pilot(run, answer, asked):
@@ -169,7 +186,7 @@ def test_levels_that_never_fail_are_a_lower_bound(run):
     limit = found.document()
     assert (limit["value"], limit["high"], limit["ended"], limit["is_lower_bound"]) == (100, None, "at_most", True)
     assert limit["failure"]["kind"] == "at_most_reached"
-    assert "100 or more" in said[-1]
+    assert "100 users or more" in said[-1]
 
 
 def test_first_level_that_fails_has_no_value(run):

@@ -203,3 +203,49 @@ def test_a_probe_beside_a_system_that_already_runs_is_a_doubt_if_it_is_held_or_k
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
     doubts = {reason["kind"]: reason for reason in summary["verdict"]["reasons"] if reason["level"] != "note"}
     assert doubts["observation_gap"]["seen"] > 3.0, summary["verdict"]
+
+
+MOMENTS = int(os.environ.get("TOWTANK_MOMENTS", "8"))
+"""Moments at which engine and probe are held or killed; the acceptance test has 40."""
+LOAD_S = 6.0
+SHORT_HELD_S = 3.0
+NAMED = {"engine": {"generator_stalled", "engine_failed"}, "probe": {"observation_gap"}}
+
+
+def drawn_harm(number: int) -> tuple[str, signal.Signals, str, float]:
+    """Draw part, signal, system and moment of the load; parts and signals in turn."""
+    drawn = random.Random(f"moment {number}")
+    part = ("engine", "probe")[number % 2]
+    how = (signal.SIGSTOP, signal.SIGKILL)[number // 2 % 2]
+    system = ("existing", "local", "namespaces")[number // 4 % 3]
+    # A process that is held until after the load harms nothing that was recorded.
+    return part, how, system, drawn.uniform(0.3, LOAD_S - (SHORT_HELD_S if how == signal.SIGSTOP else 0.0) - 0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.waits
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("number", range(MOMENTS))
+def test_engine_and_probe_that_are_held_or_killed_at_any_moment_are_named(
+    bench: Bench, serve: Callable[..., str], number: int
+) -> None:
+    part, how, system, at_s = drawn_harm(number)
+    watched = Watched(bench, "local" if system == "existing" else system)
+    bench.study(users=[2], steady=f"{LOAD_S:g} s")
+    made = EXISTING.format(address=serve()) if system == "existing" else SYSTEM.format(provider=system)
+    (bench.folder / "system.yaml").write_text(made)
+    process = bench.start_study()
+    bench.await_stage("r001", "ramp_up")
+    time.sleep(at_s)
+    (victim,) = processes_of_part(process.pid, part)[:1]
+    os.kill(victim, how)
+    if how == signal.SIGSTOP:
+        time.sleep(SHORT_HELD_S)
+        os.kill(victim, signal.SIGCONT)
+    _, errors = process.communicate(timeout=240)
+    said = f"{part} {how.name} at {at_s:.2f} s beside {system}: {errors}"
+    assert process.returncode in (0, 4), said
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    kinds = {reason["kind"] for reason in summary["verdict"]["reasons"]}
+    assert kinds & NAMED[part], f"{said}\n{summary['verdict']}"
+    watched.look()

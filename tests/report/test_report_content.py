@@ -148,8 +148,8 @@ def test_a_missed_objective_has_the_load_up_to_which_it_holds(more: dict[str, An
 )
 def test_what_a_search_found_stands_in_brief(searched: dict[str, Any], said: str) -> None:
     results = synthetic.results()
-    found = {"of": "users", "value": 430, "low": 410, "high": 450, "method": "tested bracket", "is_lower_bound": False,
-             "failure": {"kind": "objective_missed"}} | searched  # fmt: skip
+    found = {"of": "users", "value": 430, "low": 410, "high": 450, "method": "tested bracket", "confidence": 0.95,
+             "is_lower_bound": False, "failure": {"kind": "objective_missed"}} | searched  # fmt: skip
     undecided = {"kind": "undecided", "reached": None, "resource": None}
     configuration = {**results.summary["configurations"][0], "found_limit": found, "limit": undecided}
     (row,) = rows(headline.build(with_summary(results, configurations=[configuration])), "Results in brief")

@@ -73,7 +73,7 @@ def words(blocks):
 def test_section_says_the_limit_and_what_it_rests_on(results):
     section = found_limit.build(results)
     said = words(section.blocks)
-    assert "128 users [120, 140] (tested bracket, 95 % confidence)" in said
+    assert "128 users [120, 140] (tested bracket, 95 % confidence within one run)" in said
     assert "Beyond it: p95 < 200 ms: seen 216 ms." in said
     assert "its plateau at 120" in said
     table = next(block for block in section.blocks if isinstance(block, Table))
@@ -93,7 +93,7 @@ def test_figure_has_the_plateaus_in_the_unit_of_the_axis(results):
     assert numbers.limit == pytest.approx(200.0)
     band = figure.draw(numbers)["layer"][0]
     assert band["data"]["values"] == [{"load": 120, "end": 140}]
-    assert "of which 1 failed; the limit is at 128" in figure.description(numbers)
+    assert "of which 1 failed; the limit is 128 users [120, 140]." in figure.description(numbers)
 
 
 def test_a_plateau_without_an_answer_is_shown_above_all_values(results):

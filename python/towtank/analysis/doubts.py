@@ -223,8 +223,9 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "on a real one look at clock rate, temperature, power settings and hardware threads that share a core",
     ),
     Kind.INTERFERENCE: (
-        "Other programs used the CPUs of the system under test, so it waited for them.",
-        "stop other programs on this machine, then repeat the run",
+        "Other programs used the CPUs of the system under test, or of its machine, so it waited for them.",
+        "stop other programs on this machine, then repeat the run; a part of the system that is neither in the system "
+        "file nor reached by TCP from its server counts as another program, too",
     ),
     Kind.NOT_ATTRIBUTED: (
         "Processes that belong to no tier used this CPU time. If they are part of a tier (a server that detaches, a "

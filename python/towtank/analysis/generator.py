@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from towtank.analysis.system.rates import lookup
 
 _RESPONSES = 30
 """Responses below which a mean says little, and beyond a percentile. [1]"""
+_LONG_STALL_S = 1.0
+"""Shortest gap that is listed with its times: no scheduler of a machine with CPU time left makes one this long. [s]"""
 
 
 def generator(
@@ -100,12 +103,33 @@ def _p99_share(requests: Column, chosen: Mask) -> float | None:
     return max(0.0, 1 - exchanges.quantile(0.99) / responses.quantile(0.99))
 
 
-def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, float | None]:
+def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     """Return the longest gap of a load thread, and the time of the window in gaps; None if not recorded. [s]"""
     gaps = measurement.longest_gap_s[chosen]
+    long = {"long_stalls": list(_long_stalls(measurement))}
     if not len(gaps) or np.isnan(gaps).all():
-        return {"longest_gap_s": None, "stalled_s": None}
-    return {"longest_gap_s": float(np.nanmax(gaps)), "stalled_s": float(measurement.stalled_s[chosen].sum())}
+        return {"longest_gap_s": None, "stalled_s": None, **long}
+    return {"longest_gap_s": float(np.nanmax(gaps)), "stalled_s": float(measurement.stalled_s[chosen].sum()), **long}
+
+
+def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
+    """Yield when a load thread stood still for a second or more, in the whole run: `start_s` and `end_s`. [s]
+
+    Notes
+    -----
+    A gap that covers several bins ends in the last and begins in the first of them, so that the time stalled in these
+    two gives its ends. The ends of a gap within one bin are not known better than those of the bin.
+    """
+    inside = np.flatnonzero(measurement.stalled_s > 0)
+    for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):
+        if not len(run) or np.nan_to_num(measurement.longest_gap_s[run]).max() < _LONG_STALL_S:
+            continue
+        first, last = int(run[0]), int(run[-1])
+        start, end = float(measurement.starts[first]), float(measurement.ends[last])
+        if first < last:
+            start = float(measurement.ends[first] - measurement.stalled_s[first])
+            end = float(measurement.starts[last] + measurement.stalled_s[last])
+        yield {"start_s": start, "end_s": end}
 
 
 def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:

@@ -11,9 +11,8 @@ from towtank.analysis.checks.machine import PACE_SPREAD
 from towtank.analysis.comparison import compared_points, is_certain, strength, suspect_runs
 from towtank.analysis.doubts import percent, seconds
 from towtank.analysis.ideal import share_of
-from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.limits.of_levels import LimitKind
-from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis.limits.of_runs import how_found, text_of
 from towtank.analysis.objective_answers import answered
 from towtank.analysis.objective_runs import FAR
 from towtank.analysis.objective_stored import is_about_stored
@@ -114,10 +113,7 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
     elif limit["is_lower_bound"]:
         text = f"{_prefix(configuration)}the system carries {text_of(limit)}; its limit was not found{why}."
     else:
-        confidence = f", {100 * limit['confidence']:.0f} % confidence" if limit["confidence"] else ""
-        within = " within one run" if limit["method"] == TESTED else ""
-        how = f"{limit['method']}{confidence}{within}"
-        text = f"{_prefix(configuration)}the limit is {text_of(limit)} ({how}); beyond it{why}."
+        text = f"{_prefix(configuration)}the limit is {text_of(limit)}{how_found(limit)}; beyond it{why}."
     text = text.replace("beyond it: ", "beyond it ")
     names = {str(run["run"]) for run in limit.get("runs") or ()}
     points = [point for point in _valid(configuration) if names.intersection(point.get("runs") or ())]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -16,9 +19,11 @@ from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.refusals import refuse_options
 from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, planned_s
 from towtank.conduct.stopping import StopRequest
+from towtank.conduct.targets_here import addresses_here, watch_targets
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.marking import marked
 from towtank.results.folder import RunFolder
+from towtank.results.observe import GENERATOR_GROUP
 from towtank.secrets import basic_authorization
 from towtank.study.traces import Curve
 from towtank.system.reach import refuses_connection, refuses_unix
@@ -29,6 +34,8 @@ TRANSACTION = "request"
 USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
+_SAMPLES_EVERY_S = 0.5
+"""Distance of samples: a window without a ramp before it has one at its start then. [s]"""
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
 """Smallest size of the record of a load: summary and logs, and the rate of each load thread. A single repeated request
 takes twice that rate. [byte], [byte/s]"""
@@ -287,8 +294,9 @@ def conduct_drive(
     run.write_plan(plan)
     run.update(status="running")
     outcome = RunOutcome(came_up=True)
-    with marked(run.path), (live_sending or LiveSending()).open(run, display, outcome.notes):
-        drive_engine(run, title, plan, ended=list, outcome=outcome, stop=stop, display=display)
+    sending = (live_sending or LiveSending()).open(run, display, outcome.notes)
+    with marked(run.path), sending, _watched(run, plan) as started:
+        drive_engine(run, title, plan, ended=list, outcome=outcome, stop=stop, display=display, started=started)
     if outcome.disk_full:
         raise disk_is_full(run.path)
     run.update(status=outcome.status)
@@ -296,6 +304,27 @@ def conduct_drive(
         refuse_options(run.logs / ENGINE_LOG, of_workload="://" not in title)
         raise EngineError(str(outcome.reason))
     return outcome
+
+
+@contextmanager
+def _watched(run: RunFolder, plan: dict[str, Any]) -> Iterator[Callable[[int], None] | None]:
+    """Watch this machine while a target on it is loaded, because other programs then take CPUs from both.
+
+    Yields
+    ------
+    callable or None
+        Has the generator watched, by its process id; None if no target is on this machine.
+    """
+    if not addresses_here(plan):
+        yield None
+        return
+    from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only where something is watched
+
+    with Observation(run, {}, interval_s=_SAMPLES_EVERY_S) as observation:
+        run.event("observation_started")
+        watch_targets(run, plan, (), observation.add_group)
+        yield partial(observation.add_group, GENERATOR_GROUP)
+    run.event("observation_stopped", failures=observation.failures())
 
 
 def require_space(folder: Path, plan: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from towtank.conduct.log_growth import LogGrowth
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.reading_back import ReadBack, read_back
 from towtank.conduct.stopping import StopRequest
+from towtank.conduct.targets_here import watch_targets
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
 from towtank.results.folder import RunFolder
@@ -194,6 +195,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         run.write_plan(plan)
         with task.observe(run, endpoints) as observation, task.live_sending.open(run, display, outcome.notes):
             run.event("observation_started")
+            watch_targets(run, plan, endpoints.groups.values(), observation.add_group)
             # The generator is watched too: a CPU limit that holds it up must be known.
             watched = GENERATOR_GROUP not in endpoints.groups
             drive_engine(

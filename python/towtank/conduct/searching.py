@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.limits.found import conclude
-from towtank.analysis.limits.of_runs import bracket_text
+from towtank.analysis.limits.of_runs import text_of
 from towtank.analysis.limits.pilot import is_beyond, next_level
 from towtank.analysis.limits.plateaus import Plateau, Rules, judge
 from towtank.analysis.limits.search import Decision, Ended, decide, plan_of
@@ -146,7 +146,7 @@ class SearchSteering(StageSteering):
     def _end(self, decision: Decision) -> str:
         """Render the result of the search."""
         found = conclude(self.load.of, self.plan, self.plateaus).document()
-        return f"{decision.ended}: limit {_interval(found)} {'users' if self.load.of == 'users' else '/s'}"
+        return f"{decision.ended}: limit {text_of(found)}"
 
     def _say(self, plateau: Plateau, decision: Decision) -> None:
         document = plateau.document()
@@ -183,10 +183,3 @@ class PilotSteering(SearchSteering):
 
     def _end(self, decision: Decision) -> str:
         return decision.why
-
-
-def _interval(found: dict[str, Any]) -> str:
-    value, low, high = (found[key] for key in ("value", "low", "high"))
-    if value is None:
-        return f"below {high:g}" if high is not None else "unknown"
-    return f"{value:g} or more" if high is None else bracket_text(value, low, high)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from towtank.analysis.checks import limits
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.checks.network import counted
 from towtank.analysis.doubts import Kind
-from towtank.analysis.system.rates import GAP_S
+from towtank.analysis.system.gaps import limit_s
+from towtank.analysis.system.rates import EDGE_S
 from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
@@ -88,7 +90,7 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
     missing = {
         Kind.STEAL_TIME: host["steal"] is None,
         Kind.CLOCK_JUMP: not evidence.observed.samples.samples,
-        Kind.INTERFERENCE: host["foreign_share"] is None,
+        Kind.INTERFERENCE: host["foreign_share"] is None and not _others_known(summary["other_programs"]),
         Kind.LISTEN_OVERFLOW: not _known(evidence, "listen_overflows"),
         Kind.RETRANSMITS: not _known(evidence, "retransmits"),
         Kind.THROTTLED: GENERATOR_GROUP not in host["throttled"] and why is not None,
@@ -103,19 +105,33 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
             yield NotChecked(kind, _NO_TIER)
 
 
+def _others_known(others: dict[str, Any] | None) -> bool:
+    """Return True if the use of this machine by other programs is known, beside targets that Towtank did not start."""
+    return others is not None and others["cpus_used"]["value"] is not None and not others["not_found"]
+
+
 def _why(evidence: Evidence) -> str | None:
     """Return the reason why the window has no samples of this machine; None if it has samples."""
     if not evidence.probe_expected:
         return _NO_PROBE
-    samples, window = evidence.observed.samples, evidence.window
-    if window is not None and samples.longest_gap(window.start_s, window.end_s) > max(GAP_S, 0.5 * window.length_s):
-        return NO_SAMPLES
-    return None
+    return NO_SAMPLES if _is_unobserved(evidence) else None
+
+
+def _is_unobserved(evidence: Evidence) -> bool:
+    """Return True if no rate over the window can rest on the samples: most of it, or one of its ends, has none."""
+    times_s, window = evidence.observed.samples.times_s, evidence.window
+    if window is None:
+        return False
+    ends_are_seen = bool(times_s) and times_s[0] <= window.start_s + EDGE_S and times_s[-1] >= window.end_s - EDGE_S
+    gap = evidence.observed.samples.longest_gap(window.start_s, window.end_s)
+    return not ends_are_seen or gap > max(limit_s(evidence.observed), 0.5 * window.length_s)
 
 
 def _not_offered(evidence: Evidence, kind: Kind) -> str:
     if kind is Kind.INTERFERENCE:
-        tiers = evidence.observed.tiers
+        tiers, others = evidence.observed.tiers, evidence.summary["other_programs"]
+        if others is not None and others["not_found"]:
+            return f"the process of the target ({', '.join(others['not_found'])}) was not found on this machine"
         return "the tiers had no exclusive CPUs on this machine" if tiers else _NO_TIER
     return "the kernel does not report it"
 

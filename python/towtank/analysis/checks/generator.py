@@ -28,6 +28,7 @@ _CONNECTIONS_SHARE = 0.95
 # determines p99; beyond 10 % the window no longer has the load of the study.
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
+_STALLS_SHOWN = 3
 # Bytes that arrive before their request are not an answer; the limit is that of failed requests.
 FRAMING_SHARE = 0.01
 # Connections opened per request. A server that closes a connection after 100 or 1,000 requests is far below this, a
@@ -57,16 +58,35 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
 def stalled(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the loops of the load threads ran without long gaps."""
     generator, window = evidence.summary["generator"], evidence.window
-    if window is None or not generator["stalled_s"]:
+    if window is None:
+        return
+    if not generator["stalled_s"]:
+        yield from _stalled_outside(generator["long_stalls"])
         return
     share = generator["stalled_s"] / window.length_s
     level = Level.INVALID if share > STALL_INVALID else Level.SUSPECT if share > STALL_SHARE else Level.NOTE
+    when = _times(generator["long_stalls"])
     text = (
         f"the load generator stood still for {seconds(generator['stalled_s'])} of the window (longest "
-        f"{seconds(generator['longest_gap_s'])}), {percent(share)} of it, limit {percent(STALL_SHARE)}: response "
-        f"times of that time are the generator's, not the system's"
+        f"{seconds(generator['longest_gap_s'])}{when and f', {when}'}), {percent(share)} of it, limit "
+        f"{percent(STALL_SHARE)}: response times of that time are the generator's, not the system's"
     )
     yield Doubt(Kind.GENERATOR_STALLED, level, text, generator["stalled_s"], STALL_SHARE * window.length_s, "s")
+
+
+def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
+    """Note gaps of a second or more before or after the window: the load had another course than that of the study."""
+    if stalls:
+        longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)
+        text = f"the load generator stood still {_times(stalls)}, outside of the window"
+        yield Doubt(Kind.GENERATOR_STALLED, Level.NOTE, text, longest, unit="s")
+
+
+def _times(stalls: list[dict[str, float]]) -> str:
+    """Render when the first long gaps were; empty without any."""
+    shown = [f"from {stall['start_s']:.1f} s to {stall['end_s']:.1f} s" for stall in stalls[:_STALLS_SHOWN]]
+    more = f" and {len(stalls) - len(shown)} more times" if len(stalls) > len(shown) else ""
+    return f"{', '.join(shown)} of the run{more}" if shown else ""
 
 
 def framing(evidence: Evidence) -> Iterator[Doubt]:

@@ -18,8 +18,9 @@ FOREIGN_SHARE = 0.10
 NOT_ATTRIBUTED_SHARE = 0.05
 # A tier that serves the load uses more than this; a launcher that waits does not. [1]
 _NEXT_TO_NOTHING = 0.005
-# At this multiple of the limit the numbers describe the other programs as much as the system.
-_FOREIGN_INVALID = 3.0
+# Where others use a quarter of the CPUs, a queue at 60 % of them is one at 80 %: its response times double (M/M/1:
+# 1 / (1 - U) goes from 2.5 to 5), so that the numbers describe the other programs as much as the system. [1]
+FOREIGN_INVALID = 0.25
 # The two clocks are read one after the other, microseconds apart.
 SLEPT_S = 0.1
 PACE_SPREAD = 0.10
@@ -52,9 +53,36 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
     foreign = evidence.summary["host"]["foreign_share"]
     limit = evidence.limit("interference", FOREIGN_SHARE)
     if foreign is not None and foreign > limit:
-        level = Level.INVALID if foreign > _FOREIGN_INVALID * limit else Level.SUSPECT
         text = f"other programs used {percent(foreign)} of the system's CPUs, limit {percent(limit)}"
-        yield Doubt(Kind.INTERFERENCE, level, text, foreign, limit)
+        yield Doubt(Kind.INTERFERENCE, _foreign_level(foreign, limit), text, foreign, limit)
+    else:
+        yield from _beside_targets(evidence, limit)
+
+
+def _foreign_level(share: float, limit: float) -> Level:
+    """Return how much a share of CPUs that other programs used weighs; a study may accept more than the usual limit."""
+    return Level.INVALID if share > max(FOREIGN_INVALID, limit) else Level.SUSPECT
+
+
+def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
+    """Check that other programs did not use this machine while a target runs on it that Towtank did not start."""
+    others = evidence.summary["other_programs"]
+    if others is None or others["cpus_used"]["value"] is None or not others["cpus"]:
+        return
+    used, cpus = others["cpus_used"]["value"], others["cpus"]
+    share = used / cpus
+    if share <= limit:
+        return
+    seen = f"{used:.2f} of {cpus} CPUs ({percent(share)}), limit {percent(limit)}"
+    if not others["not_found"]:
+        text = f"other programs than generator and target used {seen}"
+        yield Doubt(Kind.INTERFERENCE, _foreign_level(share, limit), text, share, limit)
+        return
+    text = (
+        f"programs other than the generator used {seen}; how much of that is the target's is not known, because its "
+        f"process ({', '.join(others['not_found'])}) was not found on this machine"
+    )
+    yield Doubt(Kind.NOT_ATTRIBUTED, Level.SUSPECT, text, share, limit)
 
 
 def attributed(evidence: Evidence) -> Iterator[Doubt]:
@@ -72,7 +100,7 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
                 f"{rest:.2f} CPUs of {where} were used by processes of no tier: {percent(rest / cpus)} of its "
                 f"{cpus} CPUs, limit {percent(limit)}{_idle(evidence)}"
             )
-            yield Doubt(Kind.NOT_ATTRIBUTED, Level.SUSPECT, text, rest / cpus, limit)
+            yield Doubt(Kind.NOT_ATTRIBUTED, _foreign_level(rest / cpus, limit), text, rest / cpus, limit)
 
 
 def _idle(evidence: Evidence) -> str:
@@ -115,10 +143,11 @@ def speed(evidence: Evidence) -> Iterator[Doubt]:
         pace = seen["pace"]
         if pace is None or pace["spread"] <= PACE_SPREAD:
             continue
+        slower = 1 - pace["fast_s"] / pace["slow_s"]
         text = (
-            f"a fixed piece of work took {seconds(pace['fast_s'])} to {seconds(pace['slow_s'])} on the system's CPUs"
-            f"{of_machine} (10th and 90th percentile of the seconds): the machine's speed changed by "
-            f"{percent(pace['spread'])}, limit {percent(PACE_SPREAD)}"
+            f"the system's CPUs{of_machine} ran {percent(slower)} slower at times: the same piece of work took "
+            f"{seconds(pace['fast_s'])} or less in the fastest tenth of the seconds and {seconds(pace['slow_s'])} or "
+            f"more in the slowest, {percent(pace['spread'])} longer, limit {percent(PACE_SPREAD)}"
         )
         yield Doubt(Kind.MACHINE_SPEED, Level.NOTE, text, pace["spread"], PACE_SPREAD)
 

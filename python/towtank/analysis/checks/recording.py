@@ -3,31 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from towtank.analysis.checks import coverage
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.system.gaps import Gap, failure, limit_s
 from towtank.analysis.system.rates import GAP_S
 from towtank.analysis.windows.window import Window
+from towtank.results.observe import THIS_MACHINE
 
 OBSERVATION_CPUS = 0.01
 OBSERVATION_CPUS_SUSPECT = 0.05
+_GAPS_SHOWN = 3
 
 
 def sampled(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the whole window was sampled, on every machine with tiers."""
-    window, samples = evidence.window, evidence.observed.samples
+    window, observed = evidence.window, evidence.observed
     if window is None or not evidence.probe_expected:
         return
-    gap = samples.longest_gap(window.start_s, window.end_s)
-    # A window shorter than the limit may lie between two samples, but the run needs samples.
-    if gap > GAP_S or not samples.samples:
-        text = f"{seconds(gap)} of the window went by without a sample, limit {seconds(GAP_S)}{_why(evidence)}"
+    why = failure(evidence.events)
+    found = _gaps(evidence, THIS_MACHINE)
+    missing = _missing(found, window, "", limit_s(observed), "" if why is None else f" ({why})")
+    if missing is None and not observed.samples.samples:
+        text = f"the window of {seconds(window.length_s)} went by without a sample{'' if why is None else f' ({why})'}"
+        missing = Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, window.length_s, limit_s(observed), "s")
+    if missing is not None:
         unobserved = coverage.unobserved(evidence)
-        checks = [str(missing.check) for missing in unobserved if missing.why == coverage.NO_SAMPLES]
-        text += f"; not checked for that reason: {', '.join(checks)}" if checks else ""
-        yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, gap, GAP_S, "s")
+        checks = [str(entry.check) for entry in unobserved if entry.why == coverage.NO_SAMPLES]
+        text = f"; not checked for that reason: {', '.join(checks)}" if checks else ""
+        yield replace(missing, message=missing.message + text)
+    elif found or why is not None:
+        yield _outside(found, why)
     yield from _other_machines(evidence, window)
+
+
+def _gaps(evidence: Evidence, host: str) -> list[Gap]:
+    entries = evidence.summary["observation"]["gaps"]
+    return [Gap(entry["host"], entry["start_s"], entry["end_s"]) for entry in entries if entry["host"] == host]
+
+
+def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: str = "") -> Doubt | None:
+    """Return the doubt about gaps that lie in the window, with their times; None if none does."""
+    inside = [gap for gap in found if gap.within_s(window.start_s, window.end_s) > 0]
+    if not inside:
+        return None
+    total = sum(gap.within_s(window.start_s, window.end_s) for gap in inside)
+    text = (
+        f"{seconds(total)} of the window went by without a sample{of_host} ({_times(inside)} of the run), "
+        f"limit {seconds(limit)}{why}"
+    )
+    return Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, total, limit, "s")
+
+
+def _times(found: list[Gap]) -> str:
+    """Render when the first gaps were: `from 2.1 s to 6.3 s`."""
+    shown = [f"from {gap.start_s:.1f} s to {gap.end_s:.1f} s" for gap in found[:_GAPS_SHOWN]]
+    more = len(found) - len(shown)
+    return ", ".join(shown) + (f" and {more} more times" if more else "")
+
+
+def _outside(found: list[Gap], why: str | None) -> Doubt:
+    """Return the note about a probe that stood still or ended, but not within the window."""
+    reason = "" if why is None else f" ({why})"
+    times = f"recorded nothing {_times(found)} of the run" if found else "ended before its time"
+    text = f"the probe {times}{reason}; the window itself was sampled"
+    return Doubt(Kind.OBSERVATION_GAP, Level.NOTE, text, max((gap.end_s - gap.start_s for gap in found), default=0.0))
 
 
 def _other_machines(evidence: Evidence, window: Window) -> Iterator[Doubt]:
@@ -35,17 +77,12 @@ def _other_machines(evidence: Evidence, window: Window) -> Iterator[Doubt]:
     hosts = dict.fromkeys(str(tier.get("host")) for tier in observed.tiers.values())
     for name in [name for name in hosts if observed.hosts.get(name, {}).get("provider") == "ssh"]:
         remote = observed.remote.get(name)
-        gap = window.length_s if remote is None else remote.samples.longest_gap(window.start_s, window.end_s)
-        if gap > GAP_S or remote is None or not remote.samples.samples:
-            text = f"{seconds(gap)} of the window went by without a sample of {name}, limit {seconds(GAP_S)}"
+        if remote is None or not remote.samples.samples:
+            text = f"{seconds(window.length_s)} of the window went by without a sample of {name}"
             text += "" if remote is not None else ": its probe, or the offset of its clock, is missing"
-            yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, gap, GAP_S, "s")
-
-
-def _why(evidence: Evidence) -> str:
-    """Return why the probe failed, as the conductor recorded it; empty if it did not."""
-    failures = [str(text) for event in evidence.events for text in event.get("failures") or ()]
-    return next((f" ({text.splitlines()[0]})" for text in failures if text.startswith("probe:")), "")
+            yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, window.length_s, GAP_S, "s")
+        elif (missing := _missing(_gaps(evidence, name), window, f" of {name}", limit_s(remote))) is not None:
+            yield missing
 
 
 def observation_cost(evidence: Evidence) -> Iterator[Doubt]:

@@ -85,20 +85,32 @@ def _keys(document: Json) -> Json:
 
 
 def text_of(limit: Mapping[str, Any]) -> str:
-    """Render a limit with its interval and unit: `430 users [410, 450]`."""
+    """Render a limit with its unit, and its interval or bracket.
+
+    Notes
+    -----
+    Only an interval with a confidence stands in square brackets: `430 users [410, 450]`. A plain bracket is usually
+    narrower than the interval of a search that knows more, so it is named: `430 users (bracket 430 to 450, no
+    confidence)`. A lower bound has no upper end, whatever failed beyond it: `430 users or more`.
+    """
     unit = "users" if limit["of"] == "users" else "/s"
-    if limit["value"] is None:
-        return f"below {limit['high']:,.6g} {unit}" if limit.get("high") is not None else "unknown"
-    if limit["high"] is None:
-        return f"{limit['value']:,.6g} {unit} or more"
-    value, low, high = _texts(limit["value"], limit["low"], limit["high"], of_runs=limit["method"] == RUNS)
-    return f"{value} {unit} [{low}, {high}]"
+    value, low, high = limit["value"], limit["low"], limit.get("high")
+    if value is None:
+        return f"below {high:,.6g} {unit}" if high is not None else "unknown"
+    if high is None or low is None or limit.get("is_lower_bound"):
+        return f"{value:,.6g} {unit} or more"
+    if not limit.get("confidence"):
+        return f"{value:,.6g} {unit} (bracket {low:,.6g} to {high:,.6g}, no confidence)"
+    shown, *ends = _texts(value, low, high, of_runs=limit["method"] == RUNS)
+    return f"{shown} {unit} [{', '.join(ends)}]"
 
 
-def bracket_text(value: float, low: float, high: float) -> str:
-    """Render a limit within the bracket of one search: `187.5 [187.5, 195]`."""
-    shown, *ends = _texts(value, low, high, of_runs=False)
-    return f"{shown} [{', '.join(ends)}]"
+def how_found(limit: Mapping[str, Any]) -> str:
+    """Render the method of a limit for parentheses behind it, with a blank before; empty if its text has it."""
+    if not limit.get("confidence"):
+        return ""
+    within = " within one run" if limit["method"] == TESTED else ""
+    return f" ({limit['method']}, {100 * limit['confidence']:.0f} % confidence{within})"
 
 
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from towtank.analysis.stored import stored
 from towtank.analysis.system import attribution, hosts, tiers
 from towtank.analysis.system.balance import balance
 from towtank.analysis.system.databases import databases
+from towtank.analysis.system.gaps import gaps_of_run
 from towtank.analysis.system.limits import tier_limits
 from towtank.analysis.system.spread import spread
 from towtank.analysis.system.storage import storage
@@ -188,12 +189,16 @@ def _system(data: RunData) -> dict[str, Any]:
             for name in observed.tiers
         },
         "not_attributed": attribution.not_attributed(observed, measurement, chosen),
+        "other_programs": attribution.other_programs(observed, measurement, chosen, data.manifest.get("targets_here")),
         "host": tiers.host(observed, measurement, chosen),
         "hosts": hosts.hosts(observed, measurement, chosen),
         "machine": hosts.machine(observed, measurement, chosen),
         "services": tiers.services(observed, measurement, chosen),
         "phases": _phases(data),
-        "observation": tiers.observation(observed, 0.0, end, _sending_cpus(data.events)),
+        "observation": {
+            **tiers.observation(observed, 0.0, end, _sending_cpus(data.events)),
+            "gaps": [gap.document() for gap in gaps_of_run(observed, end, data.events)],
+        },
     }
 
 

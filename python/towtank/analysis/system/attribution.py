@@ -59,6 +59,36 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
     return found
 
 
+def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, targets: Any) -> dict[str, Any] | None:
+    """Return what other programs used of this machine in the window, beside targets on it that Towtank did not start.
+
+    Parameters
+    ----------
+    observed, measurement, chosen
+        Observations, load and bins of the window.
+    targets : dict
+        `targets_here` of `run.json`: the process of each such target by its address, None if it was not found.
+
+    Returns
+    -------
+    dict or None
+        `cpus_used`, an estimate, without interrupts; `cpus` of the machine; `not_found`, the addresses whose processes
+        could not be found, so that their use is part of it. None without such targets or without samples.
+    """
+    if not isinstance(targets, dict) or not targets or not observed.samples.samples:
+        return None
+    start, end = span(measurement, chosen)
+    groups = sorted({group for sample in observed.samples.samples for group in sample.get("groups", {})})
+    seconds = _unexplained_cpu_s(observed, groups, measurement, is_here=True)
+    interrupts = observed.samples.track("host", "cpu_irq_s_total").rate(start, end) or 0.0
+    used = ratio(seconds - interrupts * measurement.lengths, measurement.lengths, chosen, bin_s=measurement.bin_s)
+    return {
+        "cpus_used": used.document(),
+        "cpus": observed.host_cpus,
+        "not_found": sorted(address for address, pid in targets.items() if pid is None),
+    }
+
+
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
     """Return CPUs used and not attributed in each bin, by machine. [1]"""
     found = {}

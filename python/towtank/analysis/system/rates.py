@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-GAP_S = 3.0
-"""Samples further apart than this are a gap in the observation. [s]"""
+GAP_S = 2.5
+"""Samples further apart than this are a gap in the observation: at a sample per second, two are missing. [s]"""
+EDGE_S = 0.5
+"""Part of a stretch at each of its ends that need not be between samples. [s]"""
 CLOCK_JUMP_S = 0.5
 """A step of the wall clock against the monotonic clock that counts as a jump. [s]"""
 
@@ -60,14 +62,14 @@ class Track:
 
     def covers(self, start_s: float, end_s: float) -> bool:
         """Return True if samples reach from one instant to the other, with half a second allowed at the edges."""
-        return len(self.times_s) > 1 and self.times_s[0] <= start_s + 0.5 and self.times_s[-1] >= end_s - 0.5
+        return len(self.times_s) > 1 and self.times_s[0] <= start_s + EDGE_S and self.times_s[-1] >= end_s - EDGE_S
 
     def by_bin(self, starts: Floats, ends: Floats) -> Floats:
         """Return the growth in each bin; NaN in bins that the samples do not cover. Shape (n_bins,)."""
         if len(self.times_s) < 2:
             return np.full(len(starts), np.nan)
         edges = [np.interp(at, self.times_s, self.values) for at in (starts, ends)]
-        covered = (self.times_s[0] <= starts + 0.5) & (self.times_s[-1] >= ends - 0.5)
+        covered = (self.times_s[0] <= starts + EDGE_S) & (self.times_s[-1] >= ends - EDGE_S)
         return np.where(covered, edges[1] - edges[0], np.nan)
 
 

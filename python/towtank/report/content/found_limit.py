@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis.limits.of_runs import how_found, text_of
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import limit as limit_figure
@@ -21,8 +21,8 @@ _ENDED = {
 _METHODS = {
     "tested bracket": "Below the interval the objective is met and above it missed, each beyond chance. Assumed are a "
     "margin that rises with the load and plateaus that vary alike; no shape of the curve is assumed.",
-    "bracket": "The bracket has no confidence: its lower end passed and its upper end failed, without a test of "
-    "chance.",
+    "bracket": "A bracket is no confidence interval: its lower end passed and its upper end failed, without a test of "
+    "chance. The limit may lie outside of it, so it may be narrower than the interval of a search that knows more.",
     "runs": "The interval is Student's t over the limits that the runs found.",
     "none": "A search that found no failure of the system gives a lower bound.",
 }
@@ -46,8 +46,7 @@ def build(results: Results) -> Section | None:
 def _of_configuration(results: Results, configuration: Json, found: Json) -> Callout:
     """State the limit of a configuration, with the doubt of the runs that found it."""
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
-    confidence = f", {100 * found['confidence']:.0f} % confidence" if found.get("confidence") else ""
-    said = [text(f"{where}{text_of(found)} ({found['method']}{confidence}).")]
+    said = [text(f"{where}{text_of(found)}{how_found(found)}.")]
     reason = dig(found, "failure", "text")
     if reason:
         said.append(text(people.sentence(f"beyond it: {reason}" if not found["is_lower_bound"] else str(reason))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.analysis.limits.of_runs import text_of
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
@@ -126,7 +127,7 @@ def _tooltip(numbers: Numbers) -> list[dict[str, Any]]:
 def _band(numbers: Numbers, axis: dict[str, Any]) -> list[dict[str, Any]]:
     value, low, high = (numbers.found.get(key) for key in ("value", "low", "high"))
     layers: list[dict[str, Any]] = []
-    if low is not None and high is not None:
+    if low is not None and high is not None and not numbers.found.get("is_lower_bound"):
         layers.append(
             {
                 "data": {"values": [{"load": low, "end": high}]},
@@ -168,8 +169,7 @@ def description(numbers: Numbers) -> str:
         f"{numbers.title} of {len(loads)} plateaus from {people.plain(min(loads))} to {people.plain(max(loads))} "
         f"{what}, of which {failed} failed"
     )
-    value = numbers.found.get("value")
-    return f"{text}; the limit is at {people.number(value, 4)}." if value is not None else f"{text}."
+    return f"{text}; the limit is {text_of(numbers.found)}." if numbers.found.get("value") is not None else f"{text}."
 
 
 def figure(results: Results, run: RunResult) -> Figure | None:
@@ -180,7 +180,7 @@ def figure(results: Results, run: RunResult) -> Figure | None:
     note = (
         "Crosses are plateaus of an invalid run, which nothing rests on. "
         if numbers.is_invalid
-        else "The green line is the limit, the band its interval. "
+        else f"The green line is the limit, the band its {_band_is(numbers.found)}. "
     )
     if any(row["outcome"] == SILENT for row in numbers.rows):
         note += "Triangles at the top are plateaus at which requests took longer than the limit and none ended. "
@@ -194,6 +194,10 @@ def figure(results: Results, run: RunResult) -> Figure | None:
         spec=draw(numbers),
         table=_table(numbers),
     )
+
+
+def _band_is(found: Json) -> str:
+    return "interval" if found.get("confidence") else "bracket, which has no confidence"
 
 
 def _table(numbers: Numbers) -> Table:
