@@ -145,7 +145,12 @@ fn is_camel(word: &str) -> bool {
 }
 
 /// Words that are written so by their owners, and keys of files.
-const PROPER: [&str; 2] = ["serverAuth", "basicConstraints=critical,CA:FALSE"];
+const PROPER: [&str; 4] = [
+    "serverAuth",
+    "basicConstraints=critical,CA:FALSE",
+    "ChaCha20",
+    "KiB",
+];
 
 #[test]
 fn each_failure_has_a_fact_and_a_next_step_and_no_name_of_the_library() {
