@@ -5,7 +5,10 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+from collections.abc import Sequence
 from urllib.parse import SplitResult
+
+from towtank.dialing import connect_first
 
 
 class PinnedConnection(http.client.HTTPConnection):
@@ -15,20 +18,21 @@ class PinnedConnection(http.client.HTTPConnection):
     ----------
     url : SplitResult
         Of scheme `http` or `https`.
-    address : str
-        Number of its host.
+    addresses : sequence of str
+        Numbers of its host, in the order in which they are tried.
     timeout_s : float
         How long connecting, sending and receiving may each take. [s]
     """
 
-    def __init__(self, url: SplitResult, address: str, timeout_s: float) -> None:
+    def __init__(self, url: SplitResult, addresses: Sequence[str], timeout_s: float) -> None:
         self._context = ssl.create_default_context() if url.scheme == "https" else None
         super().__init__(str(url.hostname), url.port or (443 if self._context else 80), timeout=timeout_s)
-        self._address = address
+        self._addresses, self._limit_s = tuple(addresses), timeout_s
         self.default_port = 443 if self._context else 80  # left out of the header Host
 
     def connect(self) -> None:
-        """Connect to the address."""
-        plain = socket.create_connection((self._address, self.port), self.timeout)
+        """Connect to the first address that takes the connection."""
+        plain, _ = connect_first(self._addresses, self.port, self._limit_s)
+        plain.settimeout(self._limit_s)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = self._context.wrap_socket(plain, server_hostname=self.host) if self._context else plain

@@ -120,6 +120,53 @@ def test_first_look_is_a_connect_without_a_request(run: RunFolder) -> None:
             assert connection.recv(100) == b""
 
 
+@pytest.fixture
+def name(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A name with two addresses, of which the first refuses."""
+    known = socket.getaddrinfo
+
+    def resolve(host: str, port: int, *rest: int, **options: int) -> list[object]:
+        numbers = ("127.0.0.9", "127.0.0.1") if host == "two.test" else (host,)
+        return [found for number in numbers for found in known(number, port, *rest, **options)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    return "two.test"
+
+
+def test_the_address_of_a_name_that_answers_is_loaded_first(run: RunFolder, server: int, name: str) -> None:
+    plan = prepare_plan(run, Exchange(f"http://{name}:{server}/"), Load(), [], [])
+    assert plan["targets"][0]["addresses"] == [f"127.0.0.1:{server}"]
+    assert plan["targets"][0]["fallbacks"] == [[f"127.0.0.9:{server}"]]
+    assert plan["targets"][0]["host"] == f"{name}:{server}"
+
+
+def test_a_refusal_names_all_addresses_of_the_name(run: RunFolder, name: str) -> None:
+    with (
+        held_port() as port,
+        pytest.raises(TargetError, match=rf"port {port}: Connection refused, tried at 127\.0\.0\.9, 127\.0\.0\.1\n"),
+    ):
+        prepare_plan(run, Exchange(f"http://{name}:{port}/"), Load(), [], [])
+
+
+def test_a_workload_has_the_name_as_host_and_its_addresses_to_fall_back_to(
+    run: RunFolder, server: int, name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text(WORKLOAD)
+    plan = prepare_plan(run, Exchange(str(path)), Load(users=3), [f"{name}:{server}"], [])
+    (target,) = plan["targets"]
+    assert (target["addresses"], target["fallbacks"]) == ([f"127.0.0.1:{server}"], [[f"127.0.0.9:{server}"]])
+    assert target["host"] == f"{name}:{server}"
+
+
+def test_a_session_of_a_driver_falls_back_too(run: RunFolder, server: int, name: str, tmp_path: Path) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text(WORKLOAD.replace("{get: /}", "{sql: select 1, name: one}"))
+    plan = prepare_plan(run, Exchange(str(path)), Load(users=3), [f"mysql://user@{name}:{server}/shop"], [])
+    (target,) = plan["targets"]
+    assert (target["addresses"], target["fallbacks"]) == ([f"127.0.0.1:{server}"], [[f"127.0.0.9:{server}"]])
+
+
 WORKLOAD = """
 schema: towtank/workload/1
 name: look

@@ -27,7 +27,7 @@ NAMED = frozenset(
         "failed_later", "transactions_failed_later", "failed_transactions", "failed_requests", "not_started",
         "tiers_cpus_used", "demand", "key", "at", "residence_time_s", "utilization_by_class", "waiting_time_s",
         "by_method", "bounds", "trend", "rest", "mser", "configuration", "parts_cpus_used", "numbers", "start", "next",
-        "to", "services.*", "work_s", "status_codes",
+        "to", "services.*", "work_s", "status_codes", "broken_answers",
     )
 )
 # fmt: on

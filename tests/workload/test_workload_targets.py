@@ -131,3 +131,17 @@ def test_a_plan_with_an_address_that_was_not_checked_is_refused(address: str) ->
 def test_numbers_that_were_allowed_and_own_ones_stay_in_a_plan() -> None:
     plan = module.pinned(planned("203.0.113.9:80", "127.0.0.1:81", "[::1]:82"), {"shop.test": ["203.0.113.9"]})
     assert plan["targets"][0]["addresses"] == ["203.0.113.9:80", "127.0.0.1:81", "[::1]:82"]
+
+
+def test_a_name_keeps_all_of_its_addresses_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(10, 1, 6, "", (number, 80)) for number in ("::1", "127.0.0.1", "::1")]
+    monkeypatch.setattr(module.socket, "getaddrinfo", lambda *_, **__: found)
+    numbers = check_targets(["localhost:80"])
+    assert numbers == {"localhost": ["::1", "127.0.0.1"]}
+    plan = module.pinned(planned("localhost:80", "127.0.0.2:81"), numbers)
+    assert plan["targets"][0]["addresses"] == ["[::1]:80", "127.0.0.2:81"]
+    assert plan["targets"][0]["fallbacks"] == [["127.0.0.1:80"], []]
+
+
+def test_a_name_with_one_address_has_nothing_to_fall_back_to() -> None:
+    assert "fallbacks" not in module.pinned(planned("127.0.0.1:80"), {})["targets"][0]

@@ -89,7 +89,7 @@ impl Failed {
     /// The session broke.
     #[must_use]
     pub fn closed(error: &std::io::Error) -> Self {
-        Self::new(FailureKind::Closed, error.to_string())
+        Self::new(FailureKind::Closed, crate::words::sentence_of(error))
     }
 
     /// Returns `true` if the failure states that the thing does not exist.

@@ -83,7 +83,13 @@ pub(crate) fn open(root: &Path, direct: bool) -> Result<Box<dyn Working>, Failed
             Err(io::Error::from(Errno::ENOTDIR))
         }
     });
-    let folder = folder.map_err(|error| Failed::new(FailureKind::Connect, error.to_string()))?;
+    let folder = folder.map_err(|error| {
+        let why = Errno::from_raw(error.raw_os_error().unwrap_or(0)).desc();
+        let text = format!(
+            "the folder cannot be opened, {why}: is its path right, and may this user read it?"
+        );
+        Failed::new(FailureKind::Connect, text)
+    })?;
     let about = fstatfs(&folder);
     Ok(Box::new(Session {
         root: folder.into(),

@@ -29,6 +29,7 @@ mod tcp;
 mod testing;
 mod turns;
 mod wire;
+mod words;
 
 pub use answer::{Answer, Content, Failed, FailureKind, Meter, Row};
 pub use clock::monotonic_ns;
@@ -41,3 +42,4 @@ pub use operation::{FileAction, Operation, Task};
 pub use server::{Location, Server, Synchronous};
 pub use session::Value;
 pub use turns::{Edge, SESSION, Watch};
+pub use words::{sentence_of, sentence_of_number};

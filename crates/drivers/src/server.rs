@@ -84,6 +84,8 @@ pub enum Synchronous {
 pub enum Location {
     /// Over the network.
     Tcp(std::net::SocketAddr),
+    /// Over the network, at the first address of a name that takes the connection.
+    Name(Vec<std::net::SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
 }

@@ -19,6 +19,7 @@ use crate::answer::{Failed, FailureKind, Meter};
 use crate::clock::monotonic_ns;
 use crate::server::Location;
 use crate::turns::{TURN_BYTES, Turn, UNASKED_BYTES};
+use crate::words::sentence_of;
 
 /// Capacity that an idle session keeps for each direction. [B]
 const IDLE_BYTES: usize = 512;
@@ -50,6 +51,7 @@ impl Socket {
                 let _ = stream.set_nodelay(true);
                 Self::Tcp(stream)
             }
+            Location::Name(_) => return Err(Errno::EINVAL.into()),
             Location::Unix(path) => {
                 let file = open(AddressFamily::Unix)?;
                 begin(&file, &UnixAddr::new(path)?)?;
@@ -120,13 +122,26 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Connects.
+    /// Connects; to a name, at the first of its addresses that takes the connection.
     ///
     /// # Errors
-    /// Kind `connect` with the system's message.
+    /// Kind `connect` with the system's reason, and the addresses that were tried.
     pub(crate) async fn connect(location: &Location, turn: &Rc<Turn>) -> Result<Self, Failed> {
-        let connected = Self::establish(location, turn).await;
-        connected.map_err(|error| Failed::new(FailureKind::Connect, error.to_string()))
+        let failed = |text: String| Failed::new(FailureKind::Connect, text);
+        let Location::Name(addresses) = location else {
+            let connected = Self::establish(location, turn).await;
+            return connected.map_err(|error| failed(sentence_of(&error)));
+        };
+        let mut met = None;
+        for address in addresses {
+            match Self::establish(&Location::Tcp(*address), turn).await {
+                Ok(wire) => return Ok(wire),
+                Err(error) => met = Some(error),
+            }
+        }
+        let tried: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        let met = met.as_ref().map(sentence_of).unwrap_or_default();
+        Err(failed(format!("at {}: {met}", tried.join(", "))))
     }
 
     async fn establish(location: &Location, turn: &Rc<Turn>) -> io::Result<Self> {
@@ -195,7 +210,7 @@ impl Wire {
                 if count == 0 {
                     return Err(io::Error::new(
                         io::ErrorKind::UnexpectedEof,
-                        "closed by the server",
+                        "closed by the server before its answer was whole: see its log for the reason",
                     ));
                 }
                 meter.first_byte_ns.get_or_insert_with(monotonic_ns);
@@ -327,5 +342,27 @@ mod tests {
         let failed = refused.expect_err("no server");
         assert_eq!(failed.kind, FailureKind::Connect);
         assert!(failed.reason.contains("refused"), "{failed:?}");
+    }
+
+    #[test]
+    fn a_name_is_tried_at_all_of_its_addresses() {
+        let address = || {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let address = listener.local_addr().expect("an address");
+            (listener, address)
+        };
+        let (closed, first) = address();
+        let (open, second) = address();
+        drop(closed);
+        let around = Loop::new();
+        let name = Location::Name(vec![first, second]);
+        let (connected, _) = around.run(Wire::connect(&name, &around.turn));
+        assert!(connected.is_ok());
+        assert!(open.accept().is_ok());
+        let nobody = Location::Name(vec![first, first]);
+        let (refused, _) = around.run(Wire::connect(&nobody, &around.turn));
+        let failed = refused.expect_err("no server");
+        let expected = format!("at {first}, {first}: connection refused");
+        assert!(failed.reason.starts_with(&expected), "{failed:?}");
     }
 }

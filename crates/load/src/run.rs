@@ -73,8 +73,8 @@ impl Prepared {
     /// # Errors
     /// Every fault that shows only now.
     pub fn new(mut plan: Plan) -> Result<Self, Vec<Fault>> {
-        let (targets, mut faults) = resolved_targets::resolve(&plan);
-        let sources = resolved_targets::sources(&plan, &targets, &mut faults);
+        let (mut targets, mut faults) = resolved_targets::resolve(&plan);
+        let sources = resolved_targets::sources(&plan, &mut targets, &mut faults);
         let program = program::compile(&plan);
         let spread = files::spread(&plan, &targets).map_err(|fault| faults.push(fault));
         if let Ok(spread) = &spread {
@@ -285,6 +285,7 @@ impl Prepared {
         let mut end_ns = 0;
         let mut connect_failures = BTreeMap::<String, u64>::new();
         let mut unsendable = BTreeMap::<String, u64>::new();
+        let mut broken = BTreeMap::<String, u64>::new();
         let mut http2 = Http2Counts::default();
         let mut calls = CallsEnded::default();
         let mut failure = None;
@@ -298,6 +299,7 @@ impl Prepared {
                     calls.add(&ended.calls);
                     add_reasons(&mut connect_failures, ended.connect_failures);
                     add_reasons(&mut unsendable, ended.unsendable);
+                    add_reasons(&mut broken, ended.broken);
                 }
                 Err(WorkerFailed::Disk(message)) => failure = Some(RunFailed::Disk(message)),
                 Err(WorkerFailed::System(message)) => {
@@ -321,6 +323,7 @@ impl Prepared {
             counts: &counts,
             connect_failures: &connect_failures,
             unsendable: &unsendable,
+            broken: &broken,
             http2,
             calls: &calls,
             end_ns,

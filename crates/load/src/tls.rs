@@ -2,6 +2,7 @@
 
 mod sessions;
 mod trust;
+mod words;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use rustls::{ClientConfig, SupportedProtocolVersion};
 use crate::plan::{Fault, HttpVersion, Target, Tls, TlsVersion};
 
 pub use sessions::Sessions;
+pub use words::sentence;
 
 /// HTTP/2 as ALPN names it (RFC 9113, section 3.2).
 pub const HTTP2: &[u8] = b"h2";
@@ -111,7 +113,7 @@ impl Loading<'_> {
         let builder = match builder {
             Ok(builder) => builder,
             Err(error) => {
-                self.fault("versions", error.to_string());
+                self.fault("versions", sentence(&error));
                 return None;
             }
         };
@@ -123,7 +125,10 @@ impl Loading<'_> {
             Some((chain, key)) => match builder.with_client_auth_cert(chain, key) {
                 Ok(config) => config,
                 Err(error) => {
-                    self.fault("client_key", format!("cannot be used: {error}"));
+                    self.fault(
+                        "client_key",
+                        format!("cannot be used: {}", sentence(&error)),
+                    );
                     return None;
                 }
             },

@@ -46,6 +46,7 @@ def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] |
         "tls_time_s": _times(measurement.tls.merged(every)),
         "handshakes": _handshakes(measurement, engine),
         "connect_failures": dict((engine or {}).get("connect_failures") or {}),
+        "broken_answers": dict((engine or {}).get("broken_answers") or {}),
         "wait_time_s": _waits(measurement, chosen),
     }
 

@@ -64,6 +64,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "status_codes": status_codes(requests, chosen),
         "not_started": summary["accounting"]["not_started"],
         "connect_failures": (data.engine or {}).get("connect_failures") or {},
+        "broken_answers": (data.engine or {}).get("broken_answers") or {},
         "unsendable": (data.engine or {}).get("unsendable") or {},
         "handshakes": (data.engine or {}).get("handshakes") or {"full": 0, "resumed": 0},
         "connections": connections(measurement, chosen, data.engine),

@@ -38,7 +38,7 @@ def command(
         str | None, typer.Option(help="Time over which users start or the rate grows; 0 s if left out.")
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Load threads; half of the CPUs if left out.")] = None,
-    timeout: Annotated[str, typer.Option(help="Time for a whole response.")] = "30 s",
+    timeout: Annotated[str, typer.Option(help="Time for a whole response; it passes at most 1 ms late.")] = "30 s",
     method: Annotated[str, typer.Option(help="HTTP method.")] = "GET",
     header: Annotated[list[str] | None, typer.Option(help="Header, 'Name: value'; repeatable.")] = None,
     body: Annotated[str | None, typer.Option(help="Text to send, or @FILE.")] = None,

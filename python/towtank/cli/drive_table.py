@@ -90,6 +90,8 @@ def _errors(document: dict[str, Any]) -> list[str]:
     lines += [f"not started, with all users at work and the backlog full: {overflow:,} arrivals"] if overflow else []
     reasons = document.get("connect_failures") or {}
     lines += [f"no connection, {count:,} times: {reason}" for reason, count in reasons.items()]
+    broken = document.get("broken_answers") or {}
+    lines += [f"no whole answer, {count:,} times: {reason}" for reason, count in broken.items()]
     unsendable = document.get("unsendable") or {}
     return lines + [f"not sent, {count:,} times: {reason}" for reason, count in unsendable.items()]
 

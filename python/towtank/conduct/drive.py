@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,13 +20,14 @@ from towtank.conduct.refusals import refuse_options
 from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, planned_s
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.targets_here import addresses_here, watch_targets
+from towtank.dialing import UnreachedError, connect_first, fact, next_step
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.marking import marked
 from towtank.results.folder import RunFolder
 from towtank.results.observe import GENERATOR_GROUP
 from towtank.secrets import basic_authorization
 from towtank.study.traces import Curve
-from towtank.system.reach import refuses_connection, refuses_unix
+from towtank.system.reach import refuses_unix, split_address
 from towtank.units import format_size
 
 TRANSACTION = "request"
@@ -143,17 +144,39 @@ def split_url(url: str) -> SplitResult:
     return parts
 
 
-def require_reachable(address: str) -> None:
+def require_reachable(ways: Sequence[str]) -> list[str]:
     """Connect once, without a request, so that a wrong port is reported before the run.
+
+    Parameters
+    ----------
+    ways : sequence of str
+        Addresses of one name, numeric and with the same port, in the order in which they are tried; or a Unix socket.
+
+    Returns
+    -------
+    list of str
+        The same, the one that took the connection first.
 
     Raises
     ------
     TargetError
         If nothing takes connections there.
     """
-    unix = address.startswith(UNIX)
-    if refusal := (refuses_unix if unix else refuses_connection)(address, CONNECT_LIMIT_S):
-        raise TargetError(f"the target cannot be reached: {refusal}", hint="is the server up, and is the port right?")
+    if ways[0].startswith(UNIX):
+        if refusal := refuses_unix(ways[0], CONNECT_LIMIT_S):
+            raise TargetError(f"the target cannot be reached: {refusal}", hint="is the server up, and its path right?")
+        return list(ways)
+    places = [split_address(each) for each in ways]
+    port = places[0][1]
+    by_number = {number: each for (number, _), each in zip(places, ways, strict=True)}
+    try:
+        made, number = connect_first(list(by_number), port, CONNECT_LIMIT_S)
+    except UnreachedError as error:
+        where = f"{ways[0]}: " if len(ways) == 1 else f"port {port}: "
+        raise TargetError(f"the target cannot be reached: {where}{fact(error)}", hint=next_step(error)) from None
+    made.close()
+    first = by_number[number]
+    return [first, *(each for each in ways if each != first)]
 
 
 def stages(load: Load) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from towtank.errors import Fault, StudyError
 from towtank.results.folder import RunFolder
 from towtank.units import shown
 from towtank.workload import drivers
-from towtank.workload.targets import check_targets, host_and_port, login_of
+from towtank.workload.targets import check_targets, host_and_port, is_number, login_of, numeric, with_fallbacks
 from towtank.yamlfile import did_you_mean, parse_value
 
 if TYPE_CHECKING:
@@ -79,42 +79,35 @@ def prepare_plan(
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     _refuse_logins(connections.connect_to)
     places = _places(list(connections.connect_to) or [exchange.url], allowed)
-    for place in places:
-        require_reachable(place)
-    return url_plan(run, exchange, load, places, connections)
+    ways = [require_reachable(each) for each in places]
+    plan = url_plan(run, exchange, load, [each[0] for each in ways], connections)
+    return {**plan, "targets": [with_fallbacks(plan["targets"][0], ways)]}
 
 
-def _places(addresses: list[str], allowed: list[str]) -> list[str]:
-    """Return addresses to connect to: paths of Unix sockets unchanged, everything else as IP address and port."""
+def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
+    """Return for each address those to connect to: the path of a Unix socket, or every numeric address of its name."""
     return [_place(each, allowed) for each in addresses]
 
 
-def _place(address: str, allowed: list[str]) -> str:
+def _place(address: str, allowed: list[str]) -> list[str]:
     if address.startswith(UNIX):
-        return address
+        return [address]
     if drivers.speaks([address]) == "http":
-        return _numeric([address], allowed)[0]
+        return _numeric(address, allowed)
     try:
         place = drivers.network_address(address)
         drivers.target_part([address])
     except ValueError as error:
         raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
-    return (
-        address
-        if place is None or place.startswith(UNIX)
-        else drivers.with_place(address, _numeric([place], allowed)[0])
-    )
+    if place is None or place.startswith(UNIX):
+        return [address]
+    return [drivers.with_place(address, each) for each in _numeric(place, allowed)]
 
 
-def _numeric(addresses: list[str], allowed: list[str]) -> list[str]:
-    """Resolve every address once, so that a name cannot resolve differently during the run; prefer IPv4."""
-    resolved = check_targets(addresses, allowed)
-    numeric = []
-    for address in addresses:
-        host, port = host_and_port(address)
-        number = min(resolved[host], key=lambda each: ":" in each)
-        numeric.append(f"[{number}]:{port}" if ":" in number else f"{number}:{port}")
-    return numeric
+def _numeric(address: str, allowed: list[str]) -> list[str]:
+    """Resolve an address once to all of its numbers, so that a name cannot resolve differently during the run."""
+    host, port = host_and_port(address)
+    return [numeric(number, port) for number in check_targets([address], allowed)[host]]
 
 
 def _workload_plan(
@@ -136,17 +129,26 @@ def _workload_plan(
         message = "must only be given with a URL: with a workload file --address gives the target"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
     given = _by_target(workload, addresses)
-    targets = {name: _places(each, allowed) for name, each in given.items()}
+    ways = {name: _places(each, allowed) for name, each in given.items()}
+    targets = {name: [place[0] for place in each] for name, each in ways.items()}
     options = {name: {**_options(each, connections), **_login(each)} for name, each in given.items()}
     if connections.has_tls and not any("tls" in each for each in options.values()):
         message = "must be https://host:port for a target with --insecure, --cacert, --cert or --key"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
     compiled = compile_workload(workload, targets=targets, options=options)
     compiled["connections"] = connections.connections_part(compiled["connections"])
-    for target in compiled["targets"]:
-        for address in target["addresses"]:
-            require_reachable(address)
+    compiled["targets"] = [_reached(target, ways.get(target["name"], [])) for target in compiled["targets"]]
     return {"limits": {}, **compiled, **frame_part(run, load)}
+
+
+def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
+    """Return a target of the plan with the addresses that take connections, and those to fall back to."""
+    if not target["addresses"]:
+        return target
+    speaks_http = target["scheme"] != "driver"
+    places = [each if speaks_http else [drivers.network_address(way) or way for way in each] for each in ways]
+    found = {each[0].removeprefix("http://").rstrip("/"): each for each in places}
+    return with_fallbacks(target, [require_reachable(found.get(each, [each])) for each in target["addresses"]])
 
 
 def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
@@ -171,12 +173,20 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
     """Return the plan's further keys of a target. With TLS they keep the host name, which certificates name."""
     secure = [address for address in addresses if address.startswith("https://")]
     if not secure:
-        return connections.http_part
+        return {**_named(addresses[0]), **connections.http_part}
     if len(secure) < len(addresses):
         message = "must be https:// for all addresses of a target, or for none"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
     host = secure[0].removeprefix("https://").partition("/")[0].rpartition("@")[2]
     return {"scheme": "https", "host": host, "tls": connections.tls_part(), **connections.http_part}
+
+
+def _named(address: str) -> dict[str, Any]:
+    """Return the Host header of a name, which does not depend on which of its addresses takes the connection."""
+    if address.startswith(UNIX) or drivers.speaks([address]) != "http":
+        return {}
+    authority = address.removeprefix("http://").partition("/")[0].rpartition("@")[2]
+    return {} if is_number(host_and_port(address)[0]) else {"host": authority}
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def ask_once(address: str, command: str) -> str:
 def _connected(address: str) -> socket.socket:
     if not address.startswith("/"):
         host, _, port = address.rpartition(":")
-        return socket.create_connection((host, int(port)), TIMEOUT_S)
+        return socket.create_connection((host.strip("[]"), int(port)), TIMEOUT_S)
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.settimeout(TIMEOUT_S)

@@ -78,7 +78,7 @@ class RedisConnection:
 
     def __init__(self, address: str, password: str | None = None) -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), _TIMEOUT_S)
+        self._socket = socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S)
         self._answers = TimelyStream(self._socket, time.monotonic() + _TIMEOUT_S)
         self._stream = io.BufferedReader(self._answers)
         if password is not None:

@@ -31,15 +31,15 @@ class Receiver:
         `prometheus` or `otlp`.
     url : SplitResult
         With the path that requests go to.
-    address : str
-        Numeric, so that a name cannot change its mind while the run goes on.
+    addresses : tuple of str
+        Numeric, in the order in which they are tried, so that a name cannot change while the run goes on.
     headers : tuple of (str, str)
         Headers of the user; never recorded, for they may hold a secret.
     """
 
     form: str
     url: SplitResult
-    address: str
+    addresses: tuple[str, ...]
     headers: Headers = ()
 
     @property
@@ -85,7 +85,7 @@ def receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Header
     addresses = [f"{url.scheme}://{url.netloc.rpartition('@')[2]}" for _, url in found]
     numbers = check_targets(addresses, allowed, where=OPTION, permit="--i-may-send")
     return [
-        Receiver(form, url, min(numbers[host_and_port(address)[0]], key=lambda each: ":" in each), headers)
+        Receiver(form, url, tuple(numbers[host_and_port(address)[0]]), headers)
         for (form, url), address in zip(found, addresses, strict=True)
     ]
 

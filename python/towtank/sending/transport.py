@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.dialing import fact
 from towtank.pinned import PinnedConnection
 from towtank.secrets import basic_authorization
 from towtank.sending.receiver import Receiver
@@ -60,7 +61,7 @@ class Transport:
         url = receiver.url
         self._headers = {"User-Agent": "towtank", **basic_authorization(url), **dict(headers), **dict(receiver.headers)}
         self._path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-        self._connection = PinnedConnection(url, receiver.address, _TIMEOUT_S)
+        self._connection = PinnedConnection(url, receiver.addresses, _TIMEOUT_S)
 
     def post(self, content: bytes) -> Answer:
         """Send one body; every failure is an answer."""
@@ -73,9 +74,7 @@ class Transport:
             return _judged(response.status, response.headers.get("Retry-After", "").strip(), text)
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
-            return Answer(
-                False, again=True, message=str(getattr(error, "strerror", None) or error or type(error).__name__)
-            )
+            return Answer(False, again=True, message=fact(error))
 
     def close(self) -> None:
         """Close the connection; the next body opens a new one."""

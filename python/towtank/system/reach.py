@@ -6,6 +6,8 @@ import http.client
 import socket
 from collections.abc import Mapping
 
+from towtank.dialing import addresses_of, connect_first, fact
+
 _TIMEOUT_S = 2.0
 
 
@@ -19,12 +21,12 @@ def split_address(address: str, default_port: int = 80) -> tuple[str, int]:
 
 
 def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """Connect once and close; return None if that works, else why not."""
+    """Connect once and close; return None if that works at any address of the name, else why not."""
     host, port = split_address(address)
     try:
-        socket.create_connection((host, port), timeout_s).close()
-    except OSError as error:
-        return f"{address}: {error.strerror or error}"
+        connect_first(addresses_of(host, port), port, timeout_s)[0].close()
+    except (OSError, UnicodeError) as error:
+        return f"{address}: {fact(error)}"
     return None
 
 
@@ -35,7 +37,7 @@ def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
         try:
             client.connect(address.removeprefix("unix:"))
         except OSError as error:
-            return f"{address}: {error.strerror or error}"
+            return f"{address}: {fact(error)}"
     return None
 
 
@@ -49,7 +51,7 @@ def refuses_http(
         connection.request("GET", path, headers=dict(headers or {}))
         status = connection.getresponse().status
     except (OSError, http.client.HTTPException) as error:
-        return f"http://{address}{path}: {getattr(error, 'strerror', None) or error}"
+        return f"http://{address}{path}: {fact(error)}"
     finally:
         connection.close()
     return None if 200 <= status < 300 else f"http://{address}{path} answers with status {status}"

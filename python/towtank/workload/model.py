@@ -121,7 +121,7 @@ class Defaults(FileModel):
     )
     headers: dict[SentHeaderName, HeaderValue] = Field(default_factory=dict, description="Headers of every request.")
     auth: Auth | None = Field(None, description="Basic authentication of every request.")
-    timeout: PositiveTimedDuration = Field(30.0, description="Time limit of a whole answer.")
+    timeout: PositiveTimedDuration = Field(30.0, description="Time limit of a whole answer; at most 1 ms late.")
     connect_timeout: PositiveTimedDuration = Field(5.0, description="Time limit of making a connection.")
     drain: PositiveTimedDuration = Field(
         30.0, description="Time that the engine waits for answers at the end of the load."

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from towtank.dialing import fact, next_step
 from towtank.errors import Fault, StudyError, TargetError
 from towtank.units import shown
 
@@ -105,7 +106,8 @@ def check_targets(
     Returns
     -------
     dict of str to list of str
-        Numeric addresses of each host, to be used in place of the name, so that it cannot change.
+        Numeric addresses of each host in the order in which they are tried (RFC 6724), to be used in place of the
+        name, so that it cannot change.
 
     Raises
     ------
@@ -157,27 +159,47 @@ def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[s
     TargetError
         If an address is neither in a loopback, private or link-local network nor among those that were checked.
     """
-    targets = [
-        {**target, "addresses": [_pinned(address, numbers) for address in target["addresses"]]}
-        for target in plan["targets"]
-    ]
-    return {**plan, "targets": targets}
+    return {**plan, "targets": [_pinned_target(target, numbers) for target in plan["targets"]]}
 
 
-def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> str:
-    if address.startswith("unix:"):
-        return address
-    host, port = host_and_port(address)
-    if host in numbers:
-        number = min(numbers[host], key=lambda each: ":" in each)
-    elif _is_number(host) and (is_own(host) or any(host in checked for checked in numbers.values())):
-        number = host
-    else:
-        raise TargetError(f"{host}: must be an address that was checked before the first run, got another one")
+def with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return a target of a plan with the first of each list as its address, and the others to fall back to.
+
+    Parameters
+    ----------
+    target : dict
+        Target of a plan.
+    ways : sequence of sequence of str
+        Of each address: those of its name, in the order in which they are tried.
+    """
+    further = [list(each[1:]) for each in ways]
+    known = {**target, "addresses": [each[0] for each in ways]}
+    return {**known, "fallbacks": further} if any(further) else known
+
+
+def numeric(number: str, port: int) -> str:
+    """Write a numeric address with its port."""
     return f"[{number}]:{port}" if ":" in number else f"{number}:{port}"
 
 
-def _is_number(host: str) -> bool:
+def _pinned_target(target: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    return with_fallbacks(target, [_pinned(address, numbers) for address in target["addresses"]])
+
+
+def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the addresses of a name, in the order in which they are tried."""
+    if address.startswith("unix:"):
+        return [address]
+    host, port = host_and_port(address)
+    if host in numbers:
+        return [numeric(number, port) for number in numbers[host]]
+    if is_number(host) and (is_own(host) or any(host in checked for checked in numbers.values())):
+        return [numeric(host, port)]
+    raise TargetError(f"{host}: must be an address that was checked before the first run, got another one")
+
+
+def is_number(host: str) -> bool:
+    """Return True if a host is a numeric address."""
     try:
         ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -186,10 +208,10 @@ def _is_number(host: str) -> bool:
 
 
 def _resolve(host: str, port: int) -> list[str]:
-    """Resolve a name to all its addresses."""
+    """Resolve a name to all its addresses, in the order of RFC 6724, as `getaddrinfo` gives them."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TargetError(f"{host}: must be a host that can be found, got: {reason}") from None
-    return sorted({str(entry[4][0]) for entry in found})
+        message = f"{host}: must be a host that can be found, got: {fact(error)}"
+        raise TargetError(message, hint=next_step(error)) from None
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))

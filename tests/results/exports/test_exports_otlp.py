@@ -290,7 +290,7 @@ def test_endpoint_outside_of_private_networks_needs_leave(towtank, results):
     answer = towtank(*sent)
     assert answer.status == 2
     assert "add --i-may-send 203.0.113.9" in answer.err
-    assert otlp_sending.place("http://203.0.113.9:4318", ["203.0.113.9"]) == "203.0.113.9"
+    assert otlp_sending.place("http://203.0.113.9:4318", ["203.0.113.9"]) == ("203.0.113.9",)
 
 
 def test_what_is_sent_goes_to_the_number_that_was_checked(towtank, results, receiver, monkeypatch):

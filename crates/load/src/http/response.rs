@@ -211,6 +211,15 @@ impl ResponseScanner {
         &mut self.answer
     }
 
+    /// The fault of a response that failed; `None` if it has none so far.
+    #[must_use]
+    pub fn fault(&self) -> Option<ProtocolError> {
+        match self.state {
+            State::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+
     /// Returns `true` if the connection may carry another request: the response is complete and permits it.
     #[must_use]
     pub fn keep_alive(&self) -> bool {

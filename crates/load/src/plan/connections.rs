@@ -14,6 +14,10 @@ pub struct Target {
     /// `host:port` or `unix:/path` each; empty if the driver needs no address.
     #[serde(default)]
     pub addresses: Vec<String>,
+    /// Further addresses of the name behind each address, tried in this order where it takes no connection; empty if
+    /// there are none.
+    #[serde(default)]
+    pub fallbacks: Vec<Vec<String>>,
     /// Choice of an address when a connection is opened.
     #[serde(default)]
     pub balance: Balance,

@@ -111,7 +111,9 @@ fn reach(plan: &Plan, place: &ResolvedTarget, ports: Option<u64>) -> Option<u64>
     let sources: Vec<IpAddr> = (plan.connections.sources.iter())
         .filter_map(|text| text.parse().ok())
         .collect();
-    let each = place.addresses.iter().map(|address| match address {
+    // Further addresses of a name are no further room: they take connections only where its first does not.
+    let first = place.addresses.iter().filter_map(|ways| ways.all().first());
+    let each = first.map(|address| match address {
         Address::Tcp(address) => {
             let family = |source: &&IpAddr| source.is_ipv4() == address.is_ipv4();
             let sources = sources.iter().filter(family).count().max(1) as u64;

@@ -30,6 +30,8 @@ pub struct Report<'a> {
     pub connect_failures: &'a BTreeMap<String, u64>,
     /// Requests that could not be sent, by reason.
     pub unsendable: &'a BTreeMap<String, u64>,
+    /// Answers that did not come whole, by reason.
+    pub broken: &'a BTreeMap<String, u64>,
     /// Connections that speak HTTP/2.
     pub http2: Http2Counts,
     /// Calls of drivers.
@@ -100,6 +102,7 @@ impl Report<'_> {
             "identity": {"offered_holds": totals.offered_holds(), "started_holds": totals.started_holds()},
             "connect_failures": self.connect_failures,
             "unsendable": self.unsendable,
+            "broken_answers": self.broken,
             "handshakes": {"full": self.counts.handshakes.full, "resumed": self.counts.handshakes.resumed},
             "http2": {
                 "connections": self.http2.connections,

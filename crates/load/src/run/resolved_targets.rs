@@ -7,12 +7,12 @@ use towtank_drivers::Location;
 use crate::plan::{Balance, Fault, HttpVersion, Plan, Scheme};
 use crate::sys::{Address, Socket};
 use crate::tls::Secured;
-use crate::worker::{Sources, TargetState, TargetTls};
+use crate::worker::{Sources, TargetState, TargetTls, Ways};
 
 /// Address of a target, the same for all threads.
 #[derive(Debug)]
 pub(super) struct ResolvedTarget {
-    pub(super) addresses: Vec<Address>,
+    pub(super) addresses: Vec<Ways>,
     secured: Option<Secured>,
     http2: bool,
 }
@@ -20,9 +20,10 @@ pub(super) struct ResolvedTarget {
 impl ResolvedTarget {
     /// The addresses in the form of the drivers.
     pub(super) fn locations(&self) -> Vec<Location> {
-        let each = self.addresses.iter().map(|address| match address {
-            Address::Tcp(address) => Location::Tcp(*address),
-            Address::Unix(path) => Location::Unix(path.clone()),
+        let each = self.addresses.iter().map(|ways| match ways.all() {
+            [Address::Unix(path), ..] => Location::Unix(path.clone()),
+            [Address::Tcp(address)] => Location::Tcp(*address),
+            several => Location::Name(several.iter().filter_map(Address::tcp).collect()),
         });
         each.collect()
     }
@@ -54,12 +55,11 @@ pub(super) fn resolve(plan: &Plan) -> (Vec<ResolvedTarget>, Vec<Fault>) {
     for (number, target) in plan.targets.iter().enumerate() {
         let mut addresses = Vec::new();
         for (index, address) in target.addresses.iter().enumerate() {
-            match resolved(address) {
-                Some(found) => addresses.push(found),
-                None => faults.push(Fault {
-                    place: format!("targets[{number}].addresses[{index}]"),
-                    message: format!("{address:?} is no known address"),
-                }),
+            let place = format!("targets[{number}].addresses[{index}]");
+            let further = target.fallbacks.get(index).into_iter().flatten();
+            match ways(address, further) {
+                Ok(found) => addresses.push(found),
+                Err(message) => faults.push(Fault { place, message }),
             }
         }
         let secured = match target.scheme {
@@ -81,15 +81,38 @@ pub(super) fn resolve(plan: &Plan) -> (Vec<ResolvedTarget>, Vec<Fault>) {
     (places, faults)
 }
 
-fn resolved(address: &str) -> Option<Address> {
-    if let Some(path) = address.strip_prefix("unix:") {
-        return Some(Address::Unix(path.into()));
+/// Every address of a name, in the order of its resolution, then the further ones.
+fn ways<'a>(address: &str, further: impl Iterator<Item = &'a String>) -> Result<Ways, String> {
+    let mut all = resolved(address)?;
+    for other in further {
+        let found = resolved(other)?.into_iter();
+        all.extend(found.filter(|each| !all.contains(each)).collect::<Vec<_>>());
     }
-    address.to_socket_addrs().ok()?.next().map(Address::Tcp)
+    Ok(Ways::new(all))
+}
+
+/// Addresses in the order of RFC 6724, as `getaddrinfo` has them.
+fn resolved(address: &str) -> Result<Vec<Address>, String> {
+    if let Some(path) = address.strip_prefix("unix:") {
+        return Ok(vec![Address::Unix(path.into())]);
+    }
+    let mut all = Vec::new();
+    let found = address.to_socket_addrs();
+    for each in found.into_iter().flatten().map(Address::Tcp) {
+        if !all.contains(&each) {
+            all.push(each);
+        }
+    }
+    if all.is_empty() {
+        return Err(format!(
+            "{address:?} is no known address: is the name spelled right, and does this host resolve it (getent hosts)?"
+        ));
+    }
+    Ok(all)
 }
 
 /// Source addresses; each must belong to this host, and every target must be within reach of one.
-pub(super) fn sources(plan: &Plan, places: &[ResolvedTarget], faults: &mut Vec<Fault>) -> Sources {
+pub(super) fn sources(plan: &Plan, places: &mut [ResolvedTarget], faults: &mut Vec<Fault>) -> Sources {
     let texts = &plan.connections.sources;
     let all: Vec<IpAddr> = texts.iter().filter_map(|text| text.parse().ok()).collect();
     for (index, source) in all.iter().enumerate() {
@@ -101,11 +124,22 @@ pub(super) fn sources(plan: &Plan, places: &[ResolvedTarget], faults: &mut Vec<F
         }
     }
     let sources = Sources::new(&all);
-    for (place, target) in places.iter().zip(&plan.targets) {
-        let unreachable = |address: &&Address| {
+    if all.is_empty() {
+        return sources;
+    }
+    for (place, target) in places.iter_mut().zip(&plan.targets) {
+        place
+            .addresses
+            .iter_mut()
+            .for_each(|ways| ways.within_reach(&sources));
+        let unreachable = |address: &Address| {
             matches!(address, Address::Tcp(_)) && sources.of(address).is_empty()
         };
-        if !all.is_empty() && place.addresses.iter().any(|address| unreachable(&address)) {
+        if place
+            .addresses
+            .iter()
+            .any(|ways| ways.all().iter().any(unreachable))
+        {
             faults.push(Fault {
                 place: "connections.sources".to_owned(),
                 message: format!(

@@ -1,5 +1,6 @@
 //! Sockets that never wait: TCP and Unix streams alike, connected from an address of choice.
 
+use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
 use std::mem::{offset_of, size_of};
 use std::net::{IpAddr, SocketAddr};
@@ -19,6 +20,26 @@ pub enum Address {
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// The TCP port, if it is one.
+    #[must_use]
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) => Some(*address),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(formatter, "{address}"),
+            Self::Unix(path) => write!(formatter, "unix:{}", path.display()),
+        }
+    }
 }
 
 /// A stream in non-blocking mode.

@@ -33,6 +33,90 @@ impl Sources {
     }
 }
 
+/// Addresses of one name, in the order in which they are tried (RFC 6724). A new connection begins with the one that took
+/// the last, as RFC 8305, section 4, recommends.
+#[derive(Debug, Clone)]
+pub struct Ways {
+    all: Vec<Address>,
+    first: usize,
+}
+
+impl Ways {
+    /// In the order of the name's resolution; never empty.
+    #[must_use]
+    pub fn new(all: Vec<Address>) -> Self {
+        Self { all, first: 0 }
+    }
+
+    /// All of them, in the order of the name's resolution.
+    #[must_use]
+    pub fn all(&self) -> &[Address] {
+        &self.all
+    }
+
+    /// Leaves out those of a family that no source can reach, unless that are all.
+    pub fn within_reach(&mut self, sources: &Sources) {
+        let reached = |address: &&Address| {
+            matches!(address, Address::Unix(_)) || !sources.of(address).is_empty()
+        };
+        let reached: Vec<_> = self.all.iter().filter(reached).cloned().collect();
+        if !reached.is_empty() {
+            self.all = reached;
+        }
+    }
+
+    /// Begins the tries of a new connection.
+    pub(super) fn begin(&self, choice: usize, turn: usize) -> Attempt {
+        Attempt {
+            choice,
+            turn,
+            first: self.first,
+            tried: 0,
+        }
+    }
+
+    /// The address of the next try, and the number of tries that are left with it; `None` after the last.
+    pub(super) fn next(&self, attempt: &Attempt) -> Option<(&Address, usize)> {
+        let left = self.all.len() - attempt.tried;
+        (left > 0).then(|| (&self.all[attempt.place(attempt.tried)], left))
+    }
+
+    /// Notes that the last try took the connection.
+    pub(super) fn remember(&mut self, attempt: &Attempt) {
+        self.first = attempt.place(attempt.tried.saturating_sub(1));
+    }
+
+    /// The addresses that were tried, in this order; `None` if the name has a single one.
+    pub(super) fn tried(&self, attempt: &Attempt) -> Option<String> {
+        let tried = (0..attempt.tried).map(|number| self.all[attempt.place(number)].to_string());
+        (self.all.len() > 1).then(|| tried.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Tries of one connection over the addresses of a name.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Attempt {
+    /// Place of the name in the target.
+    pub(super) choice: usize,
+    /// Turn of the source address.
+    pub(super) turn: usize,
+    /// Place of the address that is tried first.
+    first: usize,
+    /// Number of addresses that were tried.
+    pub(super) tried: usize,
+}
+
+impl Attempt {
+    /// Place of the address of a try: the first one, then all others in their order.
+    fn place(&self, number: usize) -> usize {
+        match number {
+            0 => self.first,
+            _ if number <= self.first => number - 1,
+            _ => number,
+        }
+    }
+}
+
 impl TargetState {
     /// Number of addresses that users are assigned to for good; 0 if a user may use any.
     pub(super) fn places(&self) -> usize {
@@ -71,7 +155,7 @@ mod tests {
     fn place(addresses: usize) -> TargetState {
         let address = "127.0.0.1:1".parse().expect("an address");
         TargetState {
-            addresses: vec![Address::Tcp(address); addresses],
+            addresses: vec![Ways::new(vec![Address::Tcp(address)]); addresses],
             balance: Balance::RoundRobin,
             next: 0,
             tls: None,
@@ -99,6 +183,55 @@ mod tests {
         let mut choice = |rank: u32| target.turn(rank, |_| 0).0;
         let choices: Vec<_> = [0, 1, 2, 3, 4, 4, 4, 0, 5].map(&mut choice).into();
         assert_eq!(choices, [0, 1, 2, 0, 1, 1, 1, 0, 2]);
+    }
+
+    fn ways(texts: &[&str]) -> Ways {
+        let parse = |text: &&str| Address::Tcp(text.parse().expect("an address"));
+        Ways::new(texts.iter().map(parse).collect())
+    }
+
+    /// Addresses in the order of the tries of a connection that none of them takes.
+    fn order(ways: &Ways) -> String {
+        let mut attempt = ways.begin(0, 0);
+        while let Some((_, left)) = ways.next(&attempt) {
+            attempt.tried += 1;
+            assert_eq!(left + attempt.tried, ways.all().len() + 1);
+        }
+        ways.tried(&attempt).unwrap_or_default()
+    }
+
+    #[test]
+    fn all_addresses_of_a_name_are_tried_and_the_one_that_answered_comes_first_from_then_on() {
+        let mut ways = ways(&["[::1]:80", "127.0.0.1:80", "127.0.0.2:80"]);
+        assert_eq!(order(&ways), "[::1]:80, 127.0.0.1:80, 127.0.0.2:80");
+        let attempt = Attempt {
+            tried: 3,
+            ..ways.begin(0, 0)
+        };
+        ways.remember(&attempt);
+        assert_eq!(order(&ways), "127.0.0.2:80, [::1]:80, 127.0.0.1:80");
+        // An attempt that began before goes on in its own order.
+        assert_eq!(
+            ways.tried(&attempt).as_deref(),
+            Some("[::1]:80, 127.0.0.1:80, 127.0.0.2:80")
+        );
+        let second = Attempt {
+            tried: 2,
+            ..ways.begin(0, 0)
+        };
+        ways.remember(&second);
+        assert_eq!(order(&ways), "[::1]:80, 127.0.0.1:80, 127.0.0.2:80");
+    }
+
+    #[test]
+    fn addresses_that_no_source_reaches_are_left_out() {
+        let sources = Sources::new(&["127.0.0.2".parse().expect("an address")]);
+        let mut both = ways(&["[::1]:80", "127.0.0.1:80"]);
+        both.within_reach(&sources);
+        assert_eq!(both.all(), ways(&["127.0.0.1:80"]).all());
+        let mut none = ways(&["[::1]:80"]);
+        none.within_reach(&sources);
+        assert_eq!(none.all().len(), 1, "a fault names it");
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Worker<'_> {
         if plan.note.is_some() {
             self.note_call_begin(exchange);
         }
-        self.set_deadline(exchange, now_ns + plan.timeout_ns, now_ns);
+        self.set_deadline(exchange, now_ns + plan.timeout_ns);
         self.launch_call(exchange, plan.target, now_ns);
     }
 
@@ -110,7 +110,7 @@ impl Worker<'_> {
         calls.order(place, Orders::Call(handed));
         if calls.executor.is_opening(place as u32) {
             let give_up_ns = (now_ns + calls.connect_timeout_ns).min(now_ns + timeout_ns);
-            self.set_deadline(exchange, give_up_ns, now_ns);
+            self.set_deadline(exchange, give_up_ns);
         }
     }
 
@@ -189,7 +189,8 @@ impl Worker<'_> {
             match failed.kind {
                 FailureKind::Connect => self.reasons.count(reason()),
                 FailureKind::Refused => calls.refusals.count(reason()),
-                FailureKind::Closed | FailureKind::Protocol | FailureKind::Internal => {}
+                FailureKind::Closed | FailureKind::Protocol => self.broken.count(reason()),
+                FailureKind::Internal => {}
             }
         }
         kind_of(failed)
@@ -262,7 +263,7 @@ impl Worker<'_> {
         if !calls.executor.is_opening(place as u32) {
             let goes_on = now_ns < until_ns;
             if goes_on {
-                self.set_deadline(exchange, until_ns, now_ns);
+                self.set_deadline(exchange, until_ns);
             }
             return goes_on;
         }

@@ -94,41 +94,120 @@ impl Worker<'_> {
         let place = &mut self.connections[connection];
         place.exchange = exchange as u32;
         place.answered = false;
+        self.exchanges[exchange].reused = place.phase == Phase::Idle;
         if place.phase == Phase::Idle {
             place.phase = Phase::Busy;
             self.send(exchange);
             return Flow::Wait;
         }
         self.exchanges[exchange].connecting_ns = now_ns;
-        if let Err(error) = self.connect(exchange, connection) {
-            self.reasons.count(Reason::of(&error));
+        self.choose_name(exchange);
+        if let Err(reason) = self.try_next(exchange, connection, None, now_ns) {
+            self.reasons.count(reason);
             return self.finish(exchange, Err(Failure::Connect), now_ns, true);
         }
-        let give_up_ns =
-            (now_ns + self.connect_timeout_ns).min(self.exchanges[exchange].deadline_ns);
-        self.set_deadline(exchange, give_up_ns, now_ns);
         Flow::Wait
     }
 
-    fn connect(&mut self, exchange: usize, connection: usize) -> io::Result<()> {
-        let entry = &self.exchanges[exchange];
-        let target = self.program.requests[entry.request as usize].target;
+    /// Chooses the address of the target that a new connection goes to.
+    fn choose_name(&mut self, exchange: usize) {
+        let entry = &mut self.exchanges[exchange];
         let user = &mut self.users[entry.user as usize];
-        let target = &mut self.targets[target];
+        let target = &mut self.targets[self.program.requests[entry.request as usize].target];
         let (choice, turn) = target.turn(user.rank, |count| user.random.below(count));
-        let address = &target.addresses[choice];
+        entry.attempt = target.addresses[choice].begin(choice, turn);
+    }
+
+    /// Begins to connect to the next address of the name, after one that failed for `met`. Each has an even share of the
+    /// time that is left, so that one without any answer does not take that of the others.
+    ///
+    /// # Errors
+    /// The reason why there is no connection, once all addresses were tried.
+    fn try_next(
+        &mut self,
+        exchange: usize,
+        connection: usize,
+        met: Option<Reason>,
+        now_ns: u64,
+    ) -> Result<(), Reason> {
+        let mut met = met;
+        let entry = &self.exchanges[exchange];
+        let request = &self.program.requests[entry.request as usize];
+        let until_ns = (entry.connecting_ns + self.connect_timeout_ns)
+            .min(entry.started_ns + request.timeout_ns);
+        while now_ns < until_ns || met.is_none() {
+            let Some((begun, left)) = self.begin_next(exchange, connection) else {
+                break;
+            };
+            match begun {
+                Ok(()) => {
+                    let share_ns = until_ns.saturating_sub(now_ns) / left as u64;
+                    let give_up_ns = if left == 1 {
+                        until_ns
+                    } else {
+                        now_ns + share_ns
+                    };
+                    self.set_deadline(exchange, give_up_ns);
+                    return Ok(());
+                }
+                Err(error) => met = Some(Reason::of(&error)),
+            }
+        }
+        let attempt = &self.exchanges[exchange].attempt;
+        let reason = met.unwrap_or(Reason::Late);
+        let tried = self.targets[request.target].addresses[attempt.choice].tried(attempt);
+        Err(match tried {
+            Some(tried) => Reason::Tried(tried, Box::new(reason)),
+            None => reason,
+        })
+    }
+
+    /// Begins the next try, and returns the number of tries that were left with it; `None` after the last.
+    fn begin_next(
+        &mut self,
+        exchange: usize,
+        connection: usize,
+    ) -> Option<(io::Result<()>, usize)> {
+        let entry = &mut self.exchanges[exchange];
+        let target = &self.targets[self.program.requests[entry.request as usize].target];
+        let (address, left) = target.addresses[entry.attempt.choice].next(&entry.attempt)?;
         let sources = self.sources.of(address);
-        let source = (!sources.is_empty()).then(|| sources[turn % sources.len()]);
-        let socket = Socket::connect(address, source)?;
+        let source = (!sources.is_empty()).then(|| sources[entry.attempt.turn % sources.len()]);
+        entry.attempt.tried += 1;
+        let secure = target.tls.is_some();
+        let socket = Socket::connect(address, source);
+        Some((self.watch(connection, socket, secure), left))
+    }
+
+    fn watch(
+        &mut self,
+        connection: usize,
+        socket: io::Result<Socket>,
+        secure: bool,
+    ) -> io::Result<()> {
+        let socket = socket?;
         let place = &mut self.connections[connection];
         place.generation = place.generation.wrapping_add(1);
-        place.secure = target.tls.is_some();
+        place.secure = secure;
         place.ended = false;
         self.epoll
             .add(&socket, event_data(connection, place.generation))?;
         place.socket = Some(socket);
         place.phase = Phase::Connecting;
         Ok(())
+    }
+
+    /// An address took no connection: the next one of its name is tried.
+    pub(super) fn refused(
+        &mut self,
+        exchange: usize,
+        connection: usize,
+        reason: Reason,
+        now_ns: u64,
+    ) {
+        if let Err(reason) = self.try_next(exchange, connection, Some(reason), now_ns) {
+            self.fail_to_connect(exchange, reason, now_ns);
+        }
     }
 
     /// Handles the result of a connect.
@@ -139,23 +218,26 @@ impl Worker<'_> {
         let place = &self.connections[connection];
         let met = place.socket.as_ref().map(Socket::take_error);
         if let Some(Ok(Some(error)) | Err(error)) = met {
-            self.fail_to_connect(exchange, Reason::of(&error), now_ns);
+            self.refused(exchange, connection, Reason::of(&error), now_ns);
             return;
         }
+        let entry = &self.exchanges[exchange];
+        let target = self.program.requests[entry.request as usize].target;
+        self.targets[target].addresses[entry.attempt.choice].remember(&entry.attempt);
         let connecting_ns = self.exchanges[exchange].connecting_ns;
         self.recorder.connect(now_ns.saturating_sub(connecting_ns));
         if self.connections[connection].secure {
             self.begin_handshake(exchange, connection, now_ns);
         } else {
-            self.established(exchange, connection, now_ns);
+            self.established(exchange, connection);
         }
     }
 
     /// The connection is established: sends the request.
-    pub(super) fn established(&mut self, exchange: usize, connection: usize, now_ns: u64) {
+    pub(super) fn established(&mut self, exchange: usize, connection: usize) {
         let entry = &self.exchanges[exchange];
         let timeout_ns = self.program.requests[entry.request as usize].timeout_ns;
-        self.set_deadline(exchange, entry.started_ns + timeout_ns, now_ns);
+        self.set_deadline(exchange, entry.started_ns + timeout_ns);
         self.open_connections += 1;
         if self.program.requests[self.exchanges[exchange].request as usize].is_http2() {
             self.begin_link(exchange, connection);

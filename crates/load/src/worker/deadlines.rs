@@ -1,68 +1,46 @@
-//! Time-outs of requests: a coarse sweep. A user is listed at most once ahead of its deadline, however many requests it
+//! Time-outs of requests, on a timing wheel. A user is listed at most once ahead of its deadline, however many requests it
 //! makes, so that a request that is answered in time costs nothing here.
 
-use std::collections::VecDeque;
+use crate::wheel::Wheel;
 
-/// Width of a slot: a time-out is detected late by at most this. [ns]
-pub const SLOT_NS: u64 = 20_000_000;
+/// Width of a slot: a time-out is detected late by less than this, and those of one slot with one wake of the thread.
+/// [ns]
+pub const SLOT_NS: u64 = 1_000_000;
 
 /// Not listed.
 pub const UNLISTED: u64 = u64::MAX;
 
 /// Users by the slot in which their deadline must be checked.
-#[derive(Debug, Default)]
-pub struct Deadlines {
-    slots: VecDeque<Vec<u32>>,
-    /// Number of the first slot.
-    first: u64,
-    listed: usize,
-    spare: Vec<Vec<u32>>,
-}
+#[derive(Debug)]
+pub struct Deadlines(Wheel);
 
-/// Slot at whose end a deadline has passed.
+/// First slot at whose begin a deadline has passed.
 #[must_use]
 pub fn slot_of(deadline_ns: u64) -> u64 {
-    deadline_ns / SLOT_NS + 1
+    deadline_ns.div_ceil(SLOT_NS)
 }
 
 impl Deadlines {
-    /// Lists a user in a slot that has not passed.
-    pub fn insert(&mut self, now_ns: u64, slot: u64, user: u32) {
-        if self.listed == 0 {
-            self.spare.extend(self.slots.drain(..));
-            self.first = now_ns / SLOT_NS;
-        }
-        let index = slot.saturating_sub(self.first) as usize;
-        while self.slots.len() <= index {
-            self.slots.push_back(self.spare.pop().unwrap_or_default());
-        }
-        self.slots[index].push(user);
-        self.listed += 1;
+    /// No deadline, with room for `users`.
+    #[must_use]
+    pub fn new(users: usize) -> Self {
+        Self(Wheel::new(users))
     }
 
-    /// Moves the users of the first passed slot to `out`; returns its number, or `None` if none has passed.
-    pub fn pop(&mut self, now_ns: u64, out: &mut Vec<u32>) -> Option<u64> {
-        let over = now_ns / SLOT_NS;
-        while self.first <= over {
-            let mut slot = self.slots.pop_front()?;
-            let number = self.first;
-            self.first += 1;
-            if slot.is_empty() {
-                self.spare.push(slot);
-                continue;
-            }
-            self.listed -= slot.len();
-            out.append(&mut slot);
-            self.spare.push(slot);
-            return Some(number);
-        }
-        None
+    /// Lists a user in a slot, in place of the one it was listed in.
+    pub fn insert(&mut self, slot: u64, user: u32) {
+        self.0.insert(user, slot.saturating_mul(SLOT_NS));
+    }
+
+    /// Takes a user whose slot has begun off the list; `None` if there is none.
+    pub fn pop(&mut self, now_ns: u64) -> Option<u32> {
+        self.0.pop(now_ns)
     }
 
     /// Time of the next check, if any user is listed. [ns]
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
-        (self.listed > 0).then_some(self.first * SLOT_NS)
+        self.0.next_deadline()
     }
 }
 
@@ -70,32 +48,52 @@ impl Deadlines {
 mod tests {
     use super::*;
 
+    /// Step that the wheel rounds up to. [ns]
+    const TICK_NS: u64 = 1 << 14;
+
     fn due(deadlines: &mut Deadlines, now_ns: u64) -> Vec<u32> {
-        let mut out = Vec::new();
-        while deadlines.pop(now_ns, &mut out).is_some() {}
-        out
+        let mut users: Vec<_> = std::iter::from_fn(|| deadlines.pop(now_ns)).collect();
+        users.sort_unstable();
+        users
     }
 
     #[test]
-    fn users_come_up_once_their_slot_is_over_and_never_early() {
-        let mut deadlines = Deadlines::default();
-        for (user, deadline) in [(1, 5 * SLOT_NS), (2, 5 * SLOT_NS + 1), (3, 900 * SLOT_NS)] {
-            deadlines.insert(0, slot_of(deadline), user);
+    fn a_deadline_is_checked_within_a_millisecond_and_never_early() {
+        for deadline_ns in [1, 5_000_000, 5_000_001, 5_999_999, 30_000_000_000] {
+            let mut deadlines = Deadlines::new(1);
+            deadlines.insert(slot_of(deadline_ns), 0);
+            assert!(due(&mut deadlines, deadline_ns - 1).is_empty());
+            let late_ns = 1_000_000 + TICK_NS;
+            assert_eq!(due(&mut deadlines, deadline_ns + late_ns), [0]);
+            assert_eq!(deadlines.next_ns(), None);
         }
-        assert!(due(&mut deadlines, 5 * SLOT_NS).is_empty());
-        assert_eq!(due(&mut deadlines, 6 * SLOT_NS), [1, 2]);
-        assert!(due(&mut deadlines, 900 * SLOT_NS).is_empty());
-        assert_eq!(due(&mut deadlines, 902 * SLOT_NS), [3]);
-        assert_eq!(deadlines.next_ns(), None);
     }
 
     #[test]
-    fn an_earlier_deadline_may_come_after_a_later_one() {
-        let mut deadlines = Deadlines::default();
-        deadlines.insert(0, slot_of(1000 * SLOT_NS), 1);
+    fn deadlines_of_one_slot_share_a_wake_and_far_ones_cost_few() {
+        let mut deadlines = Deadlines::new(3);
+        for (user, deadline_ns) in [(0, 4_000_001), (1, 5_000_000), (2, 30_000_000_000)] {
+            deadlines.insert(slot_of(deadline_ns), user);
+        }
+        let mut wakes = Vec::new();
+        let mut users = Vec::new();
+        while let Some(next_ns) = deadlines.next_ns() {
+            let found = due(&mut deadlines, next_ns);
+            wakes.push(next_ns);
+            users.extend(found);
+        }
+        assert_eq!(users, [0, 1, 2]);
+        // At most one per level of the wheel for each of the two instants, not one per slot of 30 s.
+        assert!(wakes.len() <= 14, "{wakes:?}");
+    }
+
+    #[test]
+    fn an_earlier_deadline_takes_the_place_of_a_later_one() {
+        let mut deadlines = Deadlines::new(2);
+        deadlines.insert(slot_of(1000 * SLOT_NS), 1);
         assert!(due(&mut deadlines, 100 * SLOT_NS).is_empty());
-        deadlines.insert(101 * SLOT_NS, slot_of(110 * SLOT_NS), 2);
-        assert_eq!(due(&mut deadlines, 111 * SLOT_NS), [2]);
-        assert_eq!(due(&mut deadlines, 2000 * SLOT_NS), [1]);
+        deadlines.insert(slot_of(110 * SLOT_NS), 1);
+        assert_eq!(due(&mut deadlines, 111 * SLOT_NS), [1]);
+        assert!(due(&mut deadlines, 2000 * SLOT_NS).is_empty());
     }
 }

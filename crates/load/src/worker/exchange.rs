@@ -79,44 +79,37 @@ impl Worker<'_> {
             self.unsendable.count(Reason::Unsendable(reason));
             return self.finish(exchange, Err(Failure::Internal), now_ns, true);
         }
-        self.set_deadline(exchange, now_ns + plan.timeout_ns, now_ns);
+        self.set_deadline(exchange, now_ns + plan.timeout_ns);
         self.launch(exchange, plan.target, now_ns)
     }
 
-    pub(super) fn set_deadline(&mut self, exchange: usize, deadline_ns: u64, now_ns: u64) {
+    pub(super) fn set_deadline(&mut self, exchange: usize, deadline_ns: u64) {
         let entry = &mut self.exchanges[exchange];
         entry.deadline_ns = deadline_ns;
         let user = &mut self.users[entry.user as usize];
         let slot = slot_of(deadline_ns);
         if slot < user.listed {
             user.listed = slot;
-            self.deadlines.insert(now_ns, slot, entry.user);
+            self.deadlines.insert(slot, entry.user);
         }
     }
 
     /// Times out exchanges whose deadline is before `now_ns`, and lists users again that were listed too early.
     pub(super) fn sweep(&mut self, now_ns: u64) {
-        let mut due = std::mem::take(&mut self.due);
-        while let Some(slot) = self.deadlines.pop(now_ns, &mut due) {
-            for index in due.drain(..) {
-                let user = &mut self.users[index as usize];
-                if user.listed != slot {
-                    continue;
-                }
-                user.listed = super::deadlines::UNLISTED;
-                let exchange = user.exchange;
-                if exchange == NONE {
-                    continue;
-                }
-                let deadline_ns = self.exchanges[exchange as usize].deadline_ns;
-                if deadline_ns <= now_ns {
-                    self.time_out(exchange as usize);
-                } else {
-                    self.set_deadline(exchange as usize, deadline_ns, now_ns);
-                }
+        while let Some(index) = self.deadlines.pop(now_ns) {
+            let user = &mut self.users[index as usize];
+            user.listed = super::deadlines::UNLISTED;
+            let exchange = user.exchange;
+            if exchange == NONE {
+                continue;
+            }
+            let deadline_ns = self.exchanges[exchange as usize].deadline_ns;
+            if deadline_ns <= now_ns {
+                self.time_out(exchange as usize);
+            } else {
+                self.set_deadline(exchange as usize, deadline_ns);
             }
         }
-        self.due = due;
     }
 
     fn time_out(&mut self, exchange: usize) {
@@ -132,7 +125,9 @@ impl Worker<'_> {
             return;
         }
         match self.connections[connection as usize].phase {
-            Phase::Connecting => self.fail_to_connect(exchange, Reason::Late, now_ns),
+            Phase::Connecting => {
+                self.refused(exchange, connection as usize, Reason::Late, now_ns);
+            }
             Phase::Securing => self.fail_to_connect(exchange, Reason::HandshakeLate, now_ns),
             Phase::Shared => self.cancel(exchange, now_ns),
             _ => self.end_exchange(exchange, Err(Failure::Timeout), now_ns, true),
@@ -373,6 +368,11 @@ impl Worker<'_> {
             self.note_end(exchange, result, now_ns);
         }
         let entry = &self.exchanges[exchange];
+        if let Err(failure) = result
+            && let Some(reason) = Reason::of_answer(failure, entry, request.is_http2())
+        {
+            self.broken.count(reason);
+        }
         let (index, connection) = (entry.user as usize, entry.connection);
         if connection != NONE {
             self.release(connection as usize, request.target, close, now_ns);

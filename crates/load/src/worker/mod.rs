@@ -57,7 +57,7 @@ use secure::Session;
 use setup::{UserTables, shape_of};
 use user::{Connection, Exchange, Phase, User};
 
-pub use addresses::Sources;
+pub use addresses::{Sources, Ways};
 pub use connections::Ownership;
 pub use driver_sessions::CallsEnded;
 pub use edits::{Edits, Proposal};
@@ -129,6 +129,8 @@ pub(crate) struct Worker<'a> {
     reasons: Reasons,
     /// Requests that could not be sent.
     unsendable: Reasons,
+    /// Answers that did not come whole.
+    broken: Reasons,
     /// Last ticket given to an exchange that waits for a connection.
     tickets: u64,
     open_connections: u64,
@@ -143,7 +145,6 @@ pub(crate) struct Worker<'a> {
     drain_until_ns: Option<u64>,
     wheel: Wheel,
     deadlines: Deadlines,
-    due: Vec<u32>,
     /// Time up to which all received bytes are processed. [ns]
     looked_ns: u64,
     epoll: Epoll,
@@ -254,6 +255,7 @@ impl<'a> Worker<'a> {
             lingering: LingeringClose::new(setup.lingering_at_most),
             reasons: Reasons::default(),
             unsendable: Reasons::default(),
+            broken: Reasons::default(),
             tickets: 0,
             open_connections: 0,
             calls: None,
@@ -265,8 +267,7 @@ impl<'a> Worker<'a> {
             drain_ns: setup.drain_ns,
             drain_until_ns: None,
             wheel: tables.wheel,
-            deadlines: Deadlines::default(),
-            due: Vec::new(),
+            deadlines: tables.deadlines,
             looked_ns: 0,
             epoll,
             buffer: vec![0; READ_BYTES],
@@ -466,6 +467,7 @@ impl<'a> Worker<'a> {
             end_ns,
             connect_failures: self.reasons.texts(),
             unsendable: self.unsendable.texts(),
+            broken: self.broken.texts(),
             http2: self.http2.counts,
             calls: calls.unwrap_or_default(),
         })

@@ -332,11 +332,7 @@ impl Worker<'_> {
                     return self.lose(connection, None, Failure::Closed);
                 }
                 Err(Trouble::Tls(error)) if self.is_fresh(connection) => {
-                    return self.lose(
-                        connection,
-                        Some(Reason::Tls(error.to_string())),
-                        Failure::Connect,
-                    );
+                    return self.lose(connection, Some(Reason::tls(&error)), Failure::Connect);
                 }
                 Err(Trouble::Tls(_)) => return self.lose(connection, None, Failure::Protocol),
             };

@@ -3,16 +3,86 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use rustls::AlertDescription;
+use towtank_drivers::{sentence_of, sentence_of_number};
+
+use crate::http::response::ProtocolError;
+use crate::outcome::Failure;
+use crate::tls;
+
+use super::user::Exchange;
+
 /// Limit on distinct reasons of connect failures; a server that invents new ones must not fill the memory.
 const REASONS_AT_MOST: usize = 64;
+
+const LATE: &str = "no connection within the time: is the host up, does a firewall drop packets to this port, and is the \
+                    server's queue long enough?";
+const HANDSHAKE_LATE: &str =
+    "no TLS handshake within the time: does the port speak TLS, and has the server CPU time left?";
+const HANDSHAKE_CLOSED: &str =
+    "closed within the TLS handshake: does the port speak TLS? See the log of the server";
+const NO_HTTP2: &str = "no HTTP/2: load it with HTTP/1.1, or enable HTTP/2 at the server";
+const NO_SETTINGS: &str = "closed before the settings of HTTP/2: does the port speak HTTP/2 without TLS? See the log of \
+                           the server";
+/// After RFC 9112, section 9.6, and RFC 9110, section 9.2.2.
+const CROSSED: &str = "the server closed a kept connection before any byte of an answer, as the request was on its way: \
+                       a browser sends a GET again (it was not sent again here); let the server keep idle connections \
+                       longer, or pause less";
+const UNANSWERED: &str = "the server closed the connection before any byte of an answer: see the log of the server for \
+                          the reason, as a crash or a limit on connections";
+const CUT: &str = "the server closed the connection within its answer: see the log of the server, and of proxies, for the reason";
+const BROKEN_FRAMES: &str =
+    "the server breaks the rules of HTTP/2: load it with HTTP/1.1, or see the log of the server";
+const BROKEN_TLS: &str = "the server breaks the rules of TLS within its answer: see the log of the server, and of proxies";
+
+/// Describes an answer that is not HTTP, with a next step.
+fn protocol(fault: ProtocolError) -> &'static str {
+    match fault {
+        ProtocolError::Truncated => CUT,
+        ProtocolError::NotHttp => {
+            "the answer is not HTTP/1.x: does the port speak HTTP, and without TLS (https://)?"
+        }
+        ProtocolError::BadField => {
+            "a malformed field line in the head of the answer: see its bytes (curl -v), and mend the server"
+        }
+        ProtocolError::HeaderTooLarge => {
+            "the head of the answer is larger than allowed: raise the plan's limit `header_bytes`, or send less"
+        }
+        ProtocolError::BadLength => {
+            "a malformed or contradictory Content-Length: see the head of the answer (curl -v), and mend the server"
+        }
+        ProtocolError::BadEncoding => {
+            "a Transfer-Encoding that does not end with one chunked: see the head of the answer (curl -v), and mend \
+             the server"
+        }
+        ProtocolError::LengthAndEncoding => {
+            "both Content-Length and Transfer-Encoding: see the head of the answer (curl -v), and mend the server"
+        }
+        ProtocolError::Upgrade => {
+            "an upgrade that was not requested: is this the right path, and not that of a WebSocket?"
+        }
+        ProtocolError::BadChunk => {
+            "a malformed chunk: see the bytes of the answer (curl --raw -v), and mend the server"
+        }
+        ProtocolError::BodyTooLarge => {
+            "the body is larger than allowed: raise the plan's limit `body_bytes`, or ask for less"
+        }
+    }
+}
 
 /// Reason why a connection could not be made, or a request could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
     /// Error of the system, by its number.
     System(i32),
+    /// An error of the engine's own on a connection.
+    Own(String),
     /// The connect time-out passed before the connection was established.
     Late,
+    /// All addresses of a name failed, these in turn; the last one for this reason.
+    Tried(String, Box<Reason>),
+    /// An answer that did not come whole.
+    Broken(&'static str),
     /// The connect time-out passed before the handshake was done.
     HandshakeLate,
     /// The server closed within the handshake.
@@ -33,19 +103,48 @@ pub(super) enum Reason {
 
 impl Reason {
     pub(super) fn of(error: &io::Error) -> Self {
-        error.raw_os_error().map_or(Self::Other, Self::System)
+        match error.raw_os_error() {
+            Some(number) => Self::System(number),
+            None => Self::Own(sentence_of(error)),
+        }
+    }
+
+    /// Of a handshake; a server may share none of the offered versions of HTTP.
+    pub(super) fn tls(error: &rustls::Error) -> Self {
+        match error {
+            rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Self::NoHttp2,
+            other => Self::Tls(tls::sentence(other)),
+        }
+    }
+
+    /// Of an exchange that ended with a failure, if its answer did not come whole.
+    pub(super) fn of_answer(failure: Failure, exchange: &Exchange, is_http2: bool) -> Option<Self> {
+        match failure {
+            Failure::Closed if exchange.bytes_in > 0 => Some(Self::Broken(CUT)),
+            Failure::Closed if exchange.reused => Some(Self::Broken(CROSSED)),
+            Failure::Closed => Some(Self::Broken(UNANSWERED)),
+            Failure::Protocol if is_http2 => Some(Self::Broken(BROKEN_FRAMES)),
+            Failure::Protocol => {
+                let fault = exchange.scanner.fault();
+                Some(Self::Broken(fault.map_or(BROKEN_TLS, protocol)))
+            }
+            _ => None,
+        }
     }
 
     fn text(&self) -> String {
         match self {
-            Self::System(number) => io::Error::from_raw_os_error(*number).to_string(),
-            Self::Late => "no connection within the time".to_owned(),
-            Self::HandshakeLate => "no TLS handshake within the time".to_owned(),
-            Self::HandshakeClosed => "closed within the TLS handshake".to_owned(),
-            Self::Tls(text) => format!("TLS: {text}"),
-            Self::NoHttp2 => "no HTTP/2".to_owned(),
-            Self::NoSettings => "closed before the settings of HTTP/2".to_owned(),
-            Self::Driver(text) | Self::Unsendable(text) => text.clone(),
+            Self::System(number) => sentence_of_number(*number),
+            Self::Tried(addresses, last) => format!("at {addresses}: {}", last.text()),
+            Self::Late => LATE.to_owned(),
+            Self::HandshakeLate => HANDSHAKE_LATE.to_owned(),
+            Self::HandshakeClosed => HANDSHAKE_CLOSED.to_owned(),
+            Self::NoHttp2 => NO_HTTP2.to_owned(),
+            Self::NoSettings => NO_SETTINGS.to_owned(),
+            Self::Broken(text) => (*text).to_owned(),
+            Self::Own(text) | Self::Tls(text) | Self::Driver(text) | Self::Unsendable(text) => {
+                text.clone()
+            }
             Self::Other => "other".to_owned(),
         }
     }
@@ -72,6 +171,7 @@ impl Reasons {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::response::{Limits, Wanted};
 
     #[test]
     fn reasons_are_bounded() {
@@ -82,6 +182,84 @@ mod tests {
         let texts = reasons.texts();
         assert_eq!(texts.len(), REASONS_AT_MOST + 1);
         assert_eq!(texts["other"], 1000 - REASONS_AT_MOST as u64);
-        assert_eq!(texts["TLS: 7"], 1);
+        assert_eq!(texts["7"], 1);
+    }
+
+    #[test]
+    fn each_reason_is_a_fact_with_a_next_step() {
+        let mut all = vec![
+            Reason::of(&io::Error::from_raw_os_error(111)),
+            Reason::of(&io::Error::from(io::ErrorKind::InvalidInput)),
+            Reason::Late,
+            Reason::HandshakeLate,
+            Reason::HandshakeClosed,
+            Reason::NoHttp2,
+            Reason::NoSettings,
+            Reason::Tried(
+                "[::1]:80, 127.0.0.1:80".to_owned(),
+                Box::new(Reason::System(111)),
+            ),
+            Reason::tls(&rustls::Error::DecryptError),
+            Reason::tls(&rustls::Error::AlertReceived(
+                AlertDescription::NoApplicationProtocol,
+            )),
+        ];
+        let faults = [
+            ProtocolError::Truncated,
+            ProtocolError::NotHttp,
+            ProtocolError::BadField,
+            ProtocolError::HeaderTooLarge,
+            ProtocolError::BadLength,
+            ProtocolError::BadEncoding,
+            ProtocolError::LengthAndEncoding,
+            ProtocolError::Upgrade,
+            ProtocolError::BadChunk,
+            ProtocolError::BodyTooLarge,
+        ];
+        all.extend(faults.map(|fault| Reason::Broken(protocol(fault))));
+        all.extend([CROSSED, UNANSWERED, CUT, BROKEN_FRAMES, BROKEN_TLS].map(Reason::Broken));
+        for reason in all {
+            let text = reason.text();
+            assert!(text.contains(": "), "{text}");
+            assert!(
+                !text.contains("Error") && !text.contains("os error"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_that_did_not_come_whole_says_when_the_server_closed() {
+        let limits = Limits {
+            header_bytes: 100,
+            body_bytes: 100,
+            capture_bytes: 100,
+        };
+        let mut exchange = Exchange::new(limits);
+        let text = |failure, exchange: &Exchange| {
+            Reason::of_answer(failure, exchange, false).map(|reason| reason.text())
+        };
+        assert_eq!(
+            text(Failure::Closed, &exchange).as_deref(),
+            Some(UNANSWERED)
+        );
+        exchange.reused = true;
+        assert_eq!(text(Failure::Closed, &exchange).as_deref(), Some(CROSSED));
+        exchange.bytes_in = 1;
+        assert_eq!(text(Failure::Closed, &exchange).as_deref(), Some(CUT));
+        assert_eq!(
+            text(Failure::Protocol, &exchange).as_deref(),
+            Some(BROKEN_TLS)
+        );
+        exchange.scanner.begin(Wanted::default());
+        exchange.scanner.feed(b"SSH-2.0").expect_err("no HTTP");
+        let expected = protocol(ProtocolError::NotHttp);
+        assert_eq!(
+            text(Failure::Protocol, &exchange).as_deref(),
+            Some(expected)
+        );
+        let http2 = Reason::of_answer(Failure::Protocol, &exchange, true);
+        assert_eq!(http2, Some(Reason::Broken(BROKEN_FRAMES)));
+        assert_eq!(text(Failure::Timeout, &exchange), None);
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
-use rustls::{AlertDescription, ClientConfig, ClientConnection, HandshakeKind};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 
 use crate::http::response::Progress;
 use crate::outcome::Failure;
@@ -75,7 +75,7 @@ impl Worker<'_> {
                 self.connections[connection].phase = Phase::Securing;
                 self.go_on_securing(connection, false);
             }
-            Err(error) => self.fail_to_connect(exchange, Reason::Tls(error.to_string()), now_ns),
+            Err(error) => self.fail_to_connect(exchange, Reason::tls(&error), now_ns),
         }
     }
 
@@ -107,7 +107,7 @@ impl Worker<'_> {
                 Err(Trouble::Tls(error)) => {
                     // Sends the alert with the reason, if the server still reads.
                     let _ = self.flush(connection);
-                    self.fail_to_connect(exchange, reason(error), now_ns);
+                    self.fail_to_connect(exchange, Reason::tls(&error), now_ns);
                     return;
                 }
             }
@@ -129,7 +129,7 @@ impl Worker<'_> {
             self.fail_to_connect(exchange, Reason::NoHttp2, now_ns);
             return;
         }
-        self.established(exchange, connection, now_ns);
+        self.established(exchange, connection);
         // A server of HTTP/2 may have sent frames within the last read of the handshake.
         let speaks_first = self.connections[connection].phase == Phase::Shared;
         if speaks_first && !self.plain.is_empty() && !self.process_received(connection, 0, false) {
@@ -351,7 +351,7 @@ impl Worker<'_> {
         now_ns: u64,
     ) {
         if self.is_fresh(connection) {
-            self.fail_to_connect(exchange, Reason::Tls(error.to_string()), now_ns);
+            self.fail_to_connect(exchange, Reason::tls(error), now_ns);
         } else {
             self.end_exchange(exchange, Err(Failure::Protocol), now_ns, true);
         }
@@ -386,14 +386,6 @@ impl Worker<'_> {
                 secured.sessions.forget(connection as u32);
             }
         }
-    }
-}
-
-/// Reason of a TLS error; a server may share none of the offered versions or suites.
-fn reason(error: rustls::Error) -> Reason {
-    match error {
-        rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Reason::NoHttp2,
-        other => Reason::Tls(other.to_string()),
     }
 }
 

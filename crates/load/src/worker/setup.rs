@@ -11,12 +11,12 @@ use crate::program::Program;
 use crate::recorder::writer::Header;
 use crate::recorder::{LiveCounts, Shape, Totals};
 use crate::schedule::{Arrivals, Stages, UserChanges};
-use crate::sys::Address;
 use crate::wheel::Wheel;
 
 use super::Shared;
-use super::addresses::Sources;
+use super::addresses::{Sources, Ways};
 use super::connections::{Model, Ownership};
+use super::deadlines::Deadlines;
 use super::driver_sessions::CallsEnded;
 use super::edits::Edits;
 use super::multiplex::Counts as Http2Counts;
@@ -26,8 +26,8 @@ use super::user::{Connection, User};
 /// Address and connection settings of a target.
 #[derive(Debug, Clone)]
 pub struct TargetState {
-    /// Its addresses, resolved.
-    pub addresses: Vec<Address>,
+    /// Its addresses, resolved: of each the ways to it.
+    pub addresses: Vec<Ways>,
     /// Choice of an address.
     pub balance: Balance,
     /// Counter of the round robin.
@@ -108,6 +108,8 @@ pub struct Ended {
     pub connect_failures: BTreeMap<String, u64>,
     /// Requests that could not be sent, by reason.
     pub unsendable: BTreeMap<String, u64>,
+    /// Answers that did not come whole, by reason.
+    pub broken: BTreeMap<String, u64>,
     /// Connections that speak HTTP/2.
     pub http2: Http2Counts,
     /// Calls of drivers.
@@ -131,6 +133,7 @@ pub(super) struct UserTables {
     pub(super) model: Model,
     pub(super) connections: Vec<Connection>,
     pub(super) wheel: Wheel,
+    pub(super) deadlines: Deadlines,
 }
 
 impl UserTables {
@@ -159,6 +162,7 @@ impl UserTables {
             model,
             connections: (0..places).map(|_| Connection::new()).collect(),
             wheel: Wheel::new(users.len()),
+            deadlines: Deadlines::new(users.len()),
             users,
         }
     }

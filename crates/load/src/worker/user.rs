@@ -11,6 +11,7 @@ use crate::schedule::Arrival;
 use crate::sys::Socket;
 use crate::template::Memory;
 
+use super::addresses::Attempt;
 use super::deadlines::UNLISTED;
 
 /// No transaction, page, request or exchange.
@@ -258,6 +259,10 @@ pub struct Exchange {
     pub started_ns: u64,
     /// Start of its connection, if that had to be made. [ns]
     pub connecting_ns: u64,
+    /// Addresses that this connection was tried at.
+    pub attempt: Attempt,
+    /// The connection had answered an earlier request.
+    pub reused: bool,
     /// First byte of the answer. [ns]
     pub first_byte_ns: Option<u64>,
     /// Time at which it is given up. [ns]
@@ -296,6 +301,8 @@ impl Exchange {
             intended_ns: 0,
             started_ns: 0,
             connecting_ns: 0,
+            attempt: Attempt::default(),
+            reused: false,
             first_byte_ns: None,
             deadline_ns: 0,
             bytes_in: 0,

@@ -340,18 +340,59 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
     assert_eq!(users.len(), 5, "{paths:?}");
 }
 
+/// The first user has the only connection for 2 s. The others begin at the same instant and have a tenth of that, so
+/// their time is over when it comes free, however late the thread is.
 #[test]
 fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let model = json!({"mode": "pool", "size": 1});
-    let mut request = get(0, &json!(["/"]));
-    request["timeout_s"] = json!(0.2);
-    let mut case = case(Way::Tcp, &model, &json!([request]), |_| Reply::Hang);
-    case.plan["load"] = closed(4, 0.6);
+    let with = |step: usize, path: &str, timeout_s: f64| {
+        let mut request = get(step, &json!([path]));
+        request["timeout_s"] = json!(timeout_s);
+        json!([request])
+    };
+    let mut case = case(Way::Tcp, &model, &with(0, "/holds", 2.0), |_| Reply::Hang);
+    let plan = &mut case.plan;
+    let waiting = json!({"name": "t1", "ops": with(1, "/waits", 0.2)});
+    let transactions = plan["transactions"].as_array_mut();
+    transactions.expect("a list").push(waiting);
+    let mut waits = plan["groups"][0].clone();
+    waits["name"] = json!("waits");
+    waits["mix"] = json!([{"transaction": 1, "weight": 1.0}]);
+    plan["groups"].as_array_mut().expect("a list").push(waits);
+    plan["load"] = closed(4, 0.3);
+    for stage in plan["load"]["stages"].as_array_mut().expect("a list") {
+        stage.as_object_mut().expect("a stage").remove("users");
+        stage["users_by_group"] = json!([1, 3]);
+    }
     let results = run(case.plan);
     assert_eq!(kinds(&results), ["timeout"]);
     assert_eq!(total(&results, "offered"), 4);
-    // All time out from their own start; a connection that came free in the end found nobody waiting.
-    assert_eq!(case.server.seen().len(), 1);
+    // The connection that came free in the end found nobody waiting.
+    assert_eq!(case.server.paths(), ["/holds"]);
+}
+
+/// A port of 127.0.0.1 and, behind it, the server: both addresses of one name.
+#[test]
+fn where_an_address_of_a_name_refuses_the_next_one_is_loaded_and_comes_first_then() {
+    let nobody = TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a port");
+    for model in models() {
+        let mut case = case(Way::Tcp, &model, &twice(), |_| answer(200, "", ""));
+        case.plan["targets"][0]["addresses"] = json!([nobody.to_string()]);
+        case.plan["targets"][0]["fallbacks"] = json!([[case.server.address.to_string()]]);
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{model}");
+        assert_eq!(case.server.paths(), ["/a", "/b"], "{model}");
+        assert_eq!(results.engine["connect_failures"], json!({}), "{model}");
+    }
+    let mut plan = plan_of(nobody, &json!([get(0, &json!(["/"]))]));
+    plan["targets"][0]["fallbacks"] = json!([[nobody.to_string(), "127.0.0.9:1"]]);
+    let results = run(plan);
+    assert_eq!(kinds(&results), ["connect"]);
+    let reasons = results.engine["connect_failures"].to_string();
+    let tried = format!("at {nobody}, 127.0.0.9:1: connection refused");
+    assert!(reasons.contains(&tried), "{reasons}");
 }
 
 #[test]

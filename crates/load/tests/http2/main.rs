@@ -47,6 +47,16 @@ fn busy(mut plan: Value, users: u32, seconds: f64) -> Value {
     plan
 }
 
+/// The facts of failed connections, each of which happened once, without their next steps.
+fn reasons_of(results: &Results) -> Vec<String> {
+    let reasons = results.engine["connect_failures"]
+        .as_object()
+        .expect("reasons");
+    assert!(reasons.values().all(|count| *count == 1), "{reasons:?}");
+    let facts = reasons.keys().filter_map(|reason| reason.split_once(": "));
+    facts.map(|(fact, _)| fact.to_owned()).collect()
+}
+
 fn checked(results: &Results) -> u64 {
     results.check_identity();
     assert!(

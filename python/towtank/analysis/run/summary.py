@@ -178,7 +178,10 @@ def _system(data: RunData) -> dict[str, Any]:
     end = float(measurement.ends.max()) if measurement.bins else 0.0
     window = tiers.span(measurement, chosen)
     targets = {
-        address for target in (data.plan or {}).get("targets") or () for address in target.get("addresses") or ()
+        address
+        for target in (data.plan or {}).get("targets") or ()
+        for way in (target.get("addresses") or (), *(target.get("fallbacks") or ()))
+        for address in way
     }
     return {
         "tiers": {

@@ -24,7 +24,7 @@ def blocks(results: Results) -> list[Block]:
         Column("Wait", "of those: mean, p99", numeric=True),
         Column("Wait", "of response time", numeric=True),
     )
-    sentences = (paragraph(words) for words in (waiting(runs), failures(runs)) if words)
+    sentences = (paragraph(words) for words in (waiting(runs), failures(runs), broken_answers(runs)) if words)
     rows = [_row(run) for run in runs]
     # No column for what no run has: there may be no TLS, and no pool.
     kept = [
@@ -81,12 +81,21 @@ def _share(run: RunResult) -> float:
 
 def failures(runs: list[RunResult]) -> str:
     """Count the reasons why connections could not be made, over all runs; empty if none failed."""
+    return _counted(runs, "connect_failures", "Connections that could not be made")
+
+
+def broken_answers(runs: list[RunResult]) -> str:
+    """Count the reasons why answers did not come whole, over all runs; empty if all did."""
+    return _counted(runs, "broken_answers", "Answers that did not come whole")
+
+
+def _counted(runs: list[RunResult], key: str, title: str) -> str:
     counts: dict[str, int] = {}
     for run in runs:
-        for reason, count in (run.summary["connections"].get("connect_failures") or {}).items():
+        for reason, count in (run.summary["connections"].get(key) or {}).items():
             counts[str(reason)] = counts.get(str(reason), 0) + int(count)
     sentences = [
         f"{people.count(count)} times {reason}"
         for reason, count in sorted(counts.items(), key=lambda failure: -failure[1])
     ]
-    return f"Connections that could not be made: {people.listing(sentences)}." if sentences else ""
+    return f"{title}: {people.listing(sentences)}." if sentences else ""

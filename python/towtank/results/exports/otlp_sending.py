@@ -6,10 +6,11 @@ import http.client
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from towtank.dialing import fact, next_step
 from towtank.errors import Fault, TargetError
 from towtank.pinned import PinnedConnection
 from towtank.results.exports.format import COMMAND_LINE, Options
@@ -61,8 +62,8 @@ def address(endpoint: str) -> str:
     return base if base.endswith(_PATH) else base + _PATH
 
 
-def place(endpoint: str, allowed: Iterable[str] = ()) -> str:
-    """Return the address of the host of an endpoint that may receive metrics; IPv4 if available.
+def place(endpoint: str, allowed: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the addresses of the host of an endpoint that may receive metrics, in the order of the tries.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def place(endpoint: str, allowed: Iterable[str] = ()) -> str:
         If its name cannot be found.
     """
     numbers = check_targets([endpoint], allowed, where="--endpoint", permit="--i-may-send")
-    return min(numbers[host_and_port(endpoint)[0]], key=lambda each: ":" in each)
+    return tuple(numbers[host_and_port(endpoint)[0]])
 
 
 def send(
@@ -111,23 +112,25 @@ def send(
         If the endpoint cannot be reached or refuses a request; earlier requests have arrived.
     """
     url = urlsplit(address(endpoint))
-    number = place(endpoint, allowed)
+    numbers = place(endpoint, allowed)
     sent = 0
     for body in bodies:
         try:
-            _send_one(url, number, body, headers, pause)
+            _send_one(url, numbers, body, headers, pause)
         except (OSError, http.client.HTTPException) as error:
             raise TargetError(
-                f"{url.geturl()} could not be reached: {error or type(error).__name__}",
+                f"{url.geturl()} could not be reached: {fact(error)}: {next_step(error)}",
                 hint=f"requests accepted before: {sent}; the file is written and can be sent again",
             ) from error
         sent += 1
     return sent
 
 
-def _send_one(url: SplitResult, number: str, body: bytes, headers: Headers, pause: Callable[[float], None]) -> None:
+def _send_one(
+    url: SplitResult, numbers: Sequence[str], body: bytes, headers: Headers, pause: Callable[[float], None]
+) -> None:
     for pause_s in (*_PAUSES_S, None):
-        status, after, answer = _post(url, number, body, headers)
+        status, after, answer = _post(url, numbers, body, headers)
         if status in _REPEATABLE and pause_s is not None:
             pause(min(_PAUSE_AT_MOST_S, float(after)) if after.isdecimal() else pause_s)
             continue
@@ -137,8 +140,8 @@ def _send_one(url: SplitResult, number: str, body: bytes, headers: Headers, paus
         return
 
 
-def _post(url: SplitResult, number: str, body: bytes, headers: Headers) -> tuple[int, str, bytes]:
-    connection = PinnedConnection(url, number, _TIMEOUT_S)
+def _post(url: SplitResult, numbers: Sequence[str], body: bytes, headers: Headers) -> tuple[int, str, bytes]:
+    connection = PinnedConnection(url, numbers, _TIMEOUT_S)
     try:
         fields = {"Content-Type": "application/json", "User-Agent": "towtank", **dict(headers)}
         connection.request("POST", url.path, body, fields)

@@ -86,6 +86,7 @@ impl Checker<'_> {
         for (index, address) in target.addresses.iter().enumerate() {
             self.address(&format!("{place}.addresses[{index}]"), address);
         }
+        self.fallbacks(place, target);
         self.spread(place, target);
         let driven = target.scheme == Scheme::Driver;
         self.require(driven == target.driver.is_some(), place, || {
@@ -100,6 +101,24 @@ impl Checker<'_> {
                 "must have scheme `https` with `tls`".to_owned()
             });
             self.tls(place, tls);
+        }
+    }
+
+    fn fallbacks(&mut self, place: &str, target: &Target) {
+        let (addresses, got) = (target.addresses.len(), target.fallbacks.len());
+        self.require(
+            got == 0 || got == addresses,
+            &format!("{place}.fallbacks"),
+            || format!("must have one list for each of {addresses} addresses, got {got}"),
+        );
+        for (index, further) in target.fallbacks.iter().enumerate() {
+            for (number, address) in further.iter().enumerate() {
+                let place = format!("{place}.fallbacks[{index}][{number}]");
+                self.require(!address.starts_with("unix:"), &place, || {
+                    format!("must be host:port, got {address:?}")
+                });
+                self.address(&place, address);
+            }
         }
     }
 

@@ -1,0 +1,277 @@
+//! Sentences about failures of TLS: the fact, and the next step. Names of the library are never shown.
+
+use rustls::{AlertDescription as Alert, CertificateError, Error, OtherError};
+
+/// Next step where a certificate is not trusted.
+const TRUST: &str = "give the certificate of its authority (--cacert FILE, key `ca`), or verify none (--insecure, `verify: false`)";
+/// Next step where the server's certificate is wrong.
+const RENEW: &str =
+    "give the server another certificate, or verify none (--insecure, `verify: false`)";
+/// Next step where the server refuses the certificate of the client.
+const OWN: &str =
+    "check the client's certificate and key (--cert, --key) and the log of the server";
+/// Next step where both sides do not speak alike.
+const PORT: &str =
+    "does the port speak TLS, without a proxy that changes bytes? See the log of the server";
+/// Next step where both sides offer different things.
+const OFFERED: &str =
+    "let the server offer TLS 1.2 or 1.3 with a suite of ECDHE and AES-GCM or ChaCha20";
+
+/// Describes a failure of TLS, with a next step.
+#[must_use]
+pub fn sentence(error: &Error) -> String {
+    let (fact, step) = match error {
+        Error::InvalidCertificate(fault) => certificate(fault),
+        Error::AlertReceived(alert) => alert_of(*alert),
+        Error::NoCertificatesPresented => (
+            "the server has sent no certificate".to_owned(),
+            "configure one at the server",
+        ),
+        Error::PeerIncompatible(why) => (
+            format!("server and client have nothing in common ({})", named(why)),
+            OFFERED,
+        ),
+        Error::NoApplicationProtocol => (
+            "the server speaks none of the offered versions of HTTP".to_owned(),
+            "load it with HTTP/1.1, or enable HTTP/2 at the server",
+        ),
+        Error::InvalidMessage(why) => (
+            format!("what the server sent is not TLS ({})", named(why)),
+            PORT,
+        ),
+        Error::PeerMisbehaved(why) => (
+            format!("the server breaks the rules of TLS ({})", named(why)),
+            PORT,
+        ),
+        Error::InappropriateMessage { .. } | Error::InappropriateHandshakeMessage { .. } => (
+            "the server sent a message of TLS out of turn".to_owned(),
+            PORT,
+        ),
+        Error::DecryptError => (
+            "bytes from the server could not be decrypted".to_owned(),
+            PORT,
+        ),
+        Error::PeerSentOversizedRecord => (
+            "the server sent a record longer than TLS allows".to_owned(),
+            PORT,
+        ),
+        Error::UnsupportedNameType => (
+            "the name of the server is of a kind that certificates do not have".to_owned(),
+            "give a host name or a number (`server_name`)",
+        ),
+        Error::InvalidEncryptedClientHello(why) => (
+            format!("the encrypted greeting was refused ({})", named(why)),
+            PORT,
+        ),
+        Error::InvalidCertRevocationList(why) => (
+            format!("a list of revoked certificates is wrong ({})", named(why)),
+            RENEW,
+        ),
+        Error::InconsistentKeys(_) => (
+            "the client's key does not belong to its certificate".to_owned(),
+            OWN,
+        ),
+        Error::FailedToGetCurrentTime => (
+            "the time of this machine is not known".to_owned(),
+            "set its clock",
+        ),
+        Error::FailedToGetRandomBytes => (
+            "this machine gives no random bytes".to_owned(),
+            "allow the system call getrandom in its sandbox",
+        ),
+        Error::General(why) => (why.clone(), PORT),
+        Error::Other(why) => (format!("it failed ({})", named(why)), PORT),
+        Error::EncryptError | Error::HandshakeNotComplete | Error::BadMaxFragmentSize => (
+            "the generator used TLS wrongly".to_owned(),
+            "please report this with the plan",
+        ),
+        _ => ("the handshake failed".to_owned(), PORT),
+    };
+    format!("TLS: {fact}: {step}")
+}
+
+/// A fault of the server's certificate.
+fn certificate(fault: &CertificateError) -> (String, &'static str) {
+    use CertificateError as Fault;
+    let (fact, step) = match fault {
+        Fault::UnknownIssuer => ("is signed by nobody that this machine trusts", TRUST),
+        Fault::BadSignature => (
+            "is not signed by the key of the authority that it names",
+            TRUST,
+        ),
+        Fault::Expired | Fault::ExpiredContext { .. } => ("has expired", RENEW),
+        Fault::NotValidYet | Fault::NotValidYetContext { .. } => (
+            "is not valid yet",
+            "set the clocks of both machines, or verify none (--insecure, `verify: false`)",
+        ),
+        Fault::Revoked => ("is revoked", RENEW),
+        Fault::NotValidForName => ("is not valid for the name", NAME),
+        Fault::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            let valid = presented.iter().map(|name| bare(name)).collect::<Vec<_>>();
+            let valid = if valid.is_empty() {
+                "no name".to_owned()
+            } else {
+                valid.join(", ")
+            };
+            let fact = format!("is not valid for {}, only for {valid}", expected.to_str());
+            return (format!("the certificate of the server {fact}"), NAME);
+        }
+        Fault::InvalidPurpose | Fault::InvalidPurposeContext { .. } => (
+            "is not for servers (extended key usage without serverAuth)",
+            RENEW,
+        ),
+        Fault::BadEncoding => ("is malformed", RENEW),
+        Fault::UnhandledCriticalExtension => ("has a critical extension that is not known", RENEW),
+        Fault::UnknownRevocationStatus
+        | Fault::ExpiredRevocationList
+        | Fault::ExpiredRevocationListContext { .. } => {
+            ("may be revoked: its list is out of date", RENEW)
+        }
+        #[allow(deprecated, reason = "the library still names it")]
+        Fault::UnsupportedSignatureAlgorithm
+        | Fault::UnsupportedSignatureAlgorithmContext { .. }
+        | Fault::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => (
+            "is signed in a way that is not supported, as SHA-1 or an unusual curve",
+            RENEW,
+        ),
+        Fault::InvalidOcspResponse => (
+            "comes with a wrong proof that it is not revoked (OCSP)",
+            RENEW,
+        ),
+        Fault::ApplicationVerificationFailure => ("was refused by this client", TRUST),
+        Fault::Other(why) => return of_chain(why),
+        _ => ("was refused", RENEW),
+    };
+    (format!("the certificate of the server {fact}"), step)
+}
+
+/// Next step where a certificate is of another name.
+const NAME: &str = "load it by a name of its certificate (--connect-to ADDRESS connects elsewhere, `server_name` asks for \
+                    another name), or verify none (--insecure, `verify: false`)";
+
+/// A fault that the library of certificates has no own kind for.
+fn of_chain(why: &OtherError) -> (String, &'static str) {
+    let name = format!("{why:?}");
+    if name.contains("CaUsedAsEndEntity") {
+        return (
+            "the certificate of the server is that of an authority (CA:TRUE), as `openssl req -x509` makes it"
+                .to_owned(),
+            "make one for the server with -addext basicConstraints=critical,CA:FALSE, or verify none (--insecure, \
+             `verify: false`)",
+        );
+    }
+    if name.contains("EndEntityUsedAsCa") {
+        return (
+            "the certificate of the server is signed by one that is no authority (CA:FALSE)"
+                .to_owned(),
+            "sign it with the certificate of an authority, or verify none (--insecure, `verify: false`)",
+        );
+    }
+    (
+        format!(
+            "the certificate of the server breaks the rules of its form ({})",
+            named(why)
+        ),
+        RENEW,
+    )
+}
+
+/// Alert that the server sent in answer to the handshake (RFC 8446, section 6.2; RFC 5246, section 7.2.2).
+fn alert_of(alert: Alert) -> (String, &'static str) {
+    let (fact, step) = match alert {
+        Alert::CloseNotify | Alert::UserCanceled => ("has ended the handshake", PORT),
+        Alert::HandshakeFailure | Alert::InsufficientSecurity | Alert::ExportRestriction => {
+            ("accepts none of the offered suites", OFFERED)
+        }
+        Alert::ProtocolVersion | Alert::InappropriateFallback => {
+            ("accepts none of the offered versions of TLS", OFFERED)
+        }
+        Alert::CertificateRequired | Alert::NoCertificate => (
+            "asks for a certificate of the client",
+            "give one with --cert and --key (`client_certificate`, `client_key`)",
+        ),
+        Alert::BadCertificate | Alert::UnsupportedCertificate | Alert::CertificateUnknown => {
+            ("refuses the client's certificate", OWN)
+        }
+        Alert::CertificateRevoked => ("says that the client's certificate is revoked", OWN),
+        Alert::CertificateExpired => ("says that the client's certificate has expired", OWN),
+        Alert::UnknownCA => (
+            "does not trust the authority of the client's certificate",
+            OWN,
+        ),
+        Alert::AccessDenied => ("denies access to the client's certificate", OWN),
+        Alert::CertificateUnobtainable | Alert::BadCertificateHashValue => {
+            ("could not get the client's certificate", OWN)
+        }
+        Alert::UnrecognisedName => (
+            "does not know the name that was asked for",
+            "load it by a name that it serves (`server_name` asks for another one)",
+        ),
+        Alert::NoApplicationProtocol => (
+            "speaks none of the offered versions of HTTP",
+            "load it with HTTP/1.1, or enable HTTP/2 at the server",
+        ),
+        Alert::InternalError => ("has an internal fault", "see the log of the server"),
+        Alert::UnexpectedMessage
+        | Alert::BadRecordMac
+        | Alert::DecryptionFailed
+        | Alert::RecordOverflow
+        | Alert::DecompressionFailure
+        | Alert::IllegalParameter
+        | Alert::DecodeError
+        | Alert::DecryptError => ("could not read what the client sent", PORT),
+        Alert::NoRenegotiation | Alert::MissingExtension | Alert::UnsupportedExtension => {
+            ("takes no part in what the client offered", PORT)
+        }
+        Alert::BadCertificateStatusResponse => {
+            ("has no proof that its certificate is valid", RENEW)
+        }
+        Alert::UnknownPSKIdentity => (
+            "does not know the session that was resumed",
+            "switch resumption off (`resumption: false`)",
+        ),
+        Alert::EncryptedClientHelloRequired => ("asks for an encrypted greeting", PORT),
+        _ => (
+            "has ended the handshake with an alert that is not known",
+            PORT,
+        ),
+    };
+    (format!("the server {fact}"), step)
+}
+
+/// The name in `DnsName("shop.example")` or `IpAddress(127.0.0.1)`.
+fn bare(presented: &str) -> &str {
+    let inner = presented
+        .split_once('(')
+        .map_or(presented, |(_, rest)| rest);
+    inner.trim_matches(|each| matches!(each, '"' | ')'))
+}
+
+/// The innermost name of a value in words: `Other(NoCipherSuitesInCommon)` is `no cipher suites in common`.
+fn named(value: &impl std::fmt::Debug) -> String {
+    let text = format!("{value:?}");
+    let is_name = |part: &&str| {
+        !part.is_empty()
+            && part.starts_with(char::is_uppercase)
+            && part.chars().all(char::is_alphanumeric)
+    };
+    let parts = text.split(|each: char| !each.is_alphanumeric());
+    let found = parts.filter(is_name).find(|part| !WRAPPERS.contains(part));
+    let mut words = String::new();
+    for letter in found.unwrap_or("Unknown").chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
+/// Names around another one.
+const WRAPPERS: [&str; 2] = ["Other", "OtherError"];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+"""Connect to a name at the first of its addresses that takes the connection, and describe what failed in sentences."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import os
+import selectors
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Sequence
+
+# Delay between the starts of two attempts (RFC 8305, section 5). [s]
+ATTEMPT_DELAY_S = 0.25
+
+_CONNECTION = "is the server up, and is the port right?"
+# Next steps by error of a connection, on Linux.
+NEXT_STEPS = {
+    errno.ECONNREFUSED: _CONNECTION,
+    errno.ETIMEDOUT: "is the host up, and does a firewall drop packets to this port?",
+    errno.EHOSTUNREACH: "is the host up, and is its address right (ping, ip route get ADDRESS)?",
+    errno.EHOSTDOWN: "is the host up, and is its address right (ping, ip route get ADDRESS)?",
+    errno.ENETUNREACH: "this machine has no route to the address (ip route get ADDRESS)",
+    errno.ENETDOWN: "bring the network interface up (ip link)",
+    errno.ECONNRESET: "is the queue of the server full, or does it take another protocol at this port?",
+    errno.ECONNABORTED: "does a firewall or proxy close the connection?",
+    errno.EPIPE: "see the log of the server for the reason",
+    errno.EADDRNOTAVAIL: "widen net.ipv4.ip_local_port_range, or name further source addresses",
+    errno.EADDRINUSE: "name further source addresses, or let connections be kept",
+    errno.EACCES: "may this user open the socket, and does a firewall rule refuse it?",
+    errno.EPERM: "does a firewall rule or a sandbox refuse it (nft list ruleset)?",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "raise fs.file-max of this machine",
+    errno.ENOBUFS: "this machine has no memory left for the network: raise net.ipv4.tcp_mem",
+    errno.ENOMEM: "this machine has no memory left",
+    errno.ENOENT: "is the server up, and is the path of its socket right?",
+    errno.EAGAIN: "the queue of the server's socket is full: raise its backlog",
+    errno.EAFNOSUPPORT: "this machine has no network of the family of the address: name one of the other family",
+    errno.EINVAL: "is the address right? A link-local one needs its interface, as fe80::1%eth0",
+}
+
+_SPELLING = "is it spelled right? `getent hosts NAME` shows what this machine finds"
+# Facts and next steps by error of a name's resolution (RFC 3493, section 6.1).
+NAME_ERRORS = {
+    socket.EAI_NONAME: ("the name is not known", _SPELLING),
+    socket.EAI_NODATA: ("the name has no address", _SPELLING),
+    socket.EAI_ADDRFAMILY: ("the name has no address of a family that is asked for", _SPELLING),
+    socket.EAI_AGAIN: ("the name server does not answer for now", "is the network up, and is /etc/resolv.conf right?"),
+    socket.EAI_FAIL: ("the name server has refused to answer", "is /etc/resolv.conf right?"),
+    socket.EAI_FAMILY: ("this machine has no network of that family", "name an IPv4 address, or bring up IPv6"),
+    socket.EAI_SERVICE: ("the port is not known", "give the port as a number"),
+    socket.EAI_SOCKTYPE: ("this machine has no TCP", "use another machine"),
+    socket.EAI_BADFLAGS: ("this machine cannot look names up so", "give the address as a number"),
+    socket.EAI_MEMORY: ("this machine has no memory left to look it up", "end other programs"),
+    socket.EAI_OVERFLOW: ("the name is too long", "give the address as a number"),
+    socket.EAI_SYSTEM: ("this machine failed to look it up", "is /etc/resolv.conf readable?"),
+}
+
+# Next steps by code of a certificate's verification in OpenSSL (X509_V_ERR_...).
+CERTIFICATE_ERRORS = {
+    9: ("the certificate is not valid yet", "set the clocks of both machines"),
+    10: ("the certificate has expired", "renew it"),
+    18: ("the certificate is signed by itself", "add it to the authorities of this machine (SSL_CERT_FILE)"),
+    19: ("the certificate is of an authority not known", "add that to those of this machine (SSL_CERT_FILE)"),
+    20: ("the authority of the certificate is not known", "add it to those of this machine (SSL_CERT_FILE)"),
+    21: ("the certificate comes without that of its authority", "let the server send the whole chain"),
+    62: ("the certificate is not valid for the name", "use a name of the certificate"),
+    64: ("the certificate is not valid for the address", "use a name of the certificate"),
+}
+
+
+class UnreachedError(OSError):
+    """No address of a name took a connection.
+
+    Attributes
+    ----------
+    attempts : dict of str to OSError
+        Error of each address that was tried, in the order of the tries.
+    """
+
+    def __init__(self, attempts: dict[str, OSError]) -> None:
+        last = next(reversed(attempts.values()))
+        super().__init__(last.errno or errno.ETIMEDOUT, str(last))
+        self.attempts = attempts
+        self.strerror = _together([(number, fact(error)) for number, error in attempts.items()])
+
+
+def _together(facts: list[tuple[str, str]]) -> str:
+    """Name the addresses that were tried, and the fact about each; the fact alone if there is one address."""
+    if len(facts) == 1:
+        return facts[0][1]
+    if len({text for _, text in facts}) == 1:
+        return f"{facts[0][1]}, tried at {', '.join(number for number, _ in facts)}"
+    return "; ".join(f"{number}: {text}" for number, text in facts)
+
+
+def addresses_of(host: str, port: int) -> list[str]:
+    """Return the numeric addresses of a name in the order of RFC 6724, each once.
+
+    Raises
+    ------
+    OSError
+        If it has none.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[socket.socket, str]:
+    """Connect to the first address that takes the connection (RFC 8305): the next one is tried after a failure, and
+    beside those that have not answered after 250 ms.
+
+    Parameters
+    ----------
+    numbers : sequence of str
+        Numeric addresses, one or more, in the order of the tries.
+    port : int
+    limit_s : float
+        Longest time of all tries. [s]
+
+    Returns
+    -------
+    socket.socket, str
+        The connection, which waits as usual, and its address.
+
+    Raises
+    ------
+    UnreachedError
+        If none takes it.
+    """
+    attempts = _Attempts(numbers, port)
+    try:
+        return attempts.run(time.monotonic() + limit_s)
+    finally:
+        attempts.close()
+
+
+class _Attempts:
+    """Connections that are being made."""
+
+    def __init__(self, numbers: Sequence[str], port: int) -> None:
+        self._waiting = deque(dict.fromkeys(numbers))
+        self._port = port
+        self._selector = selectors.DefaultSelector()
+        self._failed: dict[str, OSError] = {}
+
+    def run(self, until_s: float) -> tuple[socket.socket, str]:
+        next_s = 0.0
+        while (now_s := time.monotonic()) < until_s and (self._waiting or self._selector.get_map()):
+            if self._waiting and (now_s >= next_s or not self._selector.get_map()):
+                self._begin(self._waiting.popleft())
+                next_s = now_s + ATTEMPT_DELAY_S
+                continue
+            wake_s = min(until_s, next_s) if self._waiting else until_s
+            for key, _ in self._selector.select(max(0.0, wake_s - now_s)):
+                if (made := self._settle(key)) is not None:
+                    return made, key.data
+        for key in list(self._selector.get_map().values()):
+            self._failed[key.data] = OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        if not self._failed:
+            self._failed[self._waiting[0]] = OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        raise UnreachedError(self._failed)
+
+    def _begin(self, number: str) -> None:
+        family = socket.AF_INET6 if ":" in number else socket.AF_INET
+        try:
+            made = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            self._failed[number] = error
+            return
+        try:
+            made.setblocking(False)
+            place = socket.getaddrinfo(number, self._port, family, socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+            code = made.connect_ex(place[0][4])
+            if code not in (0, errno.EINPROGRESS):
+                raise OSError(code, os.strerror(code))
+            self._selector.register(made, selectors.EVENT_WRITE, number)
+        except OSError as error:
+            self._failed[number] = error
+            made.close()
+
+    def _settle(self, key: selectors.SelectorKey) -> socket.socket | None:
+        made = key.fileobj
+        assert isinstance(made, socket.socket)
+        self._selector.unregister(made)
+        code = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._failed[key.data] = OSError(code, os.strerror(code))
+            made.close()
+            return None
+        made.setblocking(True)
+        return made
+
+    def close(self) -> None:
+        for key in list(self._selector.get_map().values()):
+            assert isinstance(key.fileobj, socket.socket)
+            key.fileobj.close()
+        self._selector.close()
+
+
+def fact(error: BaseException) -> str:
+    """Describe a failure of a name, a connection, TLS or HTTP, without names of a library."""
+    return _described(error)[0]
+
+
+def next_step(error: BaseException) -> str:
+    """Return what to do about a failure that `fact` describes."""
+    return _described(error)[1]
+
+
+def _described(error: BaseException) -> tuple[str, str]:
+    """Return the fact and the next step."""
+    if isinstance(error, socket.gaierror):
+        return NAME_ERRORS.get(error.errno or 0, ("this machine failed to look the name up", _SPELLING))
+    if isinstance(error, ssl.SSLCertVerificationError):
+        unknown = ("the certificate is not accepted", "give the server another certificate")
+        return CERTIFICATE_ERRORS.get(error.verify_code, unknown)
+    for kind, described in _KINDS:
+        if isinstance(error, kind):
+            return described
+    number = getattr(error, "errno", None) or 0
+    step = NEXT_STEPS.get(number, _CONNECTION)
+    if isinstance(error, UnreachedError):
+        return str(error.strerror), step
+    return os.strerror(number) if number else getattr(error, "strerror", None) or "the connection failed", step
+
+
+_LOG = "see the log of the server for the reason"
+# Facts and next steps by class, the most special first.
+_KINDS: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
+    (UnicodeError, ("the name is not valid: a part is empty or longer than 63 letters", _SPELLING)),
+    (ssl.SSLError, ("the TLS handshake failed", "does the port speak TLS, with a version that this machine accepts?")),
+    (http.client.RemoteDisconnected, ("the server closed the connection before any byte of an answer", _LOG)),
+    (http.client.IncompleteRead, ("the server closed the connection within its answer", _LOG)),
+    (http.client.HTTPException, ("the answer is not HTTP", "does the port speak HTTP, and without TLS (https://)?")),
+)
