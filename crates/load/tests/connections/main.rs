@@ -357,6 +357,8 @@ fn who_waits_too_long_times_out_and_leaves_the_queue() {
     transactions.expect("a list").push(waiting);
     let mut waits = plan["groups"][0].clone();
     waits["name"] = json!("waits");
+    waits["share"] = json!(0.75);
+    plan["groups"][0]["share"] = json!(0.25);
     waits["mix"] = json!([{"transaction": 1, "weight": 1.0}]);
     plan["groups"].as_array_mut().expect("a list").push(waits);
     plan["load"] = closed(4, 0.3);

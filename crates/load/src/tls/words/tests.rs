@@ -158,7 +158,7 @@ fn each_failure_has_a_fact_and_a_next_step_and_no_name_of_the_library() {
         let sentence = sentence(&error);
         let parts = sentence.splitn(3, ": ").collect::<Vec<_>>();
         assert_eq!((parts.len(), parts[0]), (3, "TLS"), "{sentence}");
-        let trimmed = |each: char| matches!(each, '(' | ')' | ',' | '?');
+        let trimmed = |each: char| matches!(each, '(' | ')' | ',' | '?' | ':');
         for word in sentence
             .split_whitespace()
             .map(|word| word.trim_matches(trimmed))
