@@ -112,7 +112,11 @@ fn resolved(address: &str) -> Result<Vec<Address>, String> {
 }
 
 /// Source addresses; each must belong to this host, and every target must be within reach of one.
-pub(super) fn sources(plan: &Plan, places: &mut [ResolvedTarget], faults: &mut Vec<Fault>) -> Sources {
+pub(super) fn sources(
+    plan: &Plan,
+    places: &mut [ResolvedTarget],
+    faults: &mut Vec<Fault>,
+) -> Sources {
     let texts = &plan.connections.sources;
     let all: Vec<IpAddr> = texts.iter().filter_map(|text| text.parse().ok()).collect();
     for (index, source) in all.iter().enumerate() {

@@ -81,7 +81,7 @@ def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Trans
     return Transient(cuts, latest, tuple(at_limit))
 
 
-def _is_transient(values: Floats, cut: steady.Cut) -> bool:
+def _is_transient(values: Floats, cut: steady.Truncation) -> bool:
     # Behind a cut at half the series may still change, which the cautious error would take for noise.
     is_beyond_chance = steady.is_significant(values, cut, cautious=not cut.at_limit)
     return is_beyond_chance and steady.begins_apart(values, cut.observations)
