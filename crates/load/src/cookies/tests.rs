@@ -23,10 +23,11 @@ fn set(jar: &mut Jar, path: &str, field: &str) {
     jar.store(&plain("a.test"), path.as_bytes(), field.as_bytes(), NOW);
 }
 
-/// The field is set by the answer to one URL; `true` if the cookie goes to the other URL.
-#[test]
-fn a_cookie_goes_where_rfc_6265_says() {
-    let cases = [
+/// Answering URL, field, requested URL, and whether the cookie goes there.
+type Case = (&'static str, &'static str, &'static str, bool);
+
+#[rustfmt::skip]
+const GOES: &[Case] = &[
         // Host-only (5.3, step 6), and the port of no matter (8.5).
         ("http://a.test/", "c=1", "http://a.test/x", true),
         ("http://a.test:81/", "c=1", "http://A.TEST:82/", true),
@@ -228,8 +229,12 @@ fn a_cookie_goes_where_rfc_6265_says() {
         ("http://a.test/", "=1", "http://a.test/", false),
         ("http://a.test/", "nameless", "http://a.test/", false),
         ("http://a.test/", " c = 1 ;Path=/", "http://a.test/", true),
-    ];
-    for (from, field, to, goes) in cases {
+];
+
+/// The field is set by the answer to one URL; `true` if the cookie goes to the other URL.
+#[test]
+fn a_cookie_goes_where_rfc_6265_says() {
+    for &(from, field, to, goes) in GOES {
         let mut jar = Jar::default();
         let (site, path) = url(from);
         jar.store(&site, path.as_bytes(), field.as_bytes(), NOW);
