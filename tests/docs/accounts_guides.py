@@ -174,7 +174,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
             under=("transactions", "send"),
             before=({"draw": "documents"},),
             beside={"data": {"documents": {"columns": ["name"], "rows": [["a"]]}}},
-            files={"picture.jpg": "a picture"},
+            files=dict.fromkeys(("picture.jpg", "first.jpg", "second.jpg"), "a picture"),
         ),
         Snippet(
             "data:",

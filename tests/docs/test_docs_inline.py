@@ -17,6 +17,7 @@ OTHERS = {
     "--disable-keepalive": "oha",
     "--csv-full-history": "Locust",
     "--next": "curl",
+    "--second-try": "our plugin of pytest",
     "--reset-stats": "Locust",
 }
 _OPTION = re.compile(r"--[a-z][\w.-]*")

@@ -185,12 +185,14 @@ def figure(results: Results, run: RunResult) -> Figure | None:
     if any(row["outcome"] == SILENT for row in numbers.rows):
         note += "Triangles at the top are plateaus at which requests took longer than the limit and none ended. "
     if numbers.objective:
-        note += f"The dashed line is the objective, {numbers.objective}."
+        note += f"The dashed line is the objective, {numbers.objective}. "
+    if run.verdict == "suspect":
+        note += "The run is suspect; see the limits of the conclusions."
     return Figure(
         name=f"limit-{numbers.run}".lower(),
         title=f"Plateaus of {numbers.run}",
         description=description(numbers),
-        note=note,
+        note=note.rstrip(),
         spec=draw(numbers),
         table=_table(numbers),
     )

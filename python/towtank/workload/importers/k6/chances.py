@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tree_sitter import Node
 
-from towtank.workload.importers.k6.syntax import named, shown, text_of
+from towtank.workload.importers.k6.syntax import is_first_round, named, shown, text_of
 from towtank.workload.importers.k6.values import Environment, Random
 from towtank.workload.importers.mixing import choice
 
@@ -59,7 +59,7 @@ class Chances:
             inner = self._of(named(node)[0], environment)
             return None if inner is None else (inner[0], _rest(inner[1]))
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if node.type != "binary_expression" or left is None or right is None:
+        if node.type != "binary_expression" or left is None or right is None or is_first_round(node):
             return None
         if sign in {"&&", "||"}:
             both = self._of(left, environment), self._of(right, environment)

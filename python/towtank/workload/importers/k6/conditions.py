@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from towtank.workload.importers.k6.chances import Chances, statements_of
 from towtank.workload.importers.k6.checks import Checks, NotSayable, merge
-from towtank.workload.importers.k6.syntax import named, shown, text_of, throws
+from towtank.workload.importers.k6.syntax import EQUAL, ROUNDS, is_first_round, named, shown, text_of, throws
 from towtank.workload.importers.k6.values import Checked, Environment, Part
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 # Values of JavaScript whose truth is that of Python.
 _KNOWN = (bool, int, float, str)
-_EQUAL = frozenset({"==", "==="})
-_ROUNDS = frozenset({"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"})
 _AGAIN = "k6 tries again in the next round if it failed"
 
 
@@ -110,7 +108,7 @@ class Conditions:
         sign = text_of(subject.child_by_field_name("operator")) if subject.type == "binary_expression" else ""
         if not sign or sign in {"&&", "||", "??"}:
             return Condition(subject, negated, self.calls.value(subject, environment))
-        if _is_first_round(subject) and not negated:
+        if is_first_round(subject) and not negated:
             return Condition(subject, negated, None, right=0, sign=sign)
         left = self.calls.value(subject.child_by_field_name("left"), environment)
         right = self.calls.value(subject.child_by_field_name("right"), environment)
@@ -121,10 +119,10 @@ class Conditions:
         """Return True if a condition holds in the first round of a user only: `!token`, `__ITER === 0`."""
         if condition.sign:
             left = condition.node.child_by_field_name("left")
-            if condition.negated or condition.sign not in _EQUAL or left is None:
+            if condition.negated or condition.sign not in EQUAL or left is None:
                 return False
             if condition.right == 0 and not isinstance(condition.right, bool):
-                return text_of(left) in _ROUNDS
+                return text_of(left) in ROUNDS
             subject = left if condition.right is None else None
         else:
             subject = condition.node if condition.negated else None
@@ -146,7 +144,7 @@ class Conditions:
         why = "is done once by each user, before its rounds"
         # A variable stays empty if its request failed; the number of the round does not ask for that.
         asked = text_of(node.child_by_field_name("condition"))
-        again = "" if any(name in asked for name in _ROUNDS) else f"; {_AGAIN}"
+        again = "" if any(name in asked for name in ROUNDS) else f"; {_AGAIN}"
         self.calls.note(node, shown(node), f"{why}{again}")
         self.script.statements(statements_of(alternative), environment)
 
@@ -214,15 +212,6 @@ class Conditions:
         if then:
             more = {"else": otherwise} if otherwise else {}
             self.calls.out.append({"if": {state: name}, "then": then, **more})
-
-
-def _is_first_round(comparison: Node) -> bool:
-    """Return True if a comparison asks for the first round by its number (`__ITER === 0`), which needs no value."""
-    left, right = (comparison.child_by_field_name(side) for side in ("left", "right"))
-    sign = comparison.child_by_field_name("operator")
-    if left is None or right is None or text_of(sign) not in _EQUAL:
-        return False
-    return text_of(left) in _ROUNDS and text_of(right) == "0"
 
 
 def id_of(node: Node | None) -> int:

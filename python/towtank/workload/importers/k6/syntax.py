@@ -123,3 +123,17 @@ def json_of(text: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+EQUAL = frozenset({"==", "==="})
+ROUNDS = frozenset({"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"})
+"""Names of the number of a round."""
+
+
+def is_first_round(comparison: Node) -> bool:
+    """Return True if a comparison asks for the first round by its number (`__ITER === 0`), which needs no value."""
+    left, right = (comparison.child_by_field_name(side) for side in ("left", "right"))
+    sign = comparison.child_by_field_name("operator")
+    if left is None or right is None or text_of(sign) not in EQUAL:
+        return False
+    return text_of(left) in ROUNDS and text_of(right) == "0"
