@@ -52,7 +52,8 @@ DISTURBANCES = {
 _DISTURBED = re.compile(
     r"start lag is |the generator's |the load generator stood still|(?:throughput|response time) (?:changes|steps) by "
     r"|the mean response time rests on|transactions in the system rise from |\S+ % of CPU time was stolen"
-    r"|other programs (?:than \S+ and \S+ )?used |programs other than the generator used |machine_busy|machine_unsteady|not_repeatable|steal_time"
+    r"|other programs (?:than \S+ and \S+ )?used |programs other than the generator used "
+    r"|machine_busy|machine_unsteady|not_repeatable|steal_time"
 )
 # Servers at the address of the pages, if no command of the page starts one there.
 SHOP = "python examples/shop/server.py 8080"
