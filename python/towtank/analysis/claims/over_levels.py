@@ -67,11 +67,12 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
     Notes
     -----
-    The quantity rises if the last level is significantly above the first (95 %) and every step significantly
-    excludes a fall by more than the allowed share or a tenth of the total change, whichever is larger. The tenth covers a quantity that is
-    nearly constant at first and grows tenfold later. The steps share an error probability of 5 % (Bonferroni). The
-    claim is refuted if one step is significantly below this bound, or the last level significantly below the first. The
-    quantity stays constant if every level differs from the first by significantly less than the allowed share.
+    The quantity rises if the last level is significantly above the first (95 %) and every step
+    significantly excludes a fall by more than the allowed share or a tenth of the total change, whichever is larger.
+    The tenth covers a quantity that is nearly constant at first and grows tenfold later. The steps share an error
+    probability of 5 % (Bonferroni). The claim is refuted if one step is significantly below this bound, or the last
+    level significantly below the first. The quantity stays constant if every level differs from the first by
+    significantly less than the allowed share.
     """
     series = _level_series(given, places, skip_inner=True)
     if len(series) < 2:
