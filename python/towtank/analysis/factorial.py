@@ -28,7 +28,7 @@ def effects(factors: list[dict[str, Any]], runs: list[Run]) -> list[dict[str, An
     factors : list of dict
         `name` and `levels`, as in a study summary.
     runs : list of dict
-        Summaries of runs; invalid ones do not count.
+        Summaries of runs; invalid runs do not count.
 
     Returns
     -------

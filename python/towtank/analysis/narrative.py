@@ -1,4 +1,4 @@
-"""Composes sentences from the results of a study; each sentence carries the numbers behind it."""
+"""Composes sentences from the results of a study; each sentence includes the numbers it reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AT_THE_END = {
 }
 """End of the headline of one configuration, by the kind of its limit."""
 _NAMED = 3
-"""Largest number of configurations that the headline names one by one. [1]"""
+"""Largest number of configurations that the headline lists individually. [1]"""
 _VAGUE = 10.0
 """Ratio of the ends of an interval beyond which the headline does not mention an effect. [1]"""
 Summary = dict[str, Any]

@@ -29,7 +29,7 @@ def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: b
     Parameters
     ----------
     upward : bool
-        Whether a higher count is a better one.
+        Whether a higher count is better.
     """
     found = [count_of(run.get("stored"), _key(objective)) for run in runs if not _reasons(run, NO_RECORD)]
     return (min if upward else max)((count for count in found if count is not None), default=None)

@@ -24,11 +24,11 @@ def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> li
     Returns
     -------
     list of dict or None
-        `names` (groups with a transaction in common and equal pauses count together), `users` [1], `throughput_per_s`
+        `names` (groups with a common transaction and equal pauses are combined), `users` [1], `throughput_per_s`
         [1/s], `response_time_s` [s], `pace_s`, the mean time from start to start, None without a pace [s], and
-        `pace_is_fixed`, whether that time is always the same. None if groups with different pauses have a transaction
-        in common, which was not counted by group, and if the groups of the plan cannot be read. Empty for an open load,
-        without a plan, and if no user was active.
+        `pace_is_fixed`, whether that time is always the same. None if groups with different pauses have a common
+        transaction, because it was not counted by group, or if the groups of the plan cannot be read. Empty for an open
+        load, without a plan, or if no user was active.
     """
     if plan is None or measurement.arrivals[chosen].any() or measurement.length_of(chosen) <= 0:
         return []

@@ -21,7 +21,7 @@ class Check:
     Attributes
     ----------
     about : str
-        Subject of the test: one of the names above.
+        Subject of the test: a name from the constants above.
     group : str or None
         User group; None if the test covers all groups.
     stage : str or None

@@ -21,8 +21,8 @@ def redirected(evidence: Evidence) -> Iterator[Doubt]:
 
     Notes
     -----
-    Requests whose check accepts a redirect, or that extract the header Location, expect one. Without counts by status
-    code, as in older recordings, nothing is checked.
+    A request expects a redirect if its check accepts redirects or if the header Location is extracted. Older recordings
+    have no counts by status code and are not checked.
     """
     steps = evidence.summary["steps"]
     found = _redirects(steps, evidence)

@@ -37,7 +37,8 @@ def not_checked(evidence: Evidence) -> list[NotChecked]:
 
     Notes
     -----
-    A check that does not apply to the run, such as the read-back if nothing was stored, does not count as missing.
+    A check that does not apply to the run, such as the read-back of a run that stored nothing, does not count as
+    missing.
     """
     order = list(Kind)
     return sorted([*_of_load(evidence), *_of_observation(evidence)], key=lambda missing: order.index(missing.check))

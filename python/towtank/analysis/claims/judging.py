@@ -266,7 +266,7 @@ def _mean(kind: str, values: Sequence[float]) -> Estimate:
 
 
 def words_of(measure: Measure) -> str:
-    """Describe the measured quantity in words."""
+    """Return a description of the measured quantity."""
     given = measure.given
     what = given.of + (f" per {given.per}" if given.per else "")
     at = _place(given.at)

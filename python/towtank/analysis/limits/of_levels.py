@@ -109,7 +109,7 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     -------
     dict
         `kind` (of `LimitKind`), `reached` (None if undecided), `resource` (a tier, or None if it was not observed),
-        `evidence` in words, `knee_users`, `leaves_ideal_at`, `peak_throughput_per_s`.
+        `evidence` as text, `knee_users`, `leaves_ideal_at`, `peak_throughput_per_s`.
 
     Notes
     -----

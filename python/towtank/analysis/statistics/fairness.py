@@ -32,8 +32,8 @@ def fairness(requests: Floats) -> float | None:
 
     Notes
     -----
-    J = (sum_i x_i)^2 / (n sum_i x_i^2), equation 1 of the reference above. If k of n members share evenly and the others get
-    nothing, J is k/n. J describes the outcome; it is no test of whether chance explains it.
+    J = (sum_i x_i)^2 / (n sum_i x_i^2), equation 1 of the reference of this module. If k of n members share evenly and
+    the others get nothing, J is k/n. J describes the outcome; it is no test of whether chance explains it.
 
     Examples
     --------
@@ -61,11 +61,12 @@ def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
 
     Notes
     -----
-    With X_i the sum of member i, S = sum X_i and Q = sum X_i^2, the index is J = S^2 / (n Q), equation 1 of the reference above. To
-    first order a change of X_i moves it by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), so that J is the mean of the series
-    J l_t / T + sum_i dJ/dX_i x_it over the time, T being the length of all intervals l_t, and sum_i X_i dJ/dX_i zero.
-    Its error is computed by `ratio_of_sums`. If all members got nearly the same, the derivatives vanish, and the
-    interval omits the second-order term, about the squared coefficient of variation of a member's random count.
+    With X_i the sum of member i, S = sum X_i and Q = sum X_i^2, the index is J = S^2 / (n Q), equation 1 of the
+    reference of this module. To first order a change of X_i moves it by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), so that
+    J is the mean of the series J l_t / T + sum_i dJ/dX_i x_it over the time, T being the length of all intervals l_t,
+    and sum_i X_i dJ/dX_i zero. Its error is computed by `ratio_of_sums`. If all members got nearly the same, the
+    derivatives vanish, and the interval omits the second-order term, about the squared coefficient of variation of a
+    member's random count.
 
     Examples
     --------

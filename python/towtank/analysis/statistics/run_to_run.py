@@ -28,8 +28,7 @@ def is_repeated(estimate: Estimate) -> bool:
 
 
 def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimate:
-    """Return the estimate of a single run with the assumed difference from run to run added to its interval, if it has
-    one.
+    """Add the assumed difference from run to run to the interval of a single run; no interval if the run has none.
 
     Notes
     -----

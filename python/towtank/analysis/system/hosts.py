@@ -164,9 +164,9 @@ def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     -------
     dict or None
         `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of their virtual CPUs, where a host without a
-        limit counts as all of the real ones; `overcommit`: virtual over real; `cpus_used`: by all hosts together;
+        limit counts all real CPUs; `overcommit`: virtual over real; `cpus_used`: by all hosts together;
         `throttled_s_per_s`: time for which they were throttled; `steal`: share of CPU time that the hypervisor below
-        this machine took; `consumers`: tiers by CPUs used, most first. None if no host has sizes of its own.
+        this machine took; `consumers`: tiers in descending order of CPUs used. None if no host has declared sizes.
     """
     names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]

@@ -16,7 +16,7 @@ def relaxation_s(in_system: float, response_s: float) -> float:
     Parameters
     ----------
     in_system : float
-        Mean number of transactions in the system N, waiting ones included, >= 0. [1]
+        Mean number N of transactions in the system, including waiting transactions, >= 0. [1]
     response_s : float
         Mean response time R. [s]
 

@@ -45,7 +45,7 @@ class Seconds:
     in_flight, waiting : ndarray of shape (n_seconds,)
         Requests in flight, and arrivals that wait for a user, at the end of each second. [1]
     users : float or None
-        Users of a closed load; None for an open one. [1]
+        Users of a closed load; None for an open load. [1]
     unpaused_s : ndarray of shape (n_seconds,) or None
         User seconds less the pauses that ended in each second, which by Little's law replace sums of response times.
         [s]

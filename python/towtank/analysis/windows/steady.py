@@ -97,7 +97,7 @@ def mser(values: Floats, batch: int = BATCH) -> Truncation:
     Notes
     -----
     With the means Z_1 .. Z_k of k = floor(n / m) batches, d minimises sum_{j > d} (Z_j - mean_d)^2 / (k -
-    d)^2 over 0 <= d <= k / 2 [1]_. A minimum at d = k / 2 says that the series is too short or never steady.
+    d)^2 over 0 <= d <= k / 2 [1]_. A minimum at d = k / 2 means that the series is too short or never steady.
 
     References
     ----------
