@@ -25,8 +25,8 @@ from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5
-# Factor on the advised record length: the errors of a longer record are still increased, though less, and a record that
-# is hardly longer would have no interval, either.
+# Factors on the advised record length: the errors of a longer record are still increased, though less, and a record
+# that is hardly longer would have no interval, either.
 _SPARE, _LONGER = 4.0, 1.5
 
 

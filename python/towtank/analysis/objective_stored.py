@@ -15,7 +15,7 @@ STORED = "stored."
 NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
 """Doubts about runs with copied or damaged records, which prove neither losses nor their absence."""
 CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
-"""Doubts about runs that ended early or whose event failed: their losses count, but no losses prove nothing."""
+"""Doubts about runs that ended early or whose event failed: losses count, but their absence proves nothing."""
 
 
 def is_about_stored(objective: Mapping[str, Any]) -> bool:

@@ -216,9 +216,9 @@ def _candidate(values: Floats) -> tuple[int, float]:
 def _merged(series: Floats, found: list[int], max_p_value: float, min_magnitude: float) -> list[ChangePoint]:
     """Remove the weakest candidates one by one until all are significant, and return the remaining changes.
 
-    The published method tests only the two changes after a removed change again, so the change before keeps the p-value
-    of a shorter stretch. This function tests all changes again; results differ only for a few changes near the
-    significance level.
+    As in the published method, only the two changes after a removed change are tested again, so the change before it
+    keeps the p-value of a shorter stretch. Testing all changes again gives the same result except for a few changes
+    near the significance level.
     """
     tested = _tested(series, found)
     while tested:
