@@ -1,8 +1,8 @@
 """Analyses recorded runs: steady state, statistics, operational laws, verdicts.
 
-`summarize_run` analyses one run folder, `summarize_study` all runs of a study together, `drive_document`
-answers `towtank drive`, `gather` collects the material of an export. All of them accept incomplete data and report
-what is missing. `docs/background/architecture.md` describes the packages in here.
+`summarize_run` analyses one run folder, `summarize_study` all runs of a study together, `drive_document` makes the
+output of `towtank drive`, `gather` collects the data of an export. All of these functions accept incomplete data and
+report what is missing. `docs/background/architecture.md` describes the packages in here.
 """
 
 from towtank.analysis.compaction import compact

@@ -1,8 +1,9 @@
 """Combines the repetitions of one load level of one configuration.
 
 The unit of replication is the run: with two or more runs every interval is Student's t over their values,
-whatever the interval of each run is. A single run gives its own interval, and the method names it.
-A percentile is that of all requests of the runs together (`merged_percentiles`), not the mean of theirs.
+whatever the interval of each run is. If the level has a single run, the interval of that run is used, and `method`
+states it. A percentile is computed from all requests of the runs together (`merged_percentiles`). It is not the mean of
+the percentiles of the runs.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ Run = dict[str, Any]
 
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
-    """Return the estimate at a path of keys of the run summaries, over the runs that have it.
+    """Return the estimate at a path of keys in the run summaries, combined over the runs that contain it.
 
-    A percentile is that of all requests of these runs; see `combined` for its interval.
+    A percentile is computed from all requests of these runs together; `combined` describes its interval.
     """
     return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path))
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
-    """Return the analysed stretch of a run that goes through several loads; None for a search and for one load."""
+    """Return the analysed stretch of a run with several load levels; None for a single level and for a search."""
     held = (run.get("window") or {}).get("load")
     if not held or held["stretches"] < 2 or run.get("limit") is not None:
         return None
@@ -42,29 +43,29 @@ def several_loads(run: Run) -> dict[str, Any] | None:
 
 
 def stage_named(run: Run) -> str | None:
-    """Return the names of the analysed stages of a run that goes through several loads; None for any other run."""
+    """Return the names of the analysed stages of a run with several load levels; None for any other run."""
     held = several_loads(run)
     return None if held is None else " and ".join(held["stages"])
 
 
 def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Estimate:
-    """Combine a quantity of several runs by Student's t, not below 0; the value of a single run keeps its interval.
+    """Combine the estimates of several runs by Student's t; the interval does not extend below 0.
 
     Parameters
     ----------
     of_runs : sequence of Estimate
-        One for each run.
+        One estimate per run. A single estimate is returned unchanged, with its interval.
     together : float, optional
-        Value of all requests together if it is not the mean over the runs, as of a percentile.
+        Value computed from all requests together, as for a percentile; the mean over the runs by default.
 
     Notes
     -----
-    The interval of a value of all requests together lies about that value, with the distances of the runs from it in
-    place of those from their mean: it is never shorter than that of their mean, and grows as the runs disagree.
+    With `together`, the interval is centred on that value and computed from the deviations of the runs from that value
+    instead of from their mean. It is never shorter than the interval of the mean, and grows as the runs disagree.
 
-    Runs may agree by chance, or because their values are counts or buckets. So the interval is at least that of the
-    mean of values with the errors of the single runs; for shares, at least the exact binomial interval of all counts
-    together. Equal values whose errors are unknown have no interval.
+    Runs may agree by chance, or because their values are counts or buckets. Therefore the interval is at least as wide
+    as the errors within the single runs make it; for shares, at least as wide as the exact binomial interval of the
+    pooled counts. Equal values whose errors are unknown have no interval.
     """
     found = [estimate for estimate in of_runs if estimate.value is not None]
     if len(found) == 1:
@@ -82,7 +83,9 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Esti
 
 
 def _is_share(estimate: Estimate) -> bool:
-    """Return True if an estimate is a share of a full count; an estimate from a sample is scaled."""
+    """Return True if an estimate is a share with the exact binomial interval of a full count, not one scaled up from a
+    sample.
+    """
     if estimate.method != BINOMIAL or not 0 <= (estimate.value or 0.0) <= 1:
         return False
     seen = round((estimate.value or 0.0) * estimate.n)
@@ -91,7 +94,7 @@ def _is_share(estimate: Estimate) -> bool:
 
 
 def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float] | None:
-    """Return the interval of the mean from the errors of the single runs; None if one of them is unknown."""
+    """Return the interval of the mean that follows from the errors within the runs; None if an error is unknown."""
     if mean is None or any(estimate.low is None for estimate in found):
         return None
     if all(estimate.method == EXACT for estimate in found):
@@ -108,7 +111,7 @@ def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
-    """Combine plain numbers of the runs; a single one has no interval."""
+    """Return the mean of plain numbers over the runs with its interval; a single number has no interval."""
     return t_interval_about([value for value in values if value is not None]).of_quantity()
 
 
@@ -119,13 +122,13 @@ class Point:
     Attributes
     ----------
     kind : str
-        `users` or `rate`: what the load counts.
+        Quantity of the load: `users` or `rate`.
     load : float
         Level of the load. [1] or [1/s]
     runs, verdicts : list of str
-        All repetitions, and their verdicts.
+        Names of all repetitions, and their verdicts.
     usable : list of dict
-        Summaries that are not invalid; all of them if every one is invalid.
+        Summaries of the runs that are not invalid; of all runs if all are invalid.
     """
 
     kind: str
@@ -136,12 +139,12 @@ class Point:
 
     @property
     def is_valid(self) -> bool:
-        """True if any repetition may carry a conclusion."""
+        """True if at least one repetition is not invalid, so that conclusions may rest on this level."""
         return any(verdict != "invalid" for verdict in self.verdicts)
 
     @property
     def throughput(self) -> Estimate:
-        """Transactions per second that succeeded. [1/s]"""
+        """Throughput of successful transactions. [1/s]"""
         return over_runs(self.usable, "throughput_per_s")
 
     @property
@@ -155,26 +158,28 @@ class Point:
         return plain_over_runs(values).value
 
     def shared_utilization_range(self, tier: str) -> Range | None:
-        """Return the ends over the runs of the utilization of the CPUs allotted to a tier, by all that share them."""
+        """Return the smallest and largest utilization, over the runs, of the CPUs that a tier shares with others."""
         both = self.sharing(tier)
         return self._ends_of_sums(
             [[run["tiers"].get(name, {}).get("utilization") for name in both] for run in self.usable]
         )
 
     def shared_cpus_range(self, tier: str) -> Range | None:
-        """Return the ends over the runs of the CPUs used by a tier and those that share its CPUs. [1]"""
+        """Return the smallest and largest number of CPUs, over the runs, used by a tier and the tiers that share its
+        CPUs. [1]
+        """
         both = self.sharing(tier)
         return self._ends_of_sums(
             [[estimate_of(run, "tiers", name, "cpus_used").value for name in both] for run in self.usable]
         )
 
     def _ends_of_sums(self, by_run: list[list[float | None]]) -> Range | None:
-        """Return the ends over the runs of the sum of the known values; None for a single run."""
+        """Return the smallest and largest sum of known values over the runs; None for a single run."""
         known = [[value for value in values if value is not None] for values in by_run]
         return ends([sum(values) for values in known if values]) if len(self.usable) > 1 else None
 
     def sharing(self, tier: str) -> list[str]:
-        """Return the tier and those that use the CPUs of the same control group, in the order of the summary."""
+        """Return the tier and the tiers whose CPUs the same control group limits, in the order of the summary."""
         groups = {
             name: figures.get("cpu_control_group") for run in self.usable for name, figures in run["tiers"].items()
         }
@@ -182,25 +187,27 @@ class Point:
         return [tier] if group is None else [name for name in self.tiers if groups.get(name) == group]
 
     def shared_utilization(self, tier: str) -> float | None:
-        """Return the mean utilization of the CPUs allotted to a tier, by all tiers that share them."""
+        """Return the mean utilization of a tier's allotted CPUs by all tiers that share these CPUs, in [0, 1]."""
         found = [self.utilization(name) for name in self.sharing(tier)]
         known = [value for value in found if value is not None]
         return sum(known) if self.utilization(tier) is not None else None
 
     def machine_cpus(self) -> tuple[float, float] | None:
-        """Return the CPUs that all programs on this machine used, and its number of CPUs; None if not observed. [1]"""
+        """Return the CPUs that all programs used on this machine, and the CPUs of the machine; None if not observed.
+        [1]
+        """
         hosts = [run["host"] for run in self.usable]
         used = plain_over_runs([estimate_of(host, "cpus_used").value for host in hosts]).value
         cpus = next((float(host["cpus"]) for host in hosts if host.get("cpus")), None)
         return None if used is None or cpus is None else (used, cpus)
 
     def machine_cpus_range(self) -> Range | None:
-        """Return the ends over the runs of the CPUs that all programs on this machine used. [1]"""
+        """Return the smallest and largest number of CPUs, over the runs, that all programs used on this machine. [1]"""
         return self._ends_of_sums([[estimate_of(run["host"], "cpus_used").value] for run in self.usable])
 
     @property
     def stage(self) -> str | None:
-        """Name of the stage analysed if the runs went through several loads; None otherwise."""
+        """Name of the analysed stage if the runs have several load levels; None otherwise."""
         names = {stage_named(run) for run in self.usable}
         return names.pop() if len(names) == 1 else None
 
@@ -216,7 +223,7 @@ class Point:
 
     @property
     def elasticity(self) -> Elasticity:
-        """Elasticities of response time and throughput at this load, the mean over the runs."""
+        """Elasticities of response time and throughput at this load, averaged over the runs."""
         found = [elasticity_of(run) for run in self.usable]
         return Elasticity(
             sum(each.response_time for each in found) / len(found),
@@ -225,16 +232,16 @@ class Point:
         )
 
     def pace_s(self) -> float | None:
-        """Return the CPU time of the fixed piece of work that shows the machine's speed; None if not observed. [s]"""
+        """Return the CPU time of the fixed work by which the probe measures machine speed; None if not observed. [s]"""
         return plain_over_runs([(run["host"].get("pace") or {}).get("median_s") for run in self.usable]).value
 
     @property
     def failed_share(self) -> float:
-        """Share of the transactions that failed; 0 if it is not known. In [0, 1]"""
+        """Share of the transactions that failed, in [0, 1]; 0 if unknown."""
         return plain_over_runs([run["errors"]["share"] for run in self.usable]).value or 0.0
 
     def thinks(self) -> tuple[float, float] | None:
-        """Return the mean think time per transaction, and the number of transactions that it averages. [s], [1]"""
+        """Return the mean think time per transaction, and the number of transactions it averages. [s], [1]"""
         held = [(run["laws"]["little"], run.get("window")) for run in self.usable]
         known = [(law, window) for law, window in held if law and window]
         counts = [law["x_per_s"] * (window["end_s"] - window["start_s"]) for law, window in known]
@@ -244,12 +251,14 @@ class Point:
         return thought / sum(counts), sum(counts)
 
     def wait(self, name: str) -> float | None:
-        """Return a figure of the waits for a connection of a pool, over the runs; None without a pool."""
+        """Return a statistic of the waiting time for a connection of the pool, averaged over the runs; None without a
+        pool.
+        """
         waits = [(run.get("connections") or {}).get("wait_time_s") for run in self.usable]
         return plain_over_runs([wait.get(name) for wait in waits if wait]).value
 
     def connections(self) -> dict[str, Any]:
-        """Return the figures of the generator's connections, over the runs."""
+        """Return the statistics of the generator's connections, averaged over the runs."""
         by_run = [run.get("connections") or {} for run in self.usable]
         waits = {name: self.wait(name) for name in _WAITS}
         return {
@@ -259,7 +268,7 @@ class Point:
         }
 
     def of_runs(self) -> dict[str, Any] | None:
-        """Return the least and the greatest value of the runs, of figures without an interval; None of one run."""
+        """Return the smallest and largest value over the runs of quantities without interval; None for a single run."""
         if len(self.usable) < 2:
             return None
         waits = [(run.get("connections") or {}).get("wait_time_s") or {} for run in self.usable]
@@ -274,12 +283,12 @@ class Point:
         }
 
     def _percentiles_of_runs(self, *path: str) -> dict[str, list[float] | None]:
-        """Return the least and the greatest value of the runs of each percentile. [s]"""
+        """Return the smallest and largest value of each percentile over the runs. [s]"""
         keys = [key for key in RESPONSE_KEYS if share_of(key) is not None]
         return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
-        """Return the ends over the runs of the share that each part has in the CPU time of its tier."""
+        """Return the smallest and largest share of each part in its tier's CPU time, over the runs."""
         found: dict[str, list[float | None]] = {}
         for run in self.usable:
             used = estimate_of(run, "tiers", tier, "cpus_used").value
@@ -319,7 +328,7 @@ class Point:
         }
 
     def status_codes(self) -> dict[str, dict[str, int]] | None:
-        """Return the whole answers of all runs by transaction and status code; None if a run did not record them."""
+        """Return the complete answers of all runs by transaction and status code; None if a run lacks status codes."""
         found: dict[str, dict[str, int]] = {}
         for run in self.usable:
             if run.get("status_codes") is None:
@@ -354,7 +363,7 @@ class Point:
         }
 
     def _not_attributed(self) -> dict[str, Any]:
-        """Return the CPUs that no tier explains, by machine; summaries of older versions have none."""
+        """Return the CPU use that no tier explains, by machine; empty for summaries of older versions."""
         names = dict.fromkeys(name for run in self.usable for name in run.get("not_attributed") or {})
         key = "cpus_used"
         return {name: {key: over_runs(self.usable, "not_attributed", name, key).document()} for name in names}
@@ -382,7 +391,7 @@ class Point:
 
 
 def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
-    """Combine the repetitions of one load level; invalid ones count only if all are invalid."""
+    """Combine the repetitions of one load level; invalid runs count only if all runs are invalid."""
     usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
     return Point(
         kind,
@@ -394,13 +403,13 @@ def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
 
 
 def _pair(values: Sequence[float | None]) -> list[float] | None:
-    """Return the least and the greatest value for a document."""
+    """Return the smallest and largest value as a list for a document; None if no value is known."""
     found = ends(values)
     return None if found is None else list(found)
 
 
 def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the shortest and the longest time of all runs; None if nothing was timed."""
+    """Return the shortest and longest response time of all runs; None if no response was timed."""
     shortest = [float(of_run["min"]) for of_run in times if of_run.get("min") is not None]
     longest = [float(of_run["max"]) for of_run in times if of_run.get("max") is not None]
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}

@@ -1,4 +1,4 @@
-"""Compares the backlog of a window at its start and end with the requests in flight that its own load needs."""
+"""Compares the requests in flight at both edges of a window with the number that the load itself needs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 
-# Requests in flight at the start count as a backlog if they exceed the mean by this many standard deviations.
+# The requests in flight at the start count as a backlog if they exceed the mean by this many standard deviations.
 BEYOND_NOISE = 3.0
 
 
 def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Compute the requests in flight and the arrivals that wait, at the edges of a window.
+    """Compare the requests in flight and the waiting arrivals at the edges of a window with the need of its load.
 
     Parameters
     ----------
@@ -25,17 +25,17 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        None if the window is too short to have halves.
+        None if the window is too short to be halved.
 
     Notes
     -----
-    By Little's law a load needs X R requests in flight. X is the rate at which requests ended in the window, R their
-    mean exchange time; if no arrival waits, R is their mean response time, because a request may wait for a thread of
-    the generator that reads a file. The swing is the standard deviation of the seconds in the second half of the
-    window, at least the square root of the mean, as of a Poisson number. An amount at the start that exceeds the need
-    by more than three swings is an excess, carried over from before. `drained_s` is the time until the amount first was
-    within one swing of the need; None if it never was.
-    Arrivals that wait are compared with their mean in the second half in the same way.
+    By Little's law a load has X R requests in flight on average, here called the need. X is the rate at which requests
+    ended in the window, R their mean exchange time; if no arrival waits, R is their mean response time, because a
+    request may wait for a thread of the generator that reads a file. The swing is the standard deviation over the
+    seconds of the second half of the window, at least the square root of their mean (as for a Poisson variable). A
+    number at the start that exceeds the need by more than three swings is an excess from before the window. `drained_s`
+    is the time until the number first lies within one swing of the need; None if this never happens. The number of
+    waiting arrivals is compared with its mean in the second half in the same way.
     """
     numbers = np.flatnonzero(chosen)
     if len(numbers) < 4:
@@ -67,7 +67,7 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _before(values: Floats, first: int) -> float:
-    """Return the value at the end of the bin before a window; 0 if the window begins with the run."""
+    """Return the value at the end of the bin before the window; 0 if the window begins with the run."""
     return float(values[first - 1]) if first > 0 else 0.0
 
 

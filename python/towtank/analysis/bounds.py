@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
 
 FEWER_USERS = "users seen, at least those asked"
-"""The only bound that a plan may break: users may leave when their data are used up."""
+"""The only bound that a load may violate by plan: users may leave when their data are used up."""
 
-# CPU time is read shortly before or after the time stamp of its sample. This error covers both edges of a window and
-# two ticks of the kernel's clock, for each CPU. [s]
+# The probe reads CPU time shortly before or after the time stamp of a sample. This allowance covers both edges of a
+# window and two ticks of the kernel's clock, for each CPU. [s]
 _CPU_ERROR_S = 0.1
 _CPU_ERROR_SHARE = 0.02
-# Edges of intervals are whole nanoseconds; their sums as floats are not exact. [s]
+# Edges of intervals are whole nanoseconds; sums of them as floats have rounding errors. [s]
 _SAME_INSTANT_S = 1e-6
-# Users come and go within milliseconds of the edge of a stage.
+# Users start and stop within milliseconds of the edge of a stage.
 _USERS_SHARE = 0.02
 
 
@@ -34,7 +34,7 @@ def bounds(data: RunData, summary: dict[str, Any]) -> list[dict[str, Any]]:
     ----------
     data : RunData
     summary : dict
-        The run summary with its keys `tiers`, `host` and `users`.
+        Run summary with the keys `tiers`, `host` and `users`.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def most_cpus(allotted: float, length_s: float) -> float:
-    """Return the largest CPU use that may be observed over a window if this many CPUs are allotted. [1]"""
+    """Return the largest CPU use that can be observed over a window if this many CPUs are allotted. [1]"""
     return allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length_s
 
 

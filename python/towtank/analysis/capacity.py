@@ -1,4 +1,4 @@
-"""Saturated tiers, and the knee of the asymptotic bounds."""
+"""Saturated tiers of a load level, and the knee of the asymptotic bounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.analysis.statistics.estimates import Estimate
 SATURATED = 0.90
 """Utilization of the allotted CPUs from which a tier counts as saturated, in (0, 1]."""
 
-_QUEUEING_AT_MOST = 0.1  # Share of the knee.
+_QUEUEING_AT_MOST = 0.1  # Largest part of the knee that queueing at the lowest level may make up.
 
 
 def busiest_tier(point: Point) -> tuple[str, float] | None:
@@ -32,16 +32,16 @@ def saturated_tier(point: Point) -> str | None:
 
 
 def knee(points: list[Point]) -> Estimate:
-    """Estimate the population N* = (D + Z) / D_max from the lowest load level; nothing for an open load.
+    """Estimate the knee N* = (D + Z) / D_max from the lowest load level; no value for an open load.
 
     Notes
     -----
-    At the lowest level N / X is D + Z plus queueing. At one server with Poisson arrivals U^2 / (1 - U) users wait, more
-    than in a closed system, and N* is too large by that number. If it is more than a tenth of N*, or the busiest tier
-    is saturated, the level does not describe a system without queueing, and no knee is returned. Neither is one if a
-    level has certainly more throughput than 1 / D_max of the lowest level allows: the demand then falls with the load.
-    The lower end of the interval allows for the queueing. Otherwise the interval is that of D_max, since X is known far
-    better; there is no interval if D_max may be zero.
+    At the lowest level N / X is D + Z plus queueing. At a single server with Poisson arrivals U^2 / (1 - U) users wait,
+    which is more than in a closed system, and N* is too large by at most that number. No knee is returned if this
+    number exceeds a tenth of N* or the busiest tier is saturated, because the level then does not describe a system
+    without queueing; nor if the throughput of a level significantly exceeds 1 / D_max of the lowest level, because the
+    demand then falls with the load. The lower end of the interval allows for the queueing. Apart from that, the
+    interval reflects the error of D_max alone, since X is known far better; no interval exists if D_max may be zero.
     """
     lowest = points[0]
     if lowest.kind != "users":
@@ -70,7 +70,7 @@ def knee(points: list[Point]) -> Estimate:
 
 
 def _exceeds(points: list[Point], demand: Estimate) -> bool:
-    """Return True if a level has certainly more throughput than a demand allows."""
+    """Return True if the throughput of a level significantly exceeds the maximum 1 / D that a demand allows."""
     least = demand.low or demand.value or 0.0
     rates = (point.throughput.value if point.throughput.low is None else point.throughput.low for point in points)
     return any(rate is not None and rate * least > 1 for rate in rates)

@@ -1,4 +1,4 @@
-"""Writes the tables of a run, with quantiles of the histograms as columns."""
+"""Writes the Parquet tables of a run, with quantiles of the histograms as columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_compacted(run: RunFolder) -> bool:
 
 
 def described(encoded: str) -> dict[str, Any]:
-    """Return the columns of the tables for one histogram; none if it cannot be read or is empty."""
+    """Return the table columns for one histogram; empty if the histogram is unreadable or empty."""
     try:
         histogram = histograms.decode(encoded)
     except BadHistogramError:

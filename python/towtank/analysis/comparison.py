@@ -1,4 +1,4 @@
-"""Compares configurations at equal load: ratios of measured values, with their intervals."""
+"""Compares configurations at equal load by ratios of measured values, with intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of, from_do
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, is_repeated, with_run_to_run
 from towtank.load_level import Load
 
-# At each level only the transactions that changed most get a line; the points hold all of them.
+# At each level, only the transactions that changed most are listed; the points contain all transactions.
 TRANSACTIONS_SHOWN = 3
 
 
@@ -21,7 +21,7 @@ def comparisons(
     configurations: list[dict[str, Any]],
     run_to_run: float = ASSUMED_SHARE,
 ) -> list[dict[str, Any]]:
-    """Compare each level of every factor but the load with the factor's first level, all else equal.
+    """Compare each level of a factor with the factor's first level at equal levels of all other factors.
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ def comparisons(
     Returns
     -------
     list of dict
-        `factor`, `from`, `to`, the load, `metric`, both values and their ratio to / from. `differs` is None unless both
-        points have at least two runs; otherwise the interval of the ratio holds within these runs only, and `assumed`
-        has the interval widened by what the share from run to run is of each value (`to_share`, `from_share`).
-        `pace_ratio` is the CPU time of a fixed piece of work at `to` over that at `from`, None if it was not observed.
+        `factor`, `from`, `to`, the load, `metric`, both values and their ratio to / from. If a point has a single run,
+        `differs` is None, the interval of the ratio covers the scatter within these runs only, and `assumed` has the
+        interval widened by the assumed difference from run to run of each value (`to_share`, `from_share`).
+        `pace_ratio` is the CPU time of the probe's fixed work at `to` over that at `from`, None if not observed.
     """
     found = []
     for factor in factors:
@@ -78,7 +78,7 @@ def _level(document: Mapping[str, Any]) -> float | None:
 
 
 def suspect_runs(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the suspect runs in points."""
+    """Return the names of the suspect runs behind points."""
     return [
         str(run)
         for point in points
@@ -99,7 +99,7 @@ def _load(point: dict[str, Any]) -> dict[str, Any]:
 def _pairs(
     name: str, base_level: str, configurations: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield pairs of configurations that differ in one factor only: its first level, and another one."""
+    """Yield pairs of configurations that differ in a single factor: its first level, and another level."""
     for base in configurations:
         if base["key"].get(name) != base_level:
             continue
@@ -111,7 +111,7 @@ def _pairs(
 
 
 def _points(base: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the points at equal load for which both configurations have a run that is not invalid."""
+    """Yield pairs of points at equal load for which both configurations have a run that is not invalid."""
     table = {point["load"]: point for point in other["points"]}
     for point in base["points"]:
         second = table.get(point["load"])
@@ -129,8 +129,8 @@ def _lines(first: dict[str, Any], second: dict[str, Any], run_to_run: float) -> 
 
 
 def _decided(line: dict[str, Any], run_to_run: float, elasticities: Sequence[float]) -> dict[str, Any]:
-    """Decide whether both values differ, by the interval over runs; for single runs, by the assumed share from run to
-    run, times the elasticity of the value.
+    """Decide whether two values differ: by the interval over runs; for single runs, by the assumed difference from run
+    to run times the elasticity of the value.
     """
     values = [from_document(line[key]) for key in ("to_value", "from_value")]
     if all(is_repeated(value) for value in values):
@@ -157,7 +157,7 @@ def _excludes_one(ratio: dict[str, Any]) -> bool | None:
 
 
 def is_certain(line: dict[str, Any]) -> bool:
-    """Return True if a comparison shows a difference; for single runs, under the assumed share from run to run."""
+    """Return True if a comparison is significant; for single runs, under the assumed difference from run to run."""
     return bool(line["differs"] or (line.get("assumed") or {}).get("differs"))
 
 
@@ -172,7 +172,7 @@ def _plain_lines(first: dict[str, Any], second: dict[str, Any]) -> Iterator[dict
             f"response_time_s.mean of {name}", first, second, "transactions", name, "mean_s", transaction=name
         )
     ]
-    # Differences within runs are listed first; whether the runs themselves differ is decided afterwards.
+    # The sort order rests on differences within runs; whether the runs differ is decided afterwards.
     lines.sort(key=lambda line: strength({**line, "differs": _excludes_one(line["ratio"])}), reverse=True)
     yield from lines[:TRANSACTIONS_SHOWN]
     for tier in first["tiers"]:
@@ -199,10 +199,10 @@ def _line(
 
 
 def strength(line: dict[str, Any]) -> tuple[float, float]:
-    """Return how large a change is at least, and how large it seems; a half and a double count the same.
+    """Return a lower bound of the size of a change, and its estimated size; halving and doubling have equal size.
 
-    The least change is the bound of the interval that is nearer to 1, so that a few outliers do not pass for the
-    largest change. If the interval holds 1, or if none exists, the least change is 1.
+    The lower bound is the end of the interval that is nearer to 1, so that a few outliers do not rank as the largest
+    change. If the interval contains 1, or does not exist, the lower bound is 1.
     """
     ratio = line["ratio"]
     bounds = ratio if line["differs"] else line.get("assumed") or ratio

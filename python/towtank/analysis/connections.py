@@ -1,4 +1,4 @@
-"""Describes connections: their number, the time to make them, and the time that requests waited for one."""
+"""Describes connections: their number, the time to establish them, and the time that requests waited for them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] |
     Returns
     -------
     dict
-        As `docs/reference/summary.md` describes. Connections are mostly made before the window begins, so the times to
-        make them, and the reasons of failures, cover the whole run; the rest covers the window.
+        As `docs/reference/summary.md` describes. Most connections are established before the window begins, so
+        connection times and reasons of failures cover the whole run; all other values cover the window.
     """
     every = np.ones(measurement.bins, dtype=bool)
     length = measurement.length_of(chosen)
@@ -52,7 +52,7 @@ def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] |
 
 
 def _times(merged: Histogram | None) -> dict[str, float] | None:
-    """Return the mean from the middles of the buckets, quantiles, and the longest time. [s]"""
+    """Return mean (from the middles of the buckets), quantiles and maximum of connection times. [s]"""
     if merged is None:
         return None
     quantiles = {name: merged.quantile(probability) for name, probability in QUANTILES.items()}
@@ -62,7 +62,7 @@ def _times(merged: Histogram | None) -> dict[str, float] | None:
 def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict[str, int] | None:
     counted = (engine or {}).get("handshakes")
     kinds = ("full", "resumed")
-    if not isinstance(counted, dict):  # an engine that was killed wrote no document
+    if not isinstance(counted, dict):  # a killed engine writes no document
         counted = {
             kind: sum(interval.handshakes.get(kind, 0) for interval in measurement.recording.intervals)
             for kind in kinds
@@ -72,12 +72,13 @@ def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict
 
 
 def _waits(measurement: Measurement, chosen: Mask) -> dict[str, float] | None:
-    """Return how long the requests waited that found no free connection in the pool; None without a pool.
+    """Return the waiting times for a free connection of the pool; None without a pool.
 
     Notes
     -----
-    The engine records 0 for a request that found a free connection, and whole nanoseconds for one that did not. No wait
-    is shorter than the width of the lowest bucket (0.5 µs), so that bucket holds the requests that did not wait.
+    The engine records 0 for a request that found a free connection, otherwise the waiting time in whole nanoseconds. No
+    wait is shorter than the width of the lowest bucket (0.5 µs), so that bucket contains the requests that did not
+    wait.
     """
     merged = measurement.connection_wait.merged(chosen)
     if merged is None:

@@ -1,4 +1,4 @@
-"""Estimates the CPU demand of a transaction from many runs."""
+"""Estimates the CPU demand of a transaction by regression over runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.distributions import t_quantile
 
 
 def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Estimate]:
-    """Fit the straight line U = U_0 + D X to the runs.
+    """Fit the straight line U = U_0 + D X to CPU use and throughput of the runs.
 
     Parameters
     ----------
@@ -25,15 +25,15 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
     Returns
     -------
     intercept : float
-        CPUs that no transaction explains, U_0. [1]
+        CPU use U_0 that does not depend on throughput. [1]
     demand : Estimate
         CPU time of one transaction D, with the t interval of the slope. [s]
 
     Notes
     -----
     Ordinary least squares with n - 2 degrees of freedom; the intercept keeps background work out of the
-    demand [1]_. Assumes a demand that does not change with the load. A line needs two different throughputs, its
-    interval a third run.
+    demand [1]_. Assumes a demand that does not change with the load. A line needs two different throughputs, an
+    interval at least three runs.
 
     References
     ----------
@@ -56,7 +56,7 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
 
 
 def demands(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Estimate the demand at each tier by regression over the runs that are not invalid."""
+    """Estimate the CPU demand at each tier by regression over the runs that are not invalid."""
     usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
     found = {}
     for tier in dict.fromkeys(name for run in usable for name in run["tiers"]):

@@ -1,4 +1,4 @@
-"""The closed list of doubts about a measurement, each with its reason and the next step."""
+"""Doubts about a measurement: the closed list of kinds, each with its reason and the next step."""
 
 from __future__ import annotations
 
@@ -333,12 +333,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "lengthen the sampling interval, or leave out costly metrics",
     ),
 }
-"""For each kind of doubt, why it matters and what to do."""
+"""Explanation of each kind of doubt: why it matters, and the next step."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """One doubt, with the number seen and the limit it passed."""
+    """One doubt about a measurement, with the number seen and the limit that it exceeds."""
 
     kind: Kind
     level: Level
@@ -363,7 +363,7 @@ class Doubt:
 
 
 def level_of(doubts: list[Doubt]) -> str:
-    """Return the verdict on a run: that of its heaviest doubt (invalid or suspect), otherwise valid."""
+    """Return the verdict on a run, which is the level of its most severe doubt: invalid, suspect, or valid."""
     levels = {doubt.level for doubt in doubts}
     if Level.INVALID in levels:
         return "invalid"
@@ -371,7 +371,7 @@ def level_of(doubts: list[Doubt]) -> str:
 
 
 def not_checked(missing: Iterable[dict[str, str]]) -> str:
-    """Render the checks that could not be made, by reason, as a sentence without a full stop; empty without any.
+    """Render the checks that could not be made, grouped by reason, without a full stop; empty if all were made.
 
     Parameters
     ----------

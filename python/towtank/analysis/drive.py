@@ -1,4 +1,4 @@
-"""Makes the document of `towtank drive`: one load on one target, as JSON."""
+"""Makes the result document of `towtank drive`: one load on one target, as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS_ALWAYS_LISTED = ("timeout", "status_5xx", "connect", "check")
 
 
 def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
-    """Analyse the run of a drive; write its `summary.json`, and return the document of the command.
+    """Analyse the run of `towtank drive`, write its `summary.json`, and return the result document.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
 
     Notes
     -----
-    Counts and times are those of the whole steady stage, as asked; the verdict is that of the run summary.
-    Throughput counts successful requests.
+    Counts and times cover the whole planned steady stage; the verdict is taken from the run summary. Throughput counts
+    successful requests.
     """
     data = read_run(run)
     limits = study_limits(run)
@@ -81,12 +81,12 @@ def _asked(data: RunData) -> Mask:
 
 
 def _throughput(column: Column, chosen: Mask, length: float) -> float | None:
-    """Return the completions per second; None if no transaction ended, neither well nor as a failure."""
+    """Return the throughput of successful requests; None if nothing ended. [1/s]"""
     return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
 
 
 def _estimates(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return throughput and times of the requests with their intervals, or without if too little was recorded."""
+    """Return throughput and response times with their intervals; without intervals if the record is too short."""
     requests, bin_s = measurement.requests, measurement.bin_s
     return {
         "throughput_per_s": throughput(requests.ok, measurement, chosen).document(),
@@ -96,13 +96,13 @@ def _estimates(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return the requests in flight at the end of the window, and later failures by kind; None if unknown."""
+    """Return the requests in flight at the end of the window, and later failures by kind; both None if unknown."""
     found = summary["unfinished"] or {}
     return {"in_flight": found.get("in_flight"), "failed_later": found.get("failed_later")}
 
 
 def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, float | None]:
-    """Return mean, extremes and quantiles in milliseconds; None if nothing was timed."""
+    """Return mean, extremes and quantiles in milliseconds; None values if no response was timed."""
     merged = timed.merged(chosen)
     if merged is None:
         return dict.fromkeys(["mean", "min", *QUANTILES, "max"])
@@ -142,7 +142,7 @@ def _generator(data: RunData, summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, Any]]:
-    """Return the seconds of the window; `t_s` is the end of each, counted from the start of the window."""
+    """Return the results of each second of the window; `t_s` is the end of the second, from the start of the window."""
     requests = measurement.requests
     p95 = requests.response.quantile_by_bin(0.95)
     numbers = [number for number, inside in enumerate(chosen) if inside]

@@ -1,4 +1,4 @@
-"""Bounds on the user time that belongs to activities in progress at the edge of a window."""
+"""Bounds the user time of the activities (transactions and pauses) in progress at the edge of a window."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Measurement
 
-# Edges of intervals are whole nanoseconds; as floats they are not exact. [s]
+# Edges of intervals are whole nanoseconds; as floats they have rounding errors. [s]
 _SAME_INSTANT_S = 1e-6
-# Pauses that ended exceed those that began between transactions by more than this only with pauses inside them. [1]
+# If ended pauses exceed the pauses begun between transactions by more than this share, there are pauses inside
+# transactions. [1]
 _INNER_SHARE = 0.01
 
 
 class Spent(NamedTuple):
-    """Least and most user time that the activities in progress at an instant have taken by then. [s]"""
+    """Lower and upper bound of the user time spent so far in the activities in progress at an instant. [s]"""
 
     low_s: float
     high_s: float
 
 
 class _Parts(NamedTuple):
-    """Activities that may be in progress at an instant: how many, and the time that each has taken by then. [s]"""
+    """Activities that may be in progress at an instant: numbers, and bounds of the time spent in each so far. [s]"""
 
     counts: Floats
     low_s: Floats
@@ -31,7 +32,7 @@ class _Parts(NamedTuple):
 
 
 def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent:
-    """Return how much time the transactions and pauses in progress at an instant have taken by then.
+    """Bound the time spent so far in the transactions and pauses in progress at an instant.
 
     Parameters
     ----------
@@ -39,17 +40,17 @@ def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent
     at_s : float
         An edge of the bins, in run time. [s]
     allowance_s : float
-        User time added to the upper bound for pauses whose lengths are not recorded one by one: those inside
-        transactions, and all pauses of an engine that did not record them. [s]
+        User time added to the upper bound for pauses without recorded lengths: pauses inside transactions, and all
+        pauses if the engine did not record them. [s]
 
     Notes
     -----
     A transaction in progress at an instant t ends in a later bin [a, b), whose histogram has its response time r. It
     took at least r - (b - t) and at most r - (a - t) of it before t, each no less than 0. A pause in progress began in
-    an earlier bin [a, b), whose histogram has its length z; it has lasted t - b at least, if it lasts beyond t whenever
-    it began (z > t - a), and min(z, t - a) at most, if it can last beyond t at all (z > t - b). A user does a single
-    thing at a time, so that at most as many activities count in the upper bound as users are present, those of the
-    largest bounds. Both bounds use nothing but the record: no assumption about distributions or steady state.
+    an earlier bin [a, b), whose histogram has its length z; if it lasts beyond t wherever in the bin it began (z > t -
+    a), it has lasted at least t - b; if it can last beyond t at all (z > t - b), it has lasted at most min(z, t - a). A
+    user has one activity at a time, so the upper bound counts only as many activities as users are present, those with
+    the largest bounds. Neither bound assumes a distribution or a steady state.
 
     Transactions that never ended within the record have no response time. Each of them adds all of the time since the
     start of the run to the upper bound. If the record ends at t, each user adds the longest recorded response time.
@@ -65,7 +66,7 @@ def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent
 
 
 def _users_at(measurement: Measurement, at_s: float) -> float:
-    """Return the largest mean number of users of the bins beside an instant. [1]"""
+    """Return the mean number of users in the bins next to an instant, the larger of the two, rounded up. [1]"""
     beside = (np.abs(measurement.starts - at_s) < _SAME_INSTANT_S) | (np.abs(measurement.ends - at_s) < _SAME_INSTANT_S)
     users = measurement.mean_users[beside & (measurement.ends > measurement.starts)]
     return float(math.ceil(users.max() - _SAME_INSTANT_S)) if len(users) else 0.0
@@ -89,7 +90,7 @@ def _pauses(measurement: Measurement, at_s: float) -> _Parts:
 
 
 def _of_the_largest(counts: Floats, values: Floats, most: float) -> float:
-    """Sum the largest values, as many of them as `most`."""
+    """Return the sum of the `most` largest values, each of which occurs `counts` times."""
     order = np.argsort(-values, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(counts[order])[:-1]]) if len(order) else np.zeros(0)
     return float(np.clip(most - before, 0.0, counts[order]) @ values[order])
@@ -104,6 +105,6 @@ def _never_ended_s(measurement: Measurement, at_s: float, users: float) -> float
 
 
 def _all_pauses_known(measurement: Measurement) -> bool:
-    """Return True if the lengths of all pauses that ended are among those that are recorded at their start."""
+    """Return True if the engine recorded the lengths of all pauses that ended."""
     began = float(measurement.rests.counts.sum())
     return float(measurement.think_count.sum()) <= (1 + _INNER_SHARE) * began

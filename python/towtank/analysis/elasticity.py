@@ -1,8 +1,8 @@
-"""Elasticity of throughput and response time: how strongly they follow the speed of the system at a load.
+"""Elasticities of throughput and response time: their relative change for a small relative change of all service times.
 
-Runs of one system differ because its speed differs: a restart or another layout of memory makes all service times a
-share longer or shorter. The same share is much more of the response time where requests queue, and nearly nothing of
-the throughput where think times fix it.
+Runs of one system differ because its speed differs: a restart or a different memory layout makes all service times
+longer or shorter by some share. If requests queue, the response time changes by a larger share; if think times
+determine the throughput, the throughput hardly changes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 from towtank.study.claim_metrics import LOAD
 
 SATURATED = 0.98
-"""Utilization above which it is uncertain whether the system sustains an open load, in [0, 1]."""
+"""Utilization above which a system may not sustain an open load, in [0, 1]."""
 LARGEST = 1 / (1 - SATURATED)
 """Largest elasticity of a response time. [1]"""
 DEMANDS_DIFFER = 12.0
 """Assumed upper bound of the ratio between the demands of two groups of users at the busiest station. [1]"""
-# Users keep their pace if the cycle is longer by less than the first share. They have no pause left if the cycle is
-# longer than the pace times the second number.
+# Users keep their pace if the cycle exceeds the pace by less than the first share. They have no pause left if the cycle
+# exceeds the pace times the second number.
 _NEARLY, _EXCEEDED = 0.01, 1.2
 _TIMES = (
     *("response_time_s", "exchange_time_s", "response_mean_s", "mean_s", "p95_s", "worst_p95_s"),
@@ -34,16 +34,16 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Elasticity:
-    """Relative change of a value for a small relative change of all service times.
+    """Relative change of response time and throughput for a small relative change of all service times.
 
     Attributes
     ----------
     response_time : float
-        1 where nothing queues, more where requests wait. [1]
+        1 without queueing, more with queueing. [1]
     throughput : float
-        Size of the change; throughput falls where service times grow. In [0, 1] [1]
+        Absolute value, since throughput falls when service times grow. In [0, 1] [1]
     utilization : float
-        Utilization of the busiest station that it was computed from, in [0, 1].
+        Utilization of the busiest station, from which the elasticities were computed, in [0, 1].
     """
 
     response_time: float
@@ -51,7 +51,7 @@ class Elasticity:
     utilization: float
 
     def of(self, path: Sequence[str], per: Sequence[str] | None = None) -> float:
-        """Return the elasticity of a quantity, or of its ratio to another one.
+        """Return the elasticity of a quantity, or of the ratio of two quantities.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class Elasticity:
         Returns
         -------
         float
-            1 for all that is neither a time nor a throughput, as CPU time and bytes. [1]
+            1 for quantities that are neither a response time nor a throughput, such as CPU time and bytes. [1]
         """
         mine = self._alone(path)
         if per is None or tuple(per) == (LOAD,):
@@ -77,7 +77,7 @@ class Elasticity:
 
     @classmethod
     def read(cls, document: Json | None) -> Elasticity:
-        """Read the entry of a summary; results of older versions have none."""
+        """Read the elasticities from a summary; default values for results of older versions."""
         return cls(**document) if document else PROPORTIONAL
 
     def document(self) -> dict[str, float]:
@@ -90,16 +90,16 @@ class Elasticity:
 
 
 PROPORTIONAL = Elasticity(1.0, 1.0, 0.0)
-"""Of a run that does not show how busy the system is: the convention for single values."""
+"""Elasticities for runs whose utilization is unknown: both values change in proportion to the service times."""
 
 
 def elasticity(utilization: float, in_system: float, users: float | None) -> Elasticity:
-    """Return the elasticities at a load.
+    """Return the elasticities at a load, for users of a single group.
 
     Parameters
     ----------
     utilization : float
-        Of the busiest station, in [0, 1].
+        Utilization of the busiest station, in [0, 1].
     in_system : float
         Mean number of users whose transactions are being served: throughput times response time. [1]
     users : float or None
@@ -112,11 +112,12 @@ def elasticity(utilization: float, in_system: float, users: float | None) -> Ela
 
         d ln R / d ln D = 1 / (1 - U + U w),        d ln X / d ln D = -w / (1 - U + U w),
 
-    which is 1 and -w at an idle system and 1 / w and -1 at a saturated one. Several stations, or several servers at
-    one, follow less where U is that of the busiest. At open load w is 0, until the busiest station is saturated.
+    which is 1 and -w for an idle system, 1 / w and -1 for a saturated system. With several stations, or several servers
+    at a station, the elasticities are smaller than with U of the busiest station alone. Under an open load w is 0 until
+    the busiest station is saturated.
 
-    This covers users of one group who think, for times that do not depend on the response time. Several groups, and
-    users with a pace, have `elasticity_of_groups`.
+    The derivation covers a single group of users whose think times do not depend on the response time. For several
+    groups, and for users with a pace, use `elasticity_of_groups`.
 
     References
     ----------
@@ -133,14 +134,14 @@ def elasticity(utilization: float, in_system: float, users: float | None) -> Ela
 
 
 def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elasticity:
-    """Return bounds of the elasticities of groups of users with think times of their own, or with a pace.
+    """Return bounds of the elasticities for groups of users with separate think times or with a pace.
 
     Parameters
     ----------
     utilization : float
-        Of the busiest station, in [0, 1].
+        Utilization of the busiest station, in [0, 1].
     groups : sequence of dict
-        As of `user_groups.user_groups`.
+        Result of `user_groups.user_groups`.
 
     Notes
     -----
@@ -151,11 +152,11 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     changes by another sum (x_g - y_g) w_g with the shares x_g of throughput and y_g of all response times, as the
     throughput of some groups falls more than that of others.
 
-    A pace P fixes the throughput of its users while it is kept, N / X = P: w_g is 0. Once no pause is left, w_g is 1.
-    In between the response times above P lengthen the cycle C = N / X, and w_g is (C - P) / C at least.
+    While users keep a pace P, it determines their throughput (N / X = P), and w_g is 0. If no pause is left, w_g is 1.
+    In between, response times above P lengthen the cycle C = N / X, and w_g is at least (C - P) / C.
 
-    Not covered are groups that wait at different stations of which a hardly used one belongs to a group of few users.
-    `tests/certified/test_certified_elasticity.py` compares with exact solutions.
+    The bounds do not cover groups that wait at different stations if a hardly used station serves a group of few users.
+    `tests/certified/test_certified_elasticity.py` compares the bounds with exact solutions.
     """
     busy = min(1.0, max(0.0, utilization))
     rates = [float(group["throughput_per_s"]) for group in groups]
@@ -166,16 +167,16 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     by_rate = sum(rate * high for rate, (_, high) in zip(rates, bounds, strict=True)) / sum(rates)
     by_time = sum(users * high for users, (_, high) in zip(inside, bounds, strict=True)) / (sum(inside) or 1.0)
     response = min(LARGEST, common * max(1.0, 1.0 + by_rate - by_time))
-    # Of several groups, those with small demands may lose more throughput than the station does.
+    # With several groups, groups with small demands may lose a larger share of throughput than the station does.
     most = 1.0 if len(groups) == 1 else LARGEST
     return Elasticity(response, min(most, by_rate * common), busy)
 
 
 def _share_of_time(group: Json) -> tuple[float, float]:
-    """Return bounds of the share of the cycle that grows with the response time, in [0, 1].
+    """Return bounds of the share of a group's cycle time that grows with the response time, in [0, 1].
 
-    Without a pace it is the response time over the cycle. With a pace, part of a longer response time only shortens
-    the pause of the users and leaves their cycle as it is.
+    Without a pace the share is response time over cycle time. With a pace, a longer response time partly shortens the
+    pause and leaves the cycle time unchanged.
     """
     cycle_s = float(group["users"]) / float(group["throughput_per_s"])
     share = min(1.0, float(group["response_time_s"]) / cycle_s)
@@ -190,7 +191,7 @@ def _share_of_time(group: Json) -> tuple[float, float]:
 
 
 def _least_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the smallest mean of values whose weights may each be up to `DEMANDS_DIFFER` times as large."""
+    """Return the smallest weighted mean if each weight may be up to `DEMANDS_DIFFER` times as large."""
     order = sorted(range(len(values)), key=lambda number: values[number])
     means = []
     for heavy in range(len(order) + 1):
@@ -201,14 +202,14 @@ def _least_mean(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def elasticity_of(run: Json) -> Elasticity:
-    """Return the elasticities at the load of a run, from its summary.
+    """Return the elasticities at the load of a run, computed from its summary.
 
     Notes
     -----
-    The busiest station is the busiest tier, host or disk, or one that nobody observed, as a lock, a pool or a server
-    with one thread on several CPUs. X R users are in the system; those who use no CPU of a tier are taken to wait at
-    one station with exponential service times, q = U^2 / (1 - U). Without any tier, all of them are there or served
-    there, X R = U / (1 - U).
+    The busiest station is the busiest tier, host or disk, or an unobserved resource such as a lock, a pool or a
+    single-threaded server on several CPUs. Of the X R users in the system, the users who use no CPU of a tier are
+    assumed to wait at one station with exponential service times, q = U^2 / (1 - U). Without observed tiers, all users
+    in the system are assumed to be at that station, X R = U / (1 - U).
     """
     x_per_s = _value(run.get("throughput_per_s"))
     r_s = _value((run.get("response_time_s") or {}).get("mean"))
@@ -229,7 +230,7 @@ def elasticity_of(run: Json) -> Elasticity:
     if not users:
         return PROPORTIONAL
     if groups is None:
-        # The derivation does not cover it: an interval of times that says nothing is not given.
+        # The derivation does not cover this case; an interval of times that excludes hardly any value is omitted.
         return Elasticity(LARGEST, 1.0, min(1.0, busy))
     if len(groups) > 1 or any(group["pace_s"] is not None for group in groups):
         return elasticity_of_groups(busy, groups)
@@ -237,10 +238,10 @@ def elasticity_of(run: Json) -> Elasticity:
 
 
 def busiest(run: Json) -> float | None:
-    """Return the highest utilization of a tier, a host or a disk, in [0, 1]; None if none was observed.
+    """Return the highest utilization of a tier, host or disk, in [0, 1]; None if none was observed.
 
-    Tiers that share the CPUs of one control group, or of this machine without one, are counted together. Without a
-    tier or a host of the system, the disks of this machine are those of the load generator, and no part of it.
+    Tiers that share the CPUs of a control group, or of this machine if no group limits them, are counted together.
+    Without a tier or host of the system, the disks of this machine belong to the load generator and are left out.
     """
     hosts = (run.get("hosts") or {}).values()
     by_group: dict[str, float] = defaultdict(float)
@@ -257,7 +258,7 @@ def busiest(run: Json) -> float | None:
 
 
 def _cpus_used(run: Json) -> float:
-    """Return the CPUs that all tiers used. [1]"""
+    """Return the CPUs used by all tiers together. [1]"""
     found = [_value(tier.get("cpus_used")) for tier in (run.get("tiers") or {}).values()]
     return sum(used for used in found if used is not None)
 

@@ -1,6 +1,6 @@
-"""Collects the material of an export: folders, summaries, and the reader of histograms.
+"""Collects the data of an export: folders, summaries, and the reader of histograms.
 
-It writes nothing into the folders that it reads.
+An export writes nothing into the folders that it reads.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST, ResultsFolder, 
 
 
 class Reader:
-    """Reads encoded histograms for the exports; unreadable ones are left out and counted."""
+    """Reader of encoded histograms for exports; it omits and counts unreadable histograms."""
 
     def __init__(self) -> None:
         self.unreadable = 0
 
     def merged(self, encoded: Sequence[str]) -> Histogram | None:
-        """Merge all values of several histograms; None without any."""
+        """Merge all values of several histograms; None if no readable histogram has values."""
         return histograms.merge([found for _, found in self._readable(encoded)])
 
     def encoded(self, encoded: Sequence[str]) -> str | None:
-        """Merge histograms as `merged` does and encode the result; a single one stays as it was recorded."""
+        """Merge histograms as `merged` does, and encode the result; a single histogram is returned as recorded."""
         texts = [text for text, _ in self._readable(encoded)]
         if len(texts) < 2:
             return texts[0] if texts else None
@@ -46,11 +46,11 @@ class Reader:
         return str(whole.encode().decode("ascii"))
 
     def describe(self, encoded: str) -> dict[str, Any]:
-        """Return the columns of the tables of a run for one histogram."""
+        """Return the table columns for one histogram."""
         return described(encoded) if self._readable([encoded]) else {}
 
     def _readable(self, encoded: Sequence[str]) -> list[tuple[str, Histogram]]:
-        """Return the histograms that hold values and have the layout of the first."""
+        """Return the non-empty histograms with the same layout as the first."""
         found: list[tuple[str, Histogram]] = []
         for text in encoded:
             try:
@@ -66,19 +66,20 @@ class Reader:
 
 
 def gather(path: Path, wanted: Sequence[str] = ()) -> Material:
-    """Read the material of an export from a results folder or from the folder of one run.
+    """Read the data of an export from a results folder or from the folder of one run.
 
     Parameters
     ----------
     path : Path
-        Either folder, in any state in which its kind can be recognized.
+        Results folder or run folder, possibly incomplete.
     wanted : sequence of str, optional
-        Names of the runs; all by default.
+        Names of the runs to export; all by default.
 
     Raises
     ------
     StudyError
-        If it is neither, a manifest cannot be read, or a run does not exist; all faults at once.
+        If `path` is neither kind of folder, a manifest cannot be read, or a run does not exist. Reports all faults
+        together.
     """
     if (path / STUDY_MANIFEST).is_file():
         return _gather_study(ResultsFolder(path), wanted)
@@ -107,7 +108,7 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
-    """Read a single run; if it lies in a study, that study gives the name and the objectives."""
+    """Read a single run; the study that contains it, if any, provides name and objectives."""
     faults = [_unknown(name, [run.run_id]) for name in dict.fromkeys(wanted) if name != run.run_id]
     runs = _runs([run], faults)
     above, _ = _manifest(ResultsFolder(run.path.parent.parent))
@@ -175,7 +176,7 @@ def _summary(run: RunFolder) -> dict[str, Any]:
 
 
 def _recorded(run: RunFolder) -> bool:
-    """Return True if any interval was recorded."""
+    """Return True if the run has at least one recorded interval."""
     return any(
         document.get("k") == "interval"
         for path in sorted(run.engine.glob("worker-*.ndjson"))

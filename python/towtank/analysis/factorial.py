@@ -1,4 +1,4 @@
-"""Computes the effects of the factors of a study that have two levels."""
+"""Computes the effects of the two-level factors of a study."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ METRICS = (
     ("response_time_s.mean", ("response_time_s", "mean")),
     ("response_time_s.p95", ("response_time_s", "p95")),
 )
-# With one factor of two levels the comparison of its levels suffices; nobody reads more than 64 effects.
+# For a single factor the comparison of its levels suffices; more than 64 effects are not readable.
 FACTORS = (2, 6)
 
 Run = dict[str, Any]
 
 
 def effects(factors: list[dict[str, Any]], runs: list[Run]) -> list[dict[str, Any]]:
-    """Compute the effects of all factors with two levels, at each combination of levels of the others.
+    """Compute the effects of all two-level factors, at each combination of levels of the other factors.
 
     Parameters
     ----------
     factors : list of dict
         `name` and `levels`, as in a study summary.
     runs : list of dict
-        Summaries of runs; invalid ones do not count.
+        Summaries of runs; invalid runs do not count.
 
     Returns
     -------
     list of dict
-        One for each combination and metric that every configuration has a run for; empty with fewer than two or more
-        than six factors of two levels.
+        One entry per combination and metric if every configuration has a run with that metric; empty with fewer than
+        two or more than six two-level factors.
     """
     binary = [factor for factor in factors if len(factor["levels"]) == 2]
     others = [factor for factor in factors if len(factor["levels"]) > 2]
@@ -93,6 +93,6 @@ def _document(effect: Effect, binary: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _spans(responses: list[list[float]]) -> float | None:
-    """Return the largest response over the smallest; if it is large, effects rather multiply than add."""
+    """Return the ratio of the largest to the smallest response; if it is large, effects multiply rather than add."""
     values = [value for cell in responses for value in cell]
     return max(values) / min(values) if min(values) > 0 else None

@@ -1,4 +1,4 @@
-"""Describes the generator in the window: CPU use, start lag, envelope, connections."""
+"""Describes the load generator in the window: CPU use, start lag, envelope, connections."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from towtank.analysis.measurement import Column, Mask, Measurement
 from towtank.analysis.system.rates import lookup
 
 _RESPONSES = 30
-"""Responses below which a mean says little, and beyond a percentile. [1]"""
+"""Fewest responses for a mean, and fewest responses beyond a percentile. [1]"""
 _LONG_STALL_S = 1.0
-"""Shortest gap that is listed with its times: no scheduler of a machine with CPU time left makes one this long. [s]"""
+"""Shortest gap that is listed with its times: with idle CPU time no scheduler causes a gap this long. [s]"""
 
 
 def generator(
     measurement: Measurement, chosen: Mask, engine: dict[str, Any] | None, manifest: dict[str, Any]
 ) -> dict[str, Any]:
-    """Make the generator's part of a run summary.
+    """Return the description of the generator for a run summary.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def generator(
     engine : dict or None
         `engine.json`.
     manifest : dict
-        `run.json`, with the envelope of the machine and the limits of the generator if they are known.
+        `run.json`, with the calibrated envelope of the machine and the limits of the generator if known.
 
     Returns
     -------
@@ -61,13 +61,13 @@ def generator(
 
 
 def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the shares of start lag in the mean response time, in p99, and in the mean of the step with the most.
+    """Return the share of start lag in the mean response time, in p99, and in the mean of the most affected step.
 
     Notes
     -----
-    A response time is start lag and exchange time, and both are recorded of the same requests, so that the share is
-    1 - exchange time / response time. Arrivals of an open load that wait for a user have that wait in their response
-    times, too. It is taken from the mean by Little's law; p99 and the shares of steps are unknown then.
+    A response time is the sum of start lag and exchange time, both recorded for the same requests, so the share is 1 -
+    exchange time / response time. If arrivals of an open load waited for a user, their response times include the wait.
+    The wait is then subtracted from the mean by Little's law; p99 and the shares of steps are unknown.
     """
     requests = measurement.requests
     responses_s = float(requests.response_sum_s[chosen].sum())
@@ -89,14 +89,14 @@ def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _timed_share(column: Column, chosen: Mask) -> float | None:
-    """Return the share of the mean response time of a step that is start lag; None with few responses."""
+    """Return the share of start lag in the mean response time of a step; None with too few responses."""
     if float(column.response.counts[chosen].sum()) < _RESPONSES:
         return None
     return max(0.0, 1 - float(column.exchange_sum_s[chosen].sum()) / float(column.response_sum_s[chosen].sum()))
 
 
 def _p99_share(requests: Column, chosen: Mask) -> float | None:
-    """Return how much lower p99 is without start lag, as a share of it; None with few responses beyond it."""
+    """Return the relative decrease of p99 without start lag; None with too few responses."""
     responses, exchanges = requests.response.merged(chosen), requests.exchange.merged(chosen)
     if responses is None or exchanges is None or responses.total < _RESPONSES / 0.01:
         return None
@@ -104,7 +104,7 @@ def _p99_share(requests: Column, chosen: Mask) -> float | None:
 
 
 def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the longest gap of a load thread, and the time of the window in gaps; None if not recorded. [s]"""
+    """Return the longest gap of a load thread, and the time in gaps within the window; None if not recorded. [s]"""
     gaps = measurement.longest_gap_s[chosen]
     long = {"long_stalls": list(_long_stalls(measurement))}
     if not len(gaps) or np.isnan(gaps).all():
@@ -113,12 +113,12 @@ def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
-    """Yield when a load thread stood still for a second or more, in the whole run: `start_s` and `end_s`. [s]
+    """Yield the stalls of load threads of a second or more in the whole run, as `start_s` and `end_s`. [s]
 
     Notes
     -----
-    A gap that covers several bins ends in the last and begins in the first of them, so that the time stalled in these
-    two gives its ends. The ends of a gap within one bin are not known better than those of the bin.
+    A gap over several bins begins in the first and ends in the last of them, so the stalled times of these two bins
+    give its start and end. For a gap within a single bin, the edges of the bin are used.
     """
     inside = np.flatnonzero(measurement.stalled_s > 0)
     for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):
@@ -133,28 +133,29 @@ def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
 
 
 def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:
-    """Return the CPUs that the load threads could work on at once; more threads may exist, to hold connections. [1]
+    """Return the number of CPUs on which the load threads can run in parallel; further threads only hold connections.
+    [1]
 
     Parameters
     ----------
     engine : dict or None
-        `engine.json`; older ones lack `cores` and have one thread for each.
+        `engine.json`; older versions lack `cores` and have one thread per core.
     workers : int or None
-        Load threads by the segments, if the engine recorded neither cores nor threads.
+        Number of load threads in the segments, used if the engine recorded neither cores nor threads.
     """
     counted = engine or {}
     return int(counted.get("cores") or counted.get("threads") or workers or 1)
 
 
 def _open_files(engine: dict[str, Any] | None, manifest: dict[str, Any]) -> float | None:
-    """Return the files that the generator may open, over all its tables of open files; None without a limit. [1]"""
+    """Return the number of files that the generator may open, over all its file tables; None without a limit. [1]"""
     limit = lookup(manifest, ("generator_limits", "open_files"))
     tables = lookup(engine or {}, ("open_files", "tables"))
     return limit if limit is None or tables is None else limit * tables
 
 
 def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any]) -> dict[str, float | None]:
-    """Return the rate that the cores can start by calibration [1/s], and the share of it that was used."""
+    """Return the calibrated request rate of the cores [1/s], and the share of this rate that was used."""
     per_core = lookup(manifest, ("envelope", "rate_per_core_per_s"))
     if rate_per_s is None or per_core is None or per_core <= 0:
         return {"envelope_per_s": None, "envelope_share": None}
@@ -162,7 +163,7 @@ def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any])
 
 
 def most_connections(measurement: Measurement) -> int:
-    """Return the most connections that all threads together had open at the end of any second of the run. [1]"""
+    """Return the largest number of connections open in all threads together at the end of any second of the run. [1]"""
     last: dict[int, int] = {}
     most = 0
     for interval in measurement.recording.intervals:

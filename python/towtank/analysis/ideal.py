@@ -1,4 +1,4 @@
-"""The line of ideal scaling: the throughput that a load would have if no request waited for another."""
+"""The line of ideal scaling: throughput against load if no request waited for another."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from towtank.analysis.statistics.estimates import Estimate, from_document
 from towtank.distributions import t_quantile
 
 LAW, LOWEST = "response time law", "lowest level"
-"""Methods that find the line."""
-# Think times of a level may differ from those of all levels by this many standard errors, and by this share of a
-# cycle, before they count as another think time: pacing makes pauses shorter as answers become slower.
+"""Methods that determine the line."""
+# The think times of a level count as different if they deviate from those of all levels by more than this many standard
+# errors and this share of a cycle. Pacing shortens pauses as responses become slower.
 _DEVIATIONS = 4.0
 _SHARE = 0.02
 _THINKS_AT_LEAST = 30.0
@@ -23,7 +23,7 @@ _THINKS_AT_LEAST = 30.0
 
 @dataclass(frozen=True)
 class _Thinks:
-    """Think time of one level. [s] with the number of transactions that it is the mean of."""
+    """Mean think time of one level [s], and the number of transactions it averages."""
 
     mean_s: float
     count: float
@@ -35,7 +35,7 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
     Parameters
     ----------
     points : sequence of Point
-        Of one configuration, by load.
+        Points of one configuration, ordered by load.
 
     Returns
     -------
@@ -45,13 +45,13 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
 
     Notes
     -----
-    By the response time law a user makes 1 / (Z + R) transactions per second [1]_. R is the mean response time of the
-    lowest level, and Z the think time over all levels: it does not depend on the load, and a low level alone has few
-    think times. Its standard error is Z / sqrt(n) for n think times that vary as much as exponential ones, an upper
-    limit for the distributions that think times usually have.
+    By the response time law a user completes 1 / (Z + R) transactions per second [1]_. R is the mean response time of
+    the lowest level. Z is the think time over all levels, because it does not depend on the load and the lowest level
+    has few think times. The standard error Z / sqrt(n) for n think times assumes exponential variation, an upper limit
+    for usual distributions of think times.
 
-    The throughput per unit of load of the lowest level is used instead under an open load, and if the think times of a
-    level differ from those of all levels beyond chance, as they do if users keep a pace.
+    Under an open load, or if the think times of a level differ significantly from those of all levels (as with pacing),
+    the throughput per unit of load of the lowest level is used instead.
 
     References
     ----------
@@ -95,30 +95,31 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     half = t_quantile(0.5 + estimates.CONFIDENCE / 2, freedom) * math.hypot(think_error, response_error)
     if half >= cycle:
         return Estimate(answered / cycle)
-    # The reciprocal of the rate has a symmetric interval; if it is narrow, that of the rate is nearly symmetric, too.
+    # The reciprocal of the rate has a symmetric interval; if it is narrow, the interval of the rate is nearly
+    # symmetric, too.
     relative = half / cycle
     value = answered / cycle
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
 
 
 def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estimate:
-    """Return the throughput of a load level as a share of the ideal line. [1]
+    """Return the throughput of a load level as a share of ideal scaling. [1]
 
     Parameters
     ----------
     ideal : dict
-        Result of `ideal_line`. A summary of an older version has no `interval`; the share then has none.
+        Result of `ideal_line`. Summaries of older versions lack `interval`; the share then has no interval.
     throughput : Estimate
-        Of the level. [1/s]
+        Throughput of the level. [1/s]
     load : float
-        Of the level. [1] or [1/s]
+        Load of the level. [1] or [1/s]
     """
     slope = from_document(ideal.get("interval") or {"value": ideal["per_user_per_s"]})
     return ratio_interval(throughput, slope).scaled(1 / load)
 
 
 def _think_time(points: Sequence[Point], response_s: float) -> _Thinks | None:
-    """Return the think time over all levels; None if it was not recorded, or differs between levels."""
+    """Return the think time over all levels; None if not recorded, or if it differs between levels."""
     found = [_Thinks(*level) for point in points if (level := point.thinks()) is not None]
     total = sum(level.count for level in found)
     if len(found) < len(points) or total < _THINKS_AT_LEAST:

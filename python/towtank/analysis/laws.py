@@ -1,7 +1,7 @@
-"""Checks the operational laws on every run, before any conclusion is drawn from it.
+"""Checks the operational laws on every run before conclusions are drawn from it.
 
-They hold for any system whatever its distributions [1]_; if a measurement violates them, a counter is wrong or the
-system changed within the window. The limits allow for the edges of a finite window, and for no more.
+The laws hold for every system and any distribution [1]_. If a measurement violates them, a counter is wrong or the
+system changed within the window. The limits allow only for the edge effects of a finite window.
 
 References
 ----------
@@ -22,51 +22,51 @@ from towtank.analysis.statistics import error_of
 from towtank.distributions import t_quantile
 
 LIMIT = 0.05
-"""Largest relative residual of a law on a window without edges, in [0, 1]."""
+"""Largest relative residual of a law, apart from edge effects of the window, in [0, 1]."""
 CONCLUSIVE_AT_MOST = 0.15
-"""Largest limit of the utilization law with which a residual below it means that the law holds, in [0, 1]."""
-# Two-sided 99 % of a normal distribution: edges of a window explain a larger residual once in a hundred runs.
+"""Largest limit of the utilization law at which a residual below the limit confirms the law, in [0, 1]."""
+# Two-sided 99 % quantile of the normal distribution: edge effects cause a larger residual once in a hundred runs.
 _EDGE_DEVIATIONS = 2.6
-# As for the audit of the load: a study of some ten runs is hardly ever doubted by chance.
+# Same as in the audit of the load: chance hardly ever raises a doubt in a study of some ten runs.
 _BY_CHANCE = 0.001
-# Below this a tier's CPU time is mostly the kernel's clock ticks. [CPUs]
+# Below this CPU use, clock ticks of the kernel dominate a tier's CPU time. [CPUs]
 _CPUS_WORTH_A_CHECK = 0.02
 
 
 def unfinished_s(users: float, cycle_s: float) -> float:
-    """Return the most by which user time and the cycles that ended differ by chance. [s]
+    """Return the largest difference between user time and completed cycles that chance explains. [s]
 
     Notes
     -----
-    They differ by the parts of cycles begun before the window and unfinished after it: two independent sums over N
-    users of about a cycle each, with a standard deviation of at most sqrt(2 N) (R + Z) if cycles are no more variable
-    than exponential ones. 2.6 standard deviations are allowed.
+    Both differ by the parts of the cycles that cross the edges of the window: two independent sums over N users of
+    about one cycle each, with a standard deviation of at most sqrt(2 N) (R + Z) if cycles vary no more than exponential
+    times. The limit is 2.6 standard deviations.
     """
     return _EDGE_DEVIATIONS * math.sqrt(2 * users) * cycle_s
 
 
 def response_by_users(unpaused_s: Floats, response_sum_s: Floats, ended: Floats, user_s: float) -> Floats | None:
-    """Return user seconds less pauses as sums of response times, if they differ from those by both ends only.
+    """Return user seconds less pauses as a substitute for sums of response times, if both differ by edge effects only.
 
     Parameters
     ----------
     unpaused_s, response_sum_s : ndarray of shape (n_seconds,)
         User seconds less the pauses that ended in each second, and sums of response times. [s]
     ended : ndarray of shape (n_seconds,)
-        Transactions that ended. [1]
+        Transactions that ended in each second. [1]
     user_s : float
-        User seconds of all. [s]
+        User seconds over all seconds. [s]
 
     Returns
     -------
     ndarray of shape (n_seconds,) or None
-        `unpaused_s`; None if the sums differ by more than `unfinished_s`, as after a transient, or nothing ended.
+        `unpaused_s`; None if the sums differ by more than `unfinished_s` (as after a transient), or if nothing ended.
 
     Notes
     -----
-    A user either waits for a response or pauses, so that both sums are equal up to what is unfinished at both ends. At
-    a saturated system the number of waiting users changes slowly, and a short window shows it too few times for an
-    interval of the mean response time; completions and pauses of neighbouring seconds are nearly independent there.
+    A user either waits for a response or pauses, so both sums are equal up to unfinished cycles at the edges. In a
+    saturated system the number of waiting users changes slowly, and a short window has too few independent values for
+    an interval of the mean response time; completions and pauses of neighbouring seconds are nearly independent.
     """
     total, length = float(ended.sum()), len(ended)
     if not total or not length or user_s <= 0:
@@ -81,21 +81,20 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        None if no user was active, or nothing ended.
+        Entry of the summary; None if no user was active, or nothing ended.
 
     Notes
     -----
-    N from the integral of active users, X from all transactions that ended, R from their exact times, Z from
-    the pauses that ended. Over a window [s, e] of length T each user is in a transaction or pauses, so that
+    N is computed from the integral of active users, X from all transactions that ended, R from their exact times, Z
+    from the pauses that ended. Over a window [s, e] of length T each user is in a transaction or pauses, so that
 
         N T = X T (R + Z) + A(e) - A(s),
 
-    with A(t) the time that the transactions and pauses in progress at t have taken by then: a cycle counts where it
-    ends, but those in progress at s began before the window, and those in progress at e end behind it. This is the
-    operational form of Little's law [1]_, with the edges that a long window may neglect. They are an
-    equality of sums, whatever the distributions; `edges.spent_by` bounds A(s) and A(e) by what the record has of
-    transactions that ended later and pauses that began earlier. The residual is the part of N T that lies outside of
-    these bounds.
+    where A(t) is the time spent until t in the transactions and pauses in progress at t. A cycle counts in the window
+    in which it ends, but cycles in progress at s began before the window, and cycles in progress at e end after it.
+    This is the operational form of Little's law [1]_, including the edge terms that a long window may neglect. It is an
+    equality of sums for any distribution. `edges.spent_by` bounds A(s) and A(e) from recorded transactions that ended
+    later and pauses that began earlier. The residual is the part of N T outside these bounds.
 
     References
     ----------
@@ -127,7 +126,7 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float) -> tuple[float, float]:
-    """Return the least and the most of A(e) - A(s), see `little`, as a mean number of users over the window. [1]"""
+    """Return bounds of A(e) - A(s) (see `little`) as a mean number of users over the window. [1]"""
     start_s, end_s = float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())
     start, end = (spent_by(measurement, at_s, allowance_s) for at_s in (start_s, end_s))
     length = measurement.length_of(chosen)
@@ -135,22 +134,21 @@ def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float
 
 
 def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Check the utilization law U = X D of one tier, with D from the other half of the window.
+    """Check the utilization law U = X D of a tier, with D from the first half of the window.
 
     Returns
     -------
     dict or None
-        None if the tier was not observed, hardly worked, or a half has no transaction.
+        Entry of the summary; None if the tier was not observed or hardly used, or a half has no transaction.
 
     Notes
     -----
-    U and X come from the second half, D = CPU time per transaction from the first. A demand that drifts (a
-    cache that fills, a table that grows) or CPU time that no transaction explains shows as a residual. Its
-    noise in both halves is allowed for by Student's t, so that a run whose demand is the same all along is doubted by
-    chance in at most 1 of 1,000.
+    U and X are measured in the second half, D = CPU time per transaction in the first. A drifting demand (a cache that
+    fills, a table that grows) or CPU time unrelated to transactions causes a residual. Student's t allows for the noise
+    of both halves, so a run with a constant demand raises a doubt by chance in at most 1 of 1,000 cases.
 
-    `holds` is None if the residual is within a limit above `CONCLUSIVE_AT_MOST`: such noise may hide a change that
-    matters.
+    `holds` is None if the residual is within a limit above `CONCLUSIVE_AT_MOST`, because so much noise may hide a
+    relevant change.
     """
     numbers = np.flatnonzero(chosen & np.isfinite(cpu_s))
     if len(numbers) < 4:
@@ -181,8 +179,8 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
 
 
 def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any]) -> tuple[float, int]:
-    """Return the standard error of the difference of the demands of both halves, relative to the demand, and its
-    freedom.
+    """Return the standard error of the difference between the demands of both halves, relative to the demand, and its
+    degrees of freedom.
     """
     total, degrees = 0.0, 0
     for half in halves:
@@ -195,7 +193,7 @@ def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any])
 
 
 def accounting(recorded: dict[str, Any]) -> dict[str, Any]:
-    """Check the identity of counts: offered = started + not started, started = ok + failed + in flight.
+    """Check the accounting identity: offered = started + not started, started = ok + failed + in flight.
 
     Parameters
     ----------

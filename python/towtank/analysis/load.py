@@ -1,4 +1,4 @@
-"""Computes what the load did in a window: throughput, response times, errors, by transaction and by step."""
+"""Computes results of the load in a window: throughput, response times and errors, by transaction and by step."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from towtank.analysis.statistics import (
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 
-# An interval of the engine lasts a second; the rate over less than half of that is dominated by chance. [s]
+# An interval of the engine lasts a second; rates over less than half a second are dominated by chance. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5
-# The error of a longer record is raised less than that of a short one, but still raised; and a record that is hardly
-# longer would have no interval, either.
+# Factors on the advised record length: the errors of a longer record are still increased, though less, and a record
+# that is hardly longer would have no interval, either.
 _SPARE, _LONGER = 4.0, 1.5
 
 
 def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estimate:
-    """Return the completions per second over the chosen bins. [1/s]"""
+    """Return the throughput over the chosen bins. [1/s]"""
     return ratio_of_sums(counts[chosen], measurement.lengths[chosen], bin_s=measurement.bin_s)[0]
 
 
 def quantile(
     timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask, bin_s: float = 1.0
 ) -> Estimate:
-    """Return a quantile of the chosen bins, with an interval that allows for correlated seconds. [s]
+    """Return a quantile over the chosen bins, with an interval that allows for correlated seconds. [s]
 
     Notes
     -----
-    Seconds with values above a high quantile come in clusters, and a window with few of them hardly shows that. The
-    clusters last no longer than those above the median, which are far more numerous: the larger of both design effects
-    counts, so that chance in the tail hardly decides whether it has an interval.
+    Seconds with values above a high quantile occur in clusters, which a window with few clusters hardly shows. These
+    clusters last no longer than the far more numerous clusters above the median, so the larger of both design effects
+    is used. Chance in the tail then hardly affects whether the quantile has an interval.
     """
     count = merged.total
     value = merged.quantile(probability)
@@ -54,7 +54,7 @@ def quantile(
     effect = max(size for size, _ in effects)
     ranks = effective_ranks(count, probability, effect)
     if needs is not None or ranks is None:
-        # The farther of both ranks of the binomial needs this many values.
+        # The rank further from the middle of the binomial distribution needs this many values.
         worth = math.log((1 - CONFIDENCE) / 2) / math.log(max(probability, 1 - probability))
         likely = max(likely_design_effect(*_below(timed, merged, share, chosen), share) for share in shares)
         longer = math.ceil(float(chosen.sum()) * max(_LONGER, _SPARE * worth * likely / count))
@@ -64,7 +64,7 @@ def quantile(
 
 
 def _below(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> tuple[Floats, Floats]:
-    """Return the values at or below a quantile in each chosen bin, and all values there."""
+    """Return for each chosen bin the number of values at or below a quantile, and the number of all values."""
     index = merged.index_at_rank(rank_of(probability, merged.total))
     return timed.below(index)[chosen], timed.counts[chosen]
 
@@ -80,7 +80,7 @@ def distribution(
     alike: Floats | None = None,
     keep: bool = False,
 ) -> dict[str, Any]:
-    """Return mean, quantiles and extremes of times, as in a summary.
+    """Return mean, quantiles and extremes of times for a summary.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def distribution(
     bin_s : float
         Length of a bin. [s]
     alike : ndarray of shape (n_bins,), optional
-        Other sums, for the error of the mean, as of `response_by_users`. [s]
+        Alternative sums for the error of the mean, such as `response_by_users`. [s]
     keep : bool, default False
-        Whether to include the histogram of all values, from which percentiles of several runs are made.
+        Whether to include the histogram of all values, which merged percentiles of several runs need.
     """
     quantiles = QUANTILES if quantiles is None else quantiles
     merged = timed.merged(chosen)
@@ -115,16 +115,16 @@ def distribution(
 def mean_of(
     timed: TimedHistograms, sums: Floats, chosen: Mask, bin_s: float = 1.0, alike: Floats | None = None
 ) -> tuple[Estimate, float | None]:
-    """Return the mean of the chosen bins from exact sums, with its standard error. [s]"""
+    """Return the mean over the chosen bins from exact sums, and its standard error. [s]"""
     same = None if alike is None else alike[chosen]
     return ratio_of_sums(sums[chosen], timed.counts[chosen], bin_s=bin_s, alike=same)
 
 
 def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
-    """Return the user seconds of each bin less the pauses that ended in it: response times by Little's law. [s]
+    """Return the user seconds of each bin less the pauses that ended in it: sums of response times by Little's law. [s]
 
-    Of shape (n_bins,). None of an open load, if a transaction ended without a response time, and if the law does not
-    hold in the chosen bins; see `laws.response_by_users`.
+    The array has shape (n_bins,). None for an open load, if a transaction ended without a response time, or if the law
+    does not hold in the chosen bins; see `laws.response_by_users`.
     """
     every = measurement.transactions
     is_timed = every.ended[chosen].sum() == every.response.counts[chosen].sum()
@@ -136,12 +136,12 @@ def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
 
 
 def effective_samples(measurement: Measurement, chosen: Mask) -> float:
-    """Return the number of independent response times that would give an equally exact mean.
+    """Return the number of independent response times that would give an equally precise mean. [1]
 
     Notes
     -----
-    Variance of the values over the square of the standard error of their mean, at most their number. If the series is
-    too short for a standard error it is the number of values.
+    Variance of the values over the squared standard error of their mean, at most the number of values. If the series is
+    too short for a standard error, the number of values is returned.
     """
     column = measurement.transactions
     merged = column.response.merged(chosen)
@@ -155,7 +155,7 @@ def effective_samples(measurement: Measurement, chosen: Mask) -> float:
 
 
 def errors(column: Column, chosen: Mask) -> dict[str, Any]:
-    """Return the failures in the chosen bins: number, share of all that ended, by kind."""
+    """Return the failures in the chosen bins: count, share of ended transactions, and counts by kind."""
     ended, failed = float(column.ended[chosen].sum()), float(column.failed[chosen].sum())
     kinds = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {
@@ -166,7 +166,7 @@ def errors(column: Column, chosen: Mask) -> dict[str, Any]:
 
 
 def status_codes(column: Column, chosen: Mask) -> dict[str, int] | None:
-    """Return the whole answers in the chosen bins by status code; None if the engine did not count them."""
+    """Return the complete answers in the chosen bins by status code; None if the engine did not count status codes."""
     if not column.codes_recorded:
         return None
     counted = {str(code): int(counts[chosen].sum()) for code, counts in sorted(column.status_codes.items())}
@@ -174,7 +174,7 @@ def status_codes(column: Column, chosen: Mask) -> dict[str, int] | None:
 
 
 def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Any]:
-    """Return every transaction in the window and, briefly, in each phase."""
+    """Return the results of each transaction in the window, and short results in each phase."""
     total = float(measurement.transactions.ended[chosen].sum())
     found = {}
     for name, column in measurement.columns("transaction").items():
@@ -196,7 +196,7 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
 
 
 def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
-    """Return number, mean and p95 of a phase; of a ramp, which no window covers, with the interval of the mean."""
+    """Return count, mean and p95 of a phase; for a ramp, which no window covers, the mean has an interval."""
     merged = column.response.merged(chosen)
     if merged is None:
         return None
@@ -211,7 +211,7 @@ def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
 
 
 def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return every request of the window."""
+    """Return the results of each request of the workload in the window."""
     return {
         name: {
             "count": int(column.ok[chosen].sum()),
@@ -231,7 +231,7 @@ def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def timeline(measurement: Measurement) -> dict[str, Any]:
-    """Return the whole run second by second; `t_s` is the middle of each second."""
+    """Return the results of the whole run for each second; `t_s` is the middle of the second."""
     column = measurement.transactions
     rated = np.where(_is_remnant(measurement), np.nan, measurement.lengths_of_rates)
     return {
@@ -247,12 +247,12 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
 
 
 def _is_remnant(measurement: Measurement) -> Mask:
-    """Find short bins at the end of the drain, whose counts give no usable rate."""
+    """Return which bins are short remnants at the end of the drain, too short for a rate."""
     lengths = measurement.lengths
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))
 
 
 def numbers(values: Floats) -> list[float | None]:
-    """Return values for JSON, rounded to nine digits after the point; None if a value is not finite."""
+    """Return values for JSON, rounded to nine decimals; None for values that are not finite."""
     return [round(float(value), 9) if np.isfinite(value) else None for value in values]

@@ -1,4 +1,4 @@
-"""Classifies log lines of any service by their level of trouble, and groups lines that differ in numbers only."""
+"""Finds errors and warnings in log lines of any service, and groups lines that differ in numbers only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.secrets import redacted_line
 ERROR = "error"
 WARNING = "warning"
 TEXT_AT_MOST = 300
-"""Characters kept of a line."""
+"""Characters kept of each line."""
 
 _ERROR = re.compile(
     r"(?<![\w-])(?:errors?|err|fatal|panic(?:ked)?|crit(?:ical)?|severe|emerg(?:ency)?|alert|exception|too many|denied|"
@@ -46,12 +46,12 @@ _DAY = re.compile(r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul
 
 @dataclass(frozen=True)
 class Line:
-    """A line that looks like trouble.
+    """Log line that reports an error or a warning.
 
     Attributes
     ----------
     offset : int
-        Offset of the end of the line in the log, line feed included. [byte]
+        Offset of the end of the line in the log, including the line feed. [byte]
     text : str
         The line without control characters.
     level : str
@@ -64,7 +64,7 @@ class Line:
 
 
 def level_of_line(text: str) -> str | None:
-    """Return the level of trouble that a line reports; None if it reports none.
+    """Return the severity of the trouble that a line reports, `error` or `warning`; None if it reports none.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def level_of_line(text: str) -> str | None:
 
 
 def plain_line(raw: bytes) -> str:
-    """Decode a line and remove colours and control characters."""
+    """Decode a line, and remove colour codes and control characters."""
     return _CONTROL.sub(" ", _ESCAPES.sub("", raw.decode("utf-8", "replace"))).rstrip()
 
 
@@ -96,7 +96,7 @@ def folded(text: str) -> str:
 
 
 def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
-    """Yield the lines that report trouble; of a traceback only the last line, which names the exception.
+    """Yield the lines that report trouble; of a traceback only the last line, which contains the exception.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The engine's segments as arrays over time, from which all numbers about the load are computed.
+"""Engine segments as arrays over time, from which all results about the load are computed.
 
-Intervals of all load threads that belong to the same second and stage become one bin. Histograms stay encoded
-until they are used; each is decoded once.
+The intervals of all load threads in the same second and stage form one bin. Histograms are decoded on first use, and
+only once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Mask = npt.NDArray[np.bool_]
 RAMPS = ("ramp_up", "ramp_down")
 """Phases in which the load changes."""
 DRAIN = "drain"
-"""Name of the stage that the engine appends: from the end of the load to the last answer."""
+"""Name of the stage that the engine appends, from the end of the load to the last answer."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class TimedHistograms:
 
     @property
     def bad(self) -> int:
-        """Histograms that could not be decoded, or have another layout than the first."""
+        """Number of histograms that could not be decoded, or have a different layout than the first."""
         return self._decoded[4]
 
     @cached_property
@@ -74,7 +74,7 @@ class TimedHistograms:
         return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
 
     def values(self, chosen: Mask) -> tuple[Counts, Floats, Floats]:
-        """Return the values of the chosen bins: bin, middle of the bucket, and number of each. [s], [1]"""
+        """Return the values of the chosen bins: bin, middle of the bucket, and count. [s], [1]"""
         layout, bins, indices, counts, _ = self._decoded
         inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
         if layout is None or not inside.any():
@@ -84,12 +84,12 @@ class TimedHistograms:
         return bins[inside], np.asarray(middles_s, dtype=float), counts[inside].astype(float)
 
     def below(self, index: int) -> Floats:
-        """Return the number of values in each bin that lie in a bucket or under it; ndarray of shape (n_bins,)."""
+        """Return the number of values in each bin up to and including a bucket; ndarray of shape (n_bins,)."""
         _, bins, indices, counts, _ = self._decoded
         return np.bincount(bins, weights=counts * (indices <= index), minlength=self.bins).astype(float)
 
     def merged(self, chosen: Mask) -> Histogram | None:
-        """Merge all values of the chosen bins; None without any."""
+        """Merge all values of the chosen bins; None if there are no values."""
         layout, bins, indices, counts, _ = self._decoded
         inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
         if layout is None or not inside.any():
@@ -114,7 +114,7 @@ class TimedHistograms:
 
     @classmethod
     def union(cls, bins: int, parts: Iterable[TimedHistograms]) -> TimedHistograms:
-        """Merge several, reusing what they decoded already."""
+        """Merge several collections of histograms, reusing histograms already decoded."""
         whole = cls(bins)
         decoded = [part._decoded for part in parts]
         layouts = {part[0] for part in decoded if part[0] is not None}
@@ -136,7 +136,7 @@ def _joined(parts: Sequence[Counts]) -> Counts:
 
 @dataclass
 class Column:
-    """One step, page or transaction, or all of them together, over the bins of a run.
+    """Results of a step, page or transaction, or of all of them together, by bin.
 
     Attributes
     ----------
@@ -144,9 +144,9 @@ class Column:
         Counts. [1]
     failed_by_kind, not_started : dict of ndarray of shape (n_bins,)
     status_codes : dict of int to ndarray of shape (n_bins,)
-        Whole answers by status code; of transactions empty, see `Measurement.steps_of`. [1]
+        Complete answers by status code; empty for transactions, see `Measurement.steps_of`. [1]
     codes_recorded : bool
-        Whether the engine counted all of them.
+        Whether the engine counted all status codes.
     response_sum_s, exchange_sum_s : ndarray of shape (n_bins,)
         Exact sums of the times in the histograms. [s]
     """
@@ -167,24 +167,24 @@ class Column:
 
     @classmethod
     def empty(cls, bins: int) -> Column:
-        """Return a column with nothing in any bin."""
+        """Return a column with zero in every bin."""
         ok, failed, offered, started, response, exchange = (np.zeros(bins) for _ in range(6))
         timed = TimedHistograms(bins), TimedHistograms(bins)
         return cls(bins, ok, failed, offered, started, response, exchange, *timed)
 
     @property
     def ended(self) -> Floats:
-        """Number that ended, well or not."""
+        """Number of requests or transactions that ended, successfully or not."""
         return self.ok + self.failed
 
     @property
     def response_means_s(self) -> Floats:
-        """Mean response time of each bin, NaN without any response. [s]"""
+        """Mean response time of each bin, NaN in bins without a response. [s]"""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.response_sum_s / self.response.counts, dtype=float)
 
     def add(self, number: int, series: Series) -> None:
-        """Add the counts of one load thread in one interval."""
+        """Add the counts of a load thread in one interval."""
         self.ok[number] += series.ok
         self.failed[number] += sum(series.failed.values())
         self.offered[number] += series.offered
@@ -207,7 +207,7 @@ class Column:
 
     @classmethod
     def total(cls, bins: int, parts: Sequence[Column]) -> Column:
-        """Add up several columns."""
+        """Return the sum of several columns."""
         whole = cls.empty(bins)
         for part in parts:
             for name in ("ok", "failed", "offered", "started", "response_sum_s", "exchange_sum_s"):
@@ -223,7 +223,7 @@ class Column:
 
 
 class Measurement:
-    """Everything that the engine recorded of a run, bin by bin.
+    """Recorded load of a run by bin.
 
     Attributes
     ----------
@@ -242,16 +242,16 @@ class Measurement:
     connections : ndarray of shape (n_bins,)
         Connections open at the end of each bin. [1]
     places_ok, places_failed : ndarray of shape (n_bins, n_places)
-        Transactions of users that stay with one address, by address of all such targets. [1]
+        Transactions of users that stay with one address of a target, by address, over all such targets. [1]
     connect, tls, connection_wait : TimedHistograms
-        Times to make a connection, of handshakes, and of waiting for a connection of a pool.
+        Times of connecting, of TLS handshakes, and of waiting for a connection of a pool.
     rests : TimedHistograms
         Pauses between transactions, in the bin in which they began.
     longest_gap_s, stalled_s : ndarray of shape (n_bins,)
-        Longest gap between two turns of a load thread's loop, NaN if not recorded; time of the bin in gaps of 100 ms
-        or more, of the thread with the most. [s]
+        Longest gap between two turns of a load thread's event loop, NaN if not recorded; time in gaps of 100 ms or
+        more, for the thread with the longest total. [s]
     surplus, unasked : ndarray of shape (n_bins,)
-        Number of times that servers sent bytes behind a whole answer, and bytes without a request. [1]
+        Number of times that servers sent bytes after a complete answer, and bytes without a request. [1]
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -322,22 +322,22 @@ class Measurement:
 
     @property
     def lengths_of_rates(self) -> Floats:
-        """Lengths of the bins; NaN for bins without length, which have no rate. [s]"""
+        """Lengths of the bins; NaN for bins of zero length, which have no rate. [s]"""
         lengths = self.lengths
         return np.where(lengths > 0, lengths, np.nan)
 
     @property
     def bin_s(self) -> float:
-        """Typical length of a bin, which stage edges do not cut. [s]"""
+        """Typical length of a bin that no stage edge cuts short. [s]"""
         return float(np.median(self.lengths)) if self.bins else 1.0
 
     def length_of(self, chosen: Mask | Counts) -> float:
-        """Sum the lengths of the chosen bins. [s]"""
+        """Return the total length of the chosen bins. [s]"""
         return float(self.lengths[chosen].sum())
 
     @property
     def mean_users(self) -> Floats:
-        """Mean number of users of each bin; of an open load, of transactions in the system. [1]"""
+        """Mean number of users in each bin; for an open load, mean number of transactions in the system. [1]"""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.user_s / self.lengths, dtype=float)
 
@@ -348,23 +348,23 @@ class Measurement:
 
     @property
     def recorded_until(self) -> float:
-        """Instant until which every thread has recorded; 0 without any record. [s]"""
+        """Instant up to which every thread has a record; 0 without records. [s]"""
         return min(self._recorded_until.values(), default=0.0)
 
     def inside(self, start_s: float, end_s: float) -> Mask:
-        """Return which bins lie wholly between two instants."""
+        """Return a mask of the bins that lie entirely between two instants."""
         within = (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
-        # A clock that steps leaves bins without length, which have no rate.
+        # A clock step causes bins of zero length, which have no rate.
         return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
     def columns(self, of: str) -> dict[str, Column]:
-        """Return all transactions, pages or steps that occurred, by name."""
+        """Return the columns of all recorded transactions, pages or steps, by name."""
         known = list(names(self.recording, of))
         table = self._columns.get(of, {})
         return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}
 
     def steps_of(self, transaction: str) -> Column:
-        """Return all requests of one transaction together."""
+        """Return the column of all requests of one transaction."""
         steps = (self.recording.header or {}).get("steps", [])
         table = self._columns.get("step", {})
         own = [number for number in table if number < len(steps) and steps[number]["transaction"] == transaction]
@@ -372,12 +372,12 @@ class Measurement:
 
     @cached_property
     def transactions(self) -> Column:
-        """All transactions together."""
+        """Column of all transactions."""
         return Column.total(self.bins, list(self.columns("transaction").values()))
 
     @cached_property
     def requests(self) -> Column:
-        """All requests together."""
+        """Column of all requests."""
         return Column.total(self.bins, list(self.columns("step").values()))
 
 

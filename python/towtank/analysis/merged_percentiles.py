@@ -1,7 +1,8 @@
-"""Percentiles of all requests of several runs, from their merged histograms.
+"""Percentiles of all requests of several runs, computed from merged histograms.
 
-A percentile of several runs is not the mean of their percentiles: of two runs with p95 of 1 ms and 380 ms, where a
-fifth of the requests of the second take 380 ms, p95 of all requests is 380 ms, and 190 ms is the time of none [1]_.
+A percentile of several runs is not the mean of their percentiles [1]_. Example: two runs have a p95 of 1 ms and 380 ms,
+and a fifth of the requests of the second run take 380 ms. The p95 of all requests is 380 ms; the mean, 190 ms, is the
+response time of no request.
 
 References
 ----------
@@ -18,15 +19,15 @@ from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError
 
 HISTOGRAM = "histogram"
-"""Key of a run summary beside percentiles: all their values, as HdrHistogram V2."""
+"""Key in run summaries beside percentiles: histogram of all values, as HdrHistogram V2."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Quantiles that describe every distribution."""
-# Decoded once for all percentiles of a study.
+"""Quantiles reported for every distribution."""
+# Cached, because all percentiles of a study are computed from the same histograms.
 _decoded = lru_cache(maxsize=1024)(histograms.decode)
 
 
 def share_of(name: str) -> float | None:
-    """Return the share that a percentile stands for, as 0.95 for `p95` and `p95_s`; None for other quantities."""
+    """Return the share of a percentile's name, such as 0.95 for `p95` and `p95_s`; None for other quantities."""
     return QUANTILES.get(name.removesuffix("_s"))
 
 
@@ -36,15 +37,15 @@ def of_all_requests(runs: Sequence[Mapping[str, Any]], *path: str) -> float | No
     Parameters
     ----------
     runs : sequence of dict
-        Run summaries. Each request counts once, whichever run it belongs to.
+        Run summaries. Each request has the same weight, whichever run it belongs to.
     path : str
         Keys of the percentile in each summary.
 
     Returns
     -------
     float or None
-        None if the path is that of no percentile, and if a run that has the percentile lacks its histogram, as
-        summaries of older versions do.
+        None if the path does not lead to a percentile, or if a run with the percentile lacks its histogram, as in
+        summaries of older versions.
     """
     share = share_of(path[-1]) if path else None
     if share is None:
@@ -55,7 +56,7 @@ def of_all_requests(runs: Sequence[Mapping[str, Any]], *path: str) -> float | No
 
 
 def percentile(encoded: Sequence[Any], share: float) -> float | None:
-    """Return a percentile of merged histograms, each as HdrHistogram V2; None if one of them cannot be read. [s]"""
+    """Return a percentile of merged HdrHistogram V2 histograms; None if one of them cannot be read. [s]"""
     if not all(isinstance(text, str) for text in encoded):
         return None
     try:
@@ -66,7 +67,7 @@ def percentile(encoded: Sequence[Any], share: float) -> float | None:
 
 
 def _at(run: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    """Return the object at a path of keys; an empty one if it does not exist."""
+    """Return the object at a path of keys; an empty object if the path does not exist."""
     found: Any = run
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None

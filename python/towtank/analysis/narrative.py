@@ -1,4 +1,4 @@
-"""Composes sentences from a study's numbers; every sentence carries the numbers behind it."""
+"""Composes sentences from the results of a study; each sentence includes the numbers it reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AT_THE_END = {
 }
 """End of the headline of one configuration, by the kind of its limit."""
 _NAMED = 3
-"""Largest number of configurations that the headline names one by one. [1]"""
+"""Largest number of configurations that the headline lists individually. [1]"""
 _VAGUE = 10.0
 """Ratio of the ends of an interval beyond which the headline does not mention an effect. [1]"""
 Summary = dict[str, Any]
@@ -43,13 +43,13 @@ def observations(summary: Summary) -> list[Sentence]:
     Returns
     -------
     list of dict
-        `kind`, `text`, and the `numbers` the text is made of.
+        `kind`, `text`, and the `numbers` in the text.
     """
     found: list[Sentence] = []
     for configuration in summary["configurations"]:
         found += _found(configuration)
         found += _scaling(configuration)
-        # If a search found the limit, it is no news that its single level shows none.
+        # If a search found the limit, its single load level cannot show a limit, so no sentence is needed.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
@@ -68,12 +68,12 @@ def _sentence(kind: str, text: str, **numbers: Any) -> Sentence:
 
 
 def _of_points(kind: str, text: str, points: Iterable[dict[str, Any]], **numbers: Any) -> Sentence:
-    """Make a sentence about points, which names the suspect runs that it leans on."""
+    """Return a sentence about points, extended by the suspect runs that it depends on."""
     return _sentence(kind, text + _suspects(suspect_runs(points)), **numbers)
 
 
 def _suspects(runs: Sequence[str]) -> str:
-    """Name suspect runs, as a sentence to be appended; empty without any."""
+    """Render the suspect runs as a sentence to append; empty without suspect runs."""
     return f" This leans on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}." if runs else ""
 
 
@@ -88,7 +88,7 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
 def _load(point: dict[str, Any]) -> str:
     unit = "users" if "users" in point else "arrivals per second"
     amount = f"{point['load']:,.10g} {unit}"
-    # The numbers of a run with several loads describe one stage.
+    # The results of a run with several load levels describe a single stage.
     return f"{amount} (stage {point['stage']})" if point.get("stage") else amount
 
 
@@ -101,7 +101,7 @@ def _capital(text: str) -> str:
 
 
 def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe what a search for the limit found, and what failed beyond it."""
+    """Describe the limit found by a search, and the failure beyond it."""
     limit = configuration.get("found_limit")
     if not limit:
         return
@@ -129,7 +129,7 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    # An unknown load, and a level without throughput, have no growth.
+    # Growth is undefined for an unknown load and for a level without throughput.
     points = [point for point in _valid(configuration) if point["load"] and point["throughput_per_s"]["value"]]
     ideal = configuration["ideal"]
     if len(points) < 2 or ideal is None:
@@ -211,7 +211,7 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Name the load at which the runs disagree most about p95, if by a factor of two or more."""
+    """Describe the load at which the p95 of the runs differs most, if by a factor of two or more."""
     ends = [
         (point, found)
         for point in _valid(configuration)
@@ -229,7 +229,7 @@ def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe at which valid load most transactions fail, and how failed ones distort response times."""
+    """Describe the valid load with the most failed transactions, and their effect on response times."""
     points = [point for point in _valid(configuration) if point["errors_share"]]
     if not points:
         return
@@ -268,7 +268,7 @@ def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the highest load at which waiting for a connection of the pool is a good part of response time."""
+    """Describe the highest load at which waiting for a pool connection is a considerable part of the response time."""
     for point in reversed(_valid(configuration)):
         waits = point["connections"]["wait_time_s"] or {}
         share = waits.get("share_of_response_time") or 0.0
@@ -288,7 +288,7 @@ def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _comparisons(summary: Summary) -> Iterator[Sentence]:
-    """Describe for every factor what changed at its lowest and highest load; at the highest the CPU demands too."""
+    """Describe the change caused by each factor at its lowest and highest load; at the highest also for CPU demands."""
     groups: dict[tuple[Any, ...], dict[float, list[dict[str, Any]]]] = {}
     for comparison in summary["comparisons"]:
         key = (comparison["factor"], comparison["from"], comparison["to"], tuple(comparison["others"].items()))
@@ -336,7 +336,7 @@ def _change(comparison: dict[str, Any], points: list[dict[str, Any]]) -> Sentenc
 
 
 def _certainty(comparison: dict[str, Any]) -> str:
-    """Describe how certain a change is, as the end of its sentence."""
+    """Render the certainty of a change as the end of its sentence."""
     if comparison["differs"] is not None:
         return "" if comparison["differs"] else "; the interval holds 1, so this may be chance"
     if comparison["ratio"]["low"] is None:
@@ -351,7 +351,7 @@ def _certainty(comparison: dict[str, Any]) -> str:
 
 
 def _pace(comparison: dict[str, Any]) -> str:
-    """Describe how much slower or faster the machine itself was, as the end of a sentence; empty if hardly."""
+    """Render how much the speed of the machine differed, as the end of a sentence; empty if the difference is small."""
     ratio = comparison.get("pace_ratio")
     if not ratio or 1 / (1 + PACE_SPREAD) <= ratio <= 1 + PACE_SPREAD:
         return ""
@@ -401,14 +401,14 @@ def _not_judged(objective: dict[str, Any]) -> str:
 
 
 def _alone(objective: dict[str, Any]) -> str:
-    """Name the runs that miss an objective by far which all requests together meet there; empty without any."""
+    """Name the runs that miss an objective by far although all requests together meet it; empty without such runs."""
     far = objective.get("far_misses") or ()
     named = " and ".join(f"{_seen({**objective, 'seen': miss['value']})} in {miss['run']}" for miss in far[:_NAMED])
     return f" of all requests, and {named} alone" if named else ""
 
 
 def _seen(objective: dict[str, Any]) -> str:
-    """Render the number seen, in the unit of the objective's metric."""
+    """Render the measured value of an objective in the unit of its metric."""
     value, metric = objective["seen"], str(objective["metric"])
     if metric.startswith("throughput"):
         return f"{few_digits(value)} /s"
@@ -445,7 +445,7 @@ def _time(document: dict[str, Any]) -> str:
 
 
 def headline(summary: Summary) -> str:
-    """Render the answer in a few sentences with numbers: each configuration, or the best and the worst of many."""
+    """Summarize the study in a few sentences with numbers: each configuration, or the best and the worst of many."""
     configurations = summary["configurations"]
     usable = [configuration for configuration in configurations if _valid(configuration)]
     if not usable:
@@ -476,7 +476,7 @@ def headline(summary: Summary) -> str:
 
 
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
-    """Give the first reason why runs of configurations are invalid, and what to do; empty if none is known."""
+    """Return the first reason why runs of configurations are invalid, with the next step; empty if unknown."""
     points = [point for configuration in configurations for point in configuration["points"]]
     names = {str(run) for point in points for run in point.get("runs") or ()}
     for reason in summary["verdict"].get("reasons") or ():
@@ -505,7 +505,7 @@ def _peak(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(configuration: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> str:
-    """Answer the objectives of a configuration first, then describe what it carried."""
+    """Describe which objectives a configuration meets, then the load that it sustained."""
     carried = _carried(configuration) if configuration.get("found_limit") else _capacity(configuration)
     answer = answered(configuration, objectives)
     if not answer:
@@ -522,12 +522,12 @@ def _effect(change: dict[str, Any]) -> str:
 
 
 def _leans(change: dict[str, Any], configurations: list[dict[str, Any]]) -> bool:
-    """Return True if either side of a comparison has a suspect run."""
+    """Return True if a point on either side of a comparison has a suspect run."""
     return bool(suspect_runs(compared_points(change, configurations)))
 
 
 def _carried(configuration: dict[str, Any]) -> str:
-    """Describe what a search found, and the highest level that passed."""
+    """Describe the limit found by a search, and the results at the highest level that passed."""
     limit, points = configuration["found_limit"], _valid(configuration)
     passed = [point for point in points if limit["value"] is not None and point["load"] <= limit["value"]]
     point = (passed or points)[-1]
@@ -547,7 +547,7 @@ def _capacity(configuration: dict[str, Any]) -> str:
 
 
 def _with_mean(point: dict[str, Any]) -> str:
-    """Describe the mean response time; it is unknown if no histogram can be read."""
+    """Describe the mean response time of a point; empty if no histogram can be read."""
     mean = point["response_time_s"]["mean"]
     doubt = ", from a suspect run" if "suspect" in point["verdicts"] else ""
     if mean["value"] is None:
@@ -556,15 +556,15 @@ def _with_mean(point: dict[str, Any]) -> str:
 
 
 def _says_little(ratio: dict[str, Any]) -> bool:
-    """Return True if an interval spans more than ten times its lower end."""
+    """Return True if the upper end of an interval is more than `_VAGUE` times its lower end."""
     return ratio["low"] is not None and ratio["high"] > _VAGUE * ratio["low"]
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:
-    """Return the comparison of a transaction that differs most, and beyond chance, at the lowest load that shows one.
+    """Return the significant comparison of a transaction with the largest change, at the lowest load that has one.
 
-    At a high load one configuration may be saturated and the other not; every transaction then differs, and none shows
-    the cost of the factor itself.
+    At a high load only one of the configurations may be saturated. Every transaction then differs, and no transaction
+    shows the effect of the factor itself.
     """
     found = [
         comparison

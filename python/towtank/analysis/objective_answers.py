@@ -1,4 +1,4 @@
-"""Answers the objectives of one configuration in words, for the headline: `meets p95 < 300 ms up to 180 users`."""
+"""Renders the results of the objectives of one configuration for the headline: `meets p95 < 300 ms up to 180 users`."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _NAMED = 3
-"""Largest number of objectives that the headline answers one by one. [1]"""
+"""Largest number of objectives that the headline answers individually. [1]"""
 Json = Mapping[str, Any]
 
 
 def answered(configuration: Json, objectives: Sequence[Json]) -> str:
-    """Render which objectives a configuration meets up to which load, and from which load it misses them.
+    """Render which objectives a configuration meets, up to which load, and from which load it misses them.
 
     Parameters
     ----------
     configuration : dict
-        Of a study summary, with its points.
+        Configuration of a study summary, with its points.
     objectives : sequence of dict
-        All judged objectives of the study; missed ones are answered first.
+        All judged objectives of the study; missed objectives are rendered first.
 
     Returns
     -------
     str
-        A predicate such as `meets p95 < 300 ms up to 180 users, misses it at 450`; empty without an objective of this
-        configuration. One that a search for the limit is about is left out: the limit is its answer.
+        A predicate such as `meets p95 < 300 ms up to 180 users, misses it at 450`; empty without objectives of this
+        configuration. The objective that determined the limit of a search is left out, since the limit is its answer.
     """
     own = [
         objective

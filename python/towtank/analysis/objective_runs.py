@@ -1,4 +1,6 @@
-"""Judges objectives on single runs of a level: all requests together may meet what one run misses by far."""
+"""Judges objectives on the single runs of a level, because a run may miss by far an objective that all runs together
+meet.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from towtank.analysis.statistics.estimates import CONFIDENCE, estimate_of
 from towtank.distributions import binomial_interval
 
 FAR = 2.0
-"""Factor between the value of a run and the limit from which on the level does not meet the objective. [1]"""
+"""If the value of a run exceeds the limit by this factor, the level misses the objective. [1]"""
 _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 Json = Mapping[str, Any]
 
@@ -20,26 +22,26 @@ Json = Mapping[str, Any]
 def far_misses(
     objective: Json, load: float, runs: Sequence[Json], compare: Compare, limit: float
 ) -> list[dict[str, Any]]:
-    """Return the runs of one level that miss an objective by a factor of `FAR` or more.
+    """Return the runs of a level that miss an objective by a factor of `FAR` or more.
 
     Parameters
     ----------
     objective : dict
-        As the manifest of the study has it. Those about stored data and about windows are judged by the worst run
-        anyway.
+        Objective from the manifest of the study. Objectives about stored data and about windows are not judged here,
+        because the worst run decides them anyway.
     load : float
         Level of the load. [1] or [1/s]
     runs : sequence of dict
-        Summaries of the runs that judge the level.
+        Summaries of the runs that count at this level.
     compare : callable
     limit : float
-        In the base unit of the quantity.
+        Limit of the objective, in the base unit of its quantity.
 
     Returns
     -------
     list of dict
         `load`, `run` and `value`. A share of failures counts only if its exact binomial interval excludes the limit,
-        since one failure more may double the share of a short run.
+        because a single failure may double the share of a short run.
     """
     if is_about_stored(dict(objective)) or objective.get("every_s") is not None or limit <= 0:
         return []
@@ -56,7 +58,7 @@ def far_misses(
 
 
 def value_in(objective: Json, run: Json) -> float | None:
-    """Return the number of an objective in one run; None if it was not measured, and for minimum and maximum."""
+    """Return the value of an objective in one run; None if not measured, and for minimum and maximum."""
     if is_scoped(dict(objective)):
         judged = (each for each in run.get("objectives") or () if each.get("text") == objective.get("text"))
         value = next((each.get("value") for each in judged), None)
@@ -72,17 +74,17 @@ def value_in(objective: Json, run: Json) -> float | None:
 
 
 def metric_name(objective: Json) -> str:
-    """Return the name of the quantity without unit and place: `p95` of `response_time.p95_s`."""
+    """Return the name of the metric without unit and path: `p95` for `response_time.p95_s`."""
     return str(objective.get("metric", "")).removesuffix("_s").removeprefix("response_time.")
 
 
 def is_share(objective: Json) -> bool:
-    """Return True if an objective is about the share of transactions that failed."""
+    """Return True if an objective limits the share of failed transactions."""
     return metric_name(objective) in ("errors", "errors_share", "error_rate", "error_share")
 
 
 def _counts(objective: Json, run: Json) -> tuple[int, int]:
-    """Return the transactions that failed, and all that ended. [1]"""
+    """Return the number of failed transactions, and of all transactions that ended. [1]"""
     transactions, name = run.get("transactions") or {}, objective.get("transaction")
     counted = [transactions.get(name) or {}] if name else list(transactions.values())
     failed = sum(int(each.get("errors", 0)) for each in counted)

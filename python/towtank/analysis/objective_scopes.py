@@ -1,6 +1,7 @@
-"""Judges objectives about a phase, or about every window of a phase, on one run.
+"""Judges objectives for a phase, or for every window of a phase, on one run.
 
-They need the seconds of the run, so they are computed with its summary; `objectives` combines the runs of a study.
+These objectives need the record of each second, so they are computed with the run summary; `objectives` combines the
+runs of a study.
 """
 
 from __future__ import annotations
@@ -20,29 +21,29 @@ COMPARISONS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": ope
 
 
 def is_scoped(objective: dict[str, Any]) -> bool:
-    """Return True if an objective is about a phase or about windows."""
+    """Return True if an objective applies to a phase or to windows."""
     return objective.get("phase") is not None or objective.get("every_s") is not None
 
 
 def judge(
     objectives: Iterable[dict[str, Any]], measurement: Measurement, steady: Mask, phases: dict[str, Mask]
 ) -> list[dict[str, Any]]:
-    """Compute the values of all scoped objectives in one run.
+    """Compute the values of all objectives for phases or windows in one run.
 
     Parameters
     ----------
     objectives : iterable of dict
-        As the manifest of the study has them.
+        Objectives from the manifest of the study.
     measurement : Measurement
     steady : ndarray of bool of shape (n_bins,)
-        The steady stages as asked: a window that misses an objective must not drop out as a transient.
+        Bins of the planned steady stages, so that a window that misses an objective is not left out as a transient.
     phases : dict of ndarray of bool of shape (n_bins,)
 
     Returns
     -------
     list of dict
-        For each objective with a scope: `text`, `value` over the whole scope (None if nothing was recorded),
-        `windows`, None without any, and of percentiles the `histogram` of all values of the scope.
+        For each objective with a scope: `text`, `value` over the whole scope (None if nothing was recorded), `windows`
+        (None without windows), and for percentiles the `histogram` of all values in the scope.
     """
     found = []
     for objective in objectives:
@@ -65,14 +66,16 @@ def judge(
 
 
 def column_of(measurement: Measurement, transaction: str | None) -> Column:
-    """Return the transaction that an objective is about; all of them if it names none."""
+    """Return the column of the transaction that an objective names; of all transactions if it names none."""
     if transaction is None:
         return measurement.transactions
     return measurement.columns("transaction").get(transaction) or Column.empty(measurement.bins)
 
 
 def value(metric: str, column: Column, measurement: Measurement, mask: Mask) -> float | None:
-    """Return a metric over some bins; None if no bin, or no response for a metric of responses, exists."""
+    """Return the value of a metric over the bins of a mask; None without bins, or without responses if the metric needs
+    them.
+    """
     if not mask.any():
         return None
     if metric == "throughput":
@@ -94,7 +97,7 @@ def _time(metric: str, column: Column, mask: Mask) -> float | None:
 
 
 def _windows(objective: dict[str, Any], column: Column, measurement: Measurement, mask: Mask) -> dict[str, Any] | None:
-    """Count the windows that met an objective, and find the worst of them."""
+    """Count the windows that meet an objective, and find the worst window."""
     compare = COMPARISONS.get(str(objective.get("comparison")))
     limit = objective.get("value")
     if compare is None or not isinstance(limit, int | float):
@@ -116,9 +119,9 @@ def _windows(objective: dict[str, Any], column: Column, measurement: Measurement
 
 
 def windows_of(measurement: Measurement, mask: Mask, every_s: float) -> Iterator[Mask]:
-    """Yield windows one after the other, each of the fewest recorded seconds that reach the length together.
+    """Yield consecutive windows, each of the fewest recorded seconds that reach the given length.
 
-    A window never spans a gap, as between two levels; the rest at the end is no window.
+    A window never spans a gap, such as the time between two levels; a remainder at the end is left out.
     """
     window = np.zeros(measurement.bins, dtype=bool)
     length, end = 0.0, None

@@ -1,4 +1,4 @@
-"""Decides objectives about documents that the system confirmed as stored."""
+"""Judges objectives about documents that the system confirmed as stored."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from towtank.analysis.stored import bounds_of, count_of, not_read_back
 
 Json = dict[str, Any]
 STORED = "stored."
-"""Prefix of metrics of documents that the system confirmed as stored."""
+"""Prefix of metrics about documents that the system confirmed as stored."""
 NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
-"""Doubts that make a run invalid because its records are not those of the run: it shows neither a loss nor none."""
+"""Doubts about runs with copied or damaged records, which prove neither losses nor their absence."""
 CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
-"""Doubts that make a run invalid because it did not do what could have cost the system its data: it shows a loss only.
-"""
+"""Doubts about runs that ended early or whose event failed: losses count, but their absence proves nothing."""
 
 
 def is_about_stored(objective: Mapping[str, Any]) -> bool:
-    """Return True if an objective counts what the system confirmed as stored."""
+    """Return True if an objective limits a count of documents that the system confirmed as stored."""
     return str(objective.get("metric", "")).startswith(STORED)
 
 
 def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: bool) -> float | None:
-    """Return the count of the worst run of a level; None if none of them stored anything that is known.
+    """Return the count of the worst run of a level; None if no run has a known count.
 
     Parameters
     ----------
     upward : bool
-        Whether a higher count is a better one.
+        Whether a higher count is better.
     """
     found = [count_of(run.get("stored"), _key(objective)) for run in runs if not _reasons(run, NO_RECORD)]
     return (min if upward else max)((count for count in found if count is not None), default=None)
 
 
 def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], compare: Compare) -> Json | None:
-    """Return the entry of `not_judged` for a level whose counts do not decide an objective; None if they do.
+    """Return the entry of `not_judged` for a level whose counts do not decide an objective; None if they decide it.
 
-    What could not be read back may be lost, too. A run that was cut off, or whose event did not happen, shows a loss,
-    but not that there is none. Invalid runs count where no other run is, and where they miss the objective.
+    Documents that could not be read back may be lost. If a run was cut short, or its event did not take place, its
+    losses count, but their absence proves nothing. Invalid runs count if the level has no other run, or if they miss
+    the objective.
 
     Parameters
     ----------
     objective : mapping
-        As the manifest of the study has it.
+        Objective from the manifest of the study.
     load : float
         Level of the load: users [1] or arrival rate [1/s].
     runs : sequence of dict
         Summaries of the runs at this level.
     compare : callable
-        Its comparison of a count with the limit.
+        Comparison of a count with the limit of the objective.
     """
     open_runs: dict[str, str] = {}
     for run in runs:
@@ -71,9 +71,7 @@ def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], c
 
 
 def is_certain(objective: Mapping[str, Any], runs: Sequence[Json], compare: Compare, *, met: bool) -> bool:
-    """Return True if the intervals of samples leave no doubt about a verdict: for a miss in one run, otherwise in
-    all.
-    """
+    """Return True if the sampling intervals confirm a verdict: in one run for a miss, in all runs otherwise."""
     sure = []
     for run in runs:
         bounds = bounds_of(run.get("stored"), _key(objective), by_intervals=True)
@@ -83,7 +81,7 @@ def is_certain(objective: Mapping[str, Any], runs: Sequence[Json], compare: Comp
 
 
 def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
-    """Return the reason why a run does not show that an objective is met; empty if it does."""
+    """Return the reason why a run does not prove that an objective is met; empty if it does."""
     stored = run["stored"]
     if not certain:
         unknown = not_read_back(stored, _key(objective)).value or 0.0
@@ -95,7 +93,7 @@ def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
 
 
 def _reasons(run: Json, kinds: set[Kind]) -> str:
-    """Return the first doubt of these kinds that makes a run invalid; empty without one."""
+    """Return the first doubt of the given kinds that makes a run invalid; empty without such a doubt."""
     reasons = run["verdict"]["reasons"]
     return next((str(each["message"]) for each in reasons if each["kind"] in kinds and each["level"] == "invalid"), "")
 

@@ -1,4 +1,4 @@
-"""Checks the objectives of a study, level by level."""
+"""Judges the objectives of a study at each load level."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_MISS: Json = {"missed_at": None, "far_misses": []}
 
 @dataclass(frozen=True)
 class MissingRun:
-    """A run of the design that does not exist.
+    """Run of the design without results.
 
     Attributes
     ----------
@@ -47,36 +47,35 @@ def check(
     runs: Iterable[Json] = (),
     missing: Sequence[MissingRun] = (),
 ) -> list[Json]:
-    """Check every objective in every configuration, at the load it names or at every load.
+    """Judge every objective in every configuration, at the load that it names or at every load.
 
     Parameters
     ----------
     objectives : list of dict
-        As the manifest of the study has them.
+        Objectives from the manifest of the study.
     configurations : list of dict
-        With their points.
+        Configurations with their points.
     runs : iterable of dict
-        Summaries of the runs: their phases, windows and verdicts.
+        Summaries of the runs, with phases, windows and verdicts.
     missing : sequence of MissingRun
         Runs of the design that have no results.
 
     Returns
     -------
     list of dict
-        One for each objective and configuration: `met` at all levels (None if no valid run decides it), `seen` at
-        the worst valid level and `at` its place, the highest load up to which the objective holds without a break,
-        `missed_at`, the lowest load that misses it, `far_misses`, the runs that miss it alone by far where all requests
-        together meet it,
-        `not_judged`, the loads without a valid run, and `suspect_runs`, the suspect ones of those that judge it;
-        `certain`, whether the intervals at the levels leave no doubt about `met` (None if a deciding level has no
-        interval); also `windows` if the objective applies to every window.
+        One entry per objective and configuration: `met` at all levels (None if no valid run decides it); `seen`, the
+        value at the worst valid level, and `at`, that level; `holds_up_to`, the highest load up to which all levels
+        meet the objective; `missed_at`, the lowest load that misses it; `far_misses`, the runs that miss it by far
+        although all requests together meet it; `not_judged`, the loads without a valid run; `suspect_runs`, the suspect
+        runs among those used; `certain`, whether the intervals confirm `met` (None if a deciding level has no
+        interval); and `windows` if the objective applies to every window.
 
     Notes
     -----
-    An invalid run decides nothing but that stored data are lost. An objective is missed if any valid level misses it,
-    and met if no level misses it and every load that it names has a valid run. A level misses it by the value of all
-    requests of its runs together, or by one run that is off by a factor of two or more (`far_misses`): users of that
-    run were not served as asked, whatever the others met.
+    An invalid run decides nothing except a loss of stored data. An objective is missed if any valid level misses it,
+    and met if no level misses it and every load that it names has a valid run. A level misses the objective if the
+    value of all requests of its runs together does, or if a single run misses the limit by a factor of two or more
+    (`far_misses`), because that run did not serve its users as required.
     """
     by_name = {str(run["run"]): run for run in runs}
     return [
@@ -123,7 +122,7 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
 
 
 def _head(objective: Json, configuration: Json) -> Json:
-    """Return the objective and its configuration, as its judgement names them."""
+    """Return the fields that identify an objective and its configuration in a result."""
     return {
         "text": objective.get("text", ""),
         "metric": objective.get("metric", ""),
@@ -140,7 +139,7 @@ def _load_of(entry: Json) -> float:
 
 
 def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, limit: float) -> list[Json]:
-    """Return the runs of a point of several runs that miss an objective by far."""
+    """Return the runs that miss an objective by far, for a point with several runs."""
     found = [runs[name] for name in _runs_of(point) if name in runs]
     return far_misses(objective, _load_of(point), found, compare, limit) if len(found) > 1 else []
 
@@ -148,8 +147,8 @@ def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, 
 def _certain(
     objective: Json, points: list[Json], runs: dict[str, Json], compare: Compare, limit: float, *, met: bool
 ) -> bool | None:
-    """Return True if the intervals of an objective leave no doubt about its verdict: for a miss at one level, otherwise
-    at all.
+    """Return True if the intervals confirm the verdict on an objective: at one level for a miss, at all levels
+    otherwise.
     """
     if is_about_stored(objective):
         return is_certain(objective, [run for point in points for run in _summaries(point, runs)], compare, met=met)
@@ -173,7 +172,7 @@ def _left_open(objective: Json, point: Json, runs: dict[str, Json], compare: Com
 
 
 def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> float | None:
-    """Return the highest load up to which every level meets the objective; None if the lowest does not."""
+    """Return the highest load up to which all levels meet the objective; None if the lowest level misses it."""
     first_gap = min((gap["load"] for gap in not_judged), default=math.inf)
     holds = None
     for load, met in levels:
@@ -184,10 +183,10 @@ def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> fl
 
 
 def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
-    """Return True if a level has a run that decides an objective: a valid run, or one that is invalid for harmless
-    reasons.
+    """Return True if a level has a run that decides an objective: a valid run, or an invalid run whose doubts do not
+    affect the objective.
 
-    Every run decides objectives about stored data, since data that are lost stay lost however the run was disturbed.
+    Every run decides objectives about stored data, because lost data are a loss even if the run was disturbed.
     """
     if any(verdict != "invalid" for verdict in point.get("verdicts") or ("unknown",)):
         return True
@@ -198,10 +197,10 @@ def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
 
 
 def _harmless(objective: Json) -> set[Kind]:
-    """Return the doubts that make a run invalid without an effect on an objective.
+    """Return the kinds of doubts that make a run invalid but do not affect an objective.
 
-    Too many errors distort response times, but not the share of errors. A system that changes distorts the mean over
-    the steady state, but not the values of single windows and phases.
+    Too many errors distort response times, but not the share of errors. A changing system distorts the mean over the
+    steady state, but not the values of single windows and phases.
     """
     of_errors = {Kind.ERRORS_ABOVE_LIMIT} if str(objective.get("metric", "")).startswith("err") else set()
     return of_errors | ({Kind.NO_STEADY_STATE, Kind.NOT_SETTLED} if is_scoped(objective) else set())
@@ -214,7 +213,7 @@ def _invalid_kinds(run: Json) -> set[str]:
 def _not_judged(
     objective: Json, configuration: Json, asked: list[Json], runs: dict[str, Json], missing: Sequence[MissingRun]
 ) -> list[Json]:
-    """Return the loads of an objective at which no run decides it, with their runs and the reasons."""
+    """Return the loads at which no run decides an objective, with the runs and the reasons."""
     found = [_undecided(point, runs) for point in asked if not decides(objective, point, runs)]
     known = {float(point["load"]) for point in configuration["points"]}
     load = objective.get("users") if objective.get("users") is not None else objective.get("rate")
@@ -230,7 +229,7 @@ def _not_judged(
 
 
 def _no_run(objective: Json, known: set[float]) -> str:
-    """Return the reason why an objective is not judged at its load, with the loads of the runs."""
+    """Return the reason why an objective is not judged at its load, with the loads that were measured."""
     unit = " users" if objective.get("users") is not None else " /s"
     why = f"no run has this load, the runs have {' and '.join(f'{load:g}' for load in sorted(known)) or 'none'}{unit}"
     share = objective.get("of_limit")
@@ -238,16 +237,14 @@ def _no_run(objective: Json, known: set[float]) -> str:
 
 
 def _undecided(point: Json, runs: dict[str, Json]) -> Json:
-    """Return the entry for a load whose runs are all invalid, with the first reason of each run."""
+    """Return the `not_judged` entry of a load whose runs are all invalid, with a reason for each run."""
     names = [str(name) for name in point.get("runs", ())]
     why = [f"{name} is invalid{_first_reason(runs.get(name))}" for name in names]
     return {"load": float(point["load"]), "runs": names, "kind": "invalid", "why": "; ".join(why) or "no valid run"}
 
 
 def _unmeasured(objective: Json, point: Json) -> Json:
-    """Return the entry for a load whose valid runs lack the value of an objective, since its transaction never
-    completed.
-    """
+    """Return the `not_judged` entry of a load whose valid runs lack a value: the transaction never completed."""
     transaction = objective.get("transaction")
     why = f"{transaction} was not measured" if transaction else "no measured value decides it"
     names = [str(name) for name in point.get("runs", ())]
@@ -260,12 +257,12 @@ def _first_reason(run: Json | None) -> str:
 
 
 def _is_about(objective: Json, found: Json) -> bool:
-    """Return True if the limit that was found is the load beyond which this objective is missed."""
+    """Return True if the objective determined the limit that a search found."""
     return (found.get("binding") or {}).get("text") == objective.get("text")
 
 
 def _asked(objective: Json, configuration: Json) -> list[Json]:
-    """Return the points that an objective is about: those at its load, or all if it names none."""
+    """Return the points to which an objective applies: points at its load, or all points if it names no load."""
     users, rate = objective.get("users"), objective.get("rate")
     points = [point for point in configuration["points"] if users is None or point.get("users") == users]
     return [point for point in points if rate is None or math.isclose(point.get("rate") or 0.0, rate, rel_tol=1e-6)]
@@ -276,8 +273,8 @@ def _second(pair: tuple[Json, float]) -> float:
 
 
 def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> float | None:
-    """Return the number that an objective is about, at one point: over a phase the percentile of all requests, or else
-    the mean of the runs; over windows the worst of all.
+    """Return the value of an objective at one point. For a phase it is the percentile of all requests, or else the mean
+    of the runs; for windows the worst window.
     """
     if is_about_stored(objective):
         return worst_count(objective, _summaries(point, runs), upward=upward)
@@ -296,7 +293,7 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
 
 
 def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the values of a scoped objective in the runs of a point that count."""
+    """Yield the results of an objective with a scope in the runs of a point that count, by run name."""
     for name in _runs_of(point):
         for judged in runs.get(name, {}).get("objectives") or ():
             if judged.get("text") == objective.get("text"):
@@ -304,18 +301,18 @@ def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tup
 
 
 def _runs_of(point: Json) -> list[str]:
-    """Return the names of a point's runs that are not invalid; all if every run is, for objectives about errors."""
+    """Return the names of the runs of a point that are not invalid; all names if every run is invalid."""
     names = [str(name) for name in point.get("runs", ())]
     return [name for name, level in zip(names, point.get("verdicts", ()), strict=False) if level != "invalid"] or names
 
 
 def _summaries(point: Json, runs: dict[str, Json]) -> list[Json]:
-    """Return the summaries of all runs of a point, invalid ones, too."""
+    """Return the summaries of all runs of a point, including invalid runs."""
     return [runs[name] for name in map(str, point.get("runs", ())) if name in runs]
 
 
 def _windows(objective: Json, points: list[Json], runs: dict[str, Json], upward: bool) -> Json:
-    """Combine the windows of all runs at these points: the number that met the objective, and the worst."""
+    """Combine the windows of all runs at these points: number of windows, number that met it, worst window."""
     found = [
         (name, judged["windows"])
         for point in points
@@ -339,7 +336,7 @@ def _value(window: Json) -> float:
 
 
 def metric_of(point: Json, objective: Json) -> float | None:
-    """Return the number that an objective is about, at one point; None if it was not measured."""
+    """Return the value of an objective at one point; None if not measured."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if is_share(objective):
         about = point["transactions"].get(transaction, {}) if transaction else point
@@ -353,7 +350,7 @@ def metric_of(point: Json, objective: Json) -> float | None:
 
 
 def estimate_at(point: Json, objective: Json) -> Estimate:
-    """Return the estimate that an objective is about, at one point; nothing for extremes and shares."""
+    """Return the estimate of an objective at one point; no value for extremes and shares."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if metric in ("throughput", "throughput_per"):
         path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)

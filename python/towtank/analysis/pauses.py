@@ -1,4 +1,4 @@
-"""Finds seconds that are far slower than the seconds before and after them, as pauses of the system cause them."""
+"""Finds single seconds that are far slower than their neighbours, as caused by pauses of the system."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from towtank.analysis.measurement import Mask, Measurement
 
 TIMES_SLOWER = 8.0
-"""Ratio by which the mean response time of a second must exceed that of both seconds beside it. [1]"""
+"""Factor by which the mean response time of a second must exceed that of both neighbours. [1]"""
 SLOW_AT_LEAST = 3
 SLOW_SHARE = 0.10
-"""Number of slow seconds, and their share of all, that count as a pattern: chance alone gives fewer. [1]"""
+"""Number of slow seconds, and their share of all seconds, beyond which they are no chance result. [1]"""
 # The mean of fewer transactions is dominated by chance.
 _TRANSACTIONS_AT_LEAST = 10
 
@@ -33,10 +33,10 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
     Notes
     -----
-    A queue at high utilization is slow for many seconds in a row, as it drains no faster than it fills. A pause shorter
-    than a second makes one or two seconds slow. Only single slow seconds are counted, which finds about 70 % of pauses
-    of 0.3 s at random times. `tests/certified/test_certified_growth.py` shows how seldom queues without pauses have
-    such seconds.
+    A queue at high utilization stays slow for many consecutive seconds, since it drains no faster than it fills. A
+    pause shorter than a second slows one or two seconds. Only single slow seconds are counted, which detects about 70 %
+    of pauses of 0.3 s at random times. `tests/certified/test_certified_growth.py` checks how rarely queues without
+    pauses have such seconds.
     """
     numbers = np.flatnonzero(chosen)
     counts = measurement.transactions.response.counts[numbers]
@@ -59,12 +59,12 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def slow_limit(count: int) -> float:
-    """Return the number of slow seconds, among `count`, that exceeds chance. [1]"""
+    """Return the largest number of slow seconds among `count` that chance explains. [1]"""
     return max(float(SLOW_AT_LEAST), SLOW_SHARE * count)
 
 
 def slow_places(means: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the places of seconds that are far slower than both neighbours; NaN never counts as slow.
+    """Return the indices of seconds far slower than both neighbours; NaN never counts as slow.
 
     Parameters
     ----------

@@ -1,15 +1,15 @@
-"""Describes the events of a study: when they happened, what was lost, and the time until the system had recovered.
+"""Describes the events of a study: their times, the losses they caused, and the time until the system recovered.
 
-The seconds of the steady stage before its first event set a band. A system has recovered in the first second after
-which it never leaves the band again, if at least `HOLD_S` seconds are left. The band bounds three values of a second:
-throughput from below, by the value that a further second undercuts by chance once in a thousand, and above zero if none
-of the seconds before had zero; mean response time from above, by the value that a further second exceeds by chance once
-in a thousand; the share of failures from above, by the highest of the seconds before or the limit of the study,
-whichever is more. Response time is part of the band because throughput is full at once after an outage, long before
-the queue is worked off. Throughput above the band is harmless: users who waited come back at once.
+A band is computed from the seconds of the steady stage before its first event. A system has recovered in the first
+second after which it never leaves the band again, if at least `HOLD_S` seconds remain. The band bounds three values of
+a second. Throughput has a lower bound: a further second falls below it by chance once in a thousand; it is above zero
+if no earlier second had zero throughput. Mean response time has an upper bound: a further second exceeds it by chance
+once in a thousand. The share of failures is bounded by its highest earlier value or by the limit of the study,
+whichever is larger. Response time is part of the band because throughput recovers immediately after an outage, long
+before the queue is drained. Throughput above the band is harmless, since waiting users return together.
 
-Of hundreds of seconds some leave such a band by chance. So a second counts as out if it is one of `HOLD_S` in a row, or
-so far out that chance does not explain it in the whole run.
+Among hundreds of seconds some leave the band by chance. Therefore a second counts as outside only if it is one of
+`HOLD_S` consecutive seconds outside, or so far outside that chance does not explain it in the whole run.
 """
 
 from __future__ import annotations
@@ -25,33 +25,35 @@ from towtank.analysis.windows.window import Window
 from towtank.distributions import t_quantile
 
 HOLD_S = 3
-"""Seconds in a row out of the band that count as out, and fewest seconds within it that recovery needs. [s]"""
-BY_CHANCE = 0.001
-"""Share of undisturbed seconds that leave the band on one side by chance, and of undisturbed runs that have a second
-far out of it.
+"""Number of consecutive seconds outside the band that count as a disturbance, and fewest seconds within it for
+recovery. [s]
 """
-# Fewer seconds than this do not show how far a second strays from the others.
+BY_CHANCE = 0.001
+"""Probability that an undisturbed second leaves the band on one side, and that an undisturbed run has a second far
+outside.
+"""
+# Fewer seconds do not show how much the values of seconds vary.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
-# Lengths of seconds have rounding errors: if all seconds before were equal, an equal one must not count as less.
+# Lengths of seconds have rounding errors: if all earlier seconds were equal, an equal second must not count as lower.
 _ROUNDING = 1e-9
 _NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True)
 class StudyEvent:
-    """One event as it happened.
+    """Event of a study as it took place.
 
     Attributes
     ----------
     name, do, on : str
         Name of the event, its action, and the service or host it acts on.
     begin_s : float or None
-        In run time; None if it did not happen. [s]
+        Start in run time; None if the event did not take place. [s]
     end_s : float or None
-        When it was over: started again, mended, released; None if it was not. [s]
+        End in run time (restart, repair or release); None if the event did not end. [s]
     failed : str or None
-        Reason why it did not happen as requested.
+        Reason why the event did not take place as requested.
     """
 
     name: str
@@ -65,7 +67,7 @@ class StudyEvent:
 
 
 def study_events(events: Sequence[dict[str, Any]], origin_ns: int) -> list[StudyEvent]:
-    """Return the events of a run in the order in which they began; those that did not begin come last."""
+    """Return the events of a run in order of their start; events that did not start come last."""
     by_name: dict[str, dict[str, Any]] = {}
     for event in events:
         kind, name, at = event.get("k"), event.get("event"), event.get("t_ns")
@@ -87,14 +89,14 @@ def study_events(events: Sequence[dict[str, Any]], origin_ns: int) -> list[Study
 
 
 def first_inside(found: Sequence[StudyEvent], window: Window) -> StudyEvent | None:
-    """Return the first event that began inside a window as asked; None without such an event."""
+    """Return the first event that began within a planned window; None without such an event."""
     inside = [event for event in found if event.begin_s is not None and window.asked_start_s < event.begin_s]
     return next((event for event in inside if event.begin_s is not None and event.begin_s < window.asked_end_s), None)
 
 
 @dataclass(frozen=True)
 class Band:
-    """Behaviour of the system before: number of seconds, mean throughput, and the bounds of the band."""
+    """Undisturbed behaviour of the system: number of seconds, mean throughput, and the bounds of the band."""
 
     seconds: int
     throughput_per_s: float
@@ -108,7 +110,7 @@ class Band:
 
 
 def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chance: float = BY_CHANCE) -> Band | None:
-    """Compute the band of the chosen seconds; None if they are too few."""
+    """Compute the band from the chosen seconds; None if they are too few."""
     chosen = before & (measurement.lengths >= _WHOLE)
     if chosen.sum() < _SECONDS_BEFORE:
         return None
@@ -123,7 +125,7 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chan
 
 
 def _reach(values: Floats, by_chance: float) -> float:
-    """Return how far beyond their mean one more of these values lies with this probability."""
+    """Return the distance from the mean that a further value exceeds with this probability on one side."""
     number = len(values)
     return float(t_quantile(1 - by_chance, number - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / number))
 
@@ -139,31 +141,32 @@ def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
 
 
 def _standstill(rates: Floats, mean: float) -> float:
-    """Return the least throughput of a second that is no standstill, however much the seconds before strayed.
+    """Return the throughput below which a second counts as a standstill, regardless of the variation of earlier
+    seconds.
 
-    If -ln 0.001 = 6.9 independent completions are expected, a second without any comes once in a thousand by chance; if
-    none of the seconds before was empty, chance does not explain an empty one. Half a completion separates it from the
-    others.
+    If -ln 0.001 = 6.9 independent completions are expected, a second without completions occurs by chance once in a
+    thousand. If no earlier second was empty, chance therefore does not explain an empty second. Half a completion
+    separates empty seconds from all others.
     """
     return 0.5 if mean >= -np.log(BY_CHANCE) and rates.min() > 0 else 0.0
 
 
 def _error_shares(column: Column) -> Floats:
-    """Return the share of failures in each second; 0 if nothing ended, which shows as low throughput."""
+    """Return the share of failures in each second; 0 if nothing ended, since throughput then shows the fault."""
     return np.divide(column.failed, column.ended, out=np.zeros(column.bins), where=column.ended > 0)
 
 
 def describe(
     found: Sequence[StudyEvent], measurement: Measurement, asked: Window | None, errors_limit: float
 ) -> dict[str, dict[str, Any]]:
-    """Describe the events of a run by name, with their effects.
+    """Describe the events of a run and their effects, by name.
 
     Parameters
     ----------
     found : sequence of StudyEvent
     measurement : Measurement
     asked : Window or None
-        The steady stages as asked, before any event shortens the window.
+        The planned steady stages, before an event shortens the window.
     errors_limit : float
         Share of failures that the study allows.
 
@@ -196,7 +199,7 @@ def describe(
 
 
 def _until(event: StudyEvent, found: Sequence[StudyEvent], end_s: float) -> float | None:
-    """Return until when an event lasts: what is killed or stopped, until it is started again."""
+    """Return the end of an event in run time; for kill and stop, the next start of the service. [s]"""
     if event.begin_s is None:
         return None
     if event.do not in ("kill", "stop"):
@@ -220,7 +223,7 @@ def _effect(
     asked: Window | None,
     bands: tuple[Band | None, Band | None],
 ) -> dict[str, Any]:
-    """Compute recovery and losses of one event, by the band and by the wider one that no second leaves by chance."""
+    """Compute recovery and losses of an event from the band and from a wider band that no undisturbed second leaves."""
     band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
     if event.begin_s is None:
@@ -235,7 +238,7 @@ def _effect(
     left, back = _excursion(_within(measurement, places, band), _within(measurement, places, far))
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
     recovery = None if back is None else max(0.0, until - event.begin_s) if left is not None else 0.0
-    if left is None:  # the whole time that the event lasted
+    if left is None:  # the whole duration of the event
         during = places[measurement.starts[places] < (_until(event, found, asked.asked_end_s) or asked.asked_end_s)]
     else:
         during = places if back is None else places[:back]
@@ -249,7 +252,7 @@ def _effect(
 
 
 def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
-    """Return which seconds are within a band."""
+    """Return which seconds lie within a band."""
     column = measurement.transactions
     rates = column.ok[places] / measurement.lengths[places]
     within = (rates >= band.least_per_s * (1 - _ROUNDING)) & (_error_shares(column)[places] <= band.errors_at_most)
@@ -260,12 +263,12 @@ def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
 
 
 def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
-    """Return the first second out, and the first after the last one out; None if fewer than `HOLD_S` are left.
+    """Return the first second outside, and the first after the last second outside; None if fewer than `HOLD_S` remain.
 
     Parameters
     ----------
     within, near : ndarray of bool of shape (n_seconds,)
-        Seconds within the band, and those not so far out of it that chance does not explain them.
+        Seconds within the band, and seconds within the wider band that chance alone does not leave.
 
     Examples
     --------
@@ -292,7 +295,7 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
 
 
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
-    """Describe the seconds from an event until recovery: what they completed, and what they lacked."""
+    """Describe the seconds from an event to recovery: transactions completed and missed, and failures."""
     column, requests = measurement.transactions, measurement.requests
     length, ok = measurement.length_of(places), float(column.ok[places].sum())
     counts = column.response.counts[places]

@@ -1,4 +1,6 @@
-"""Collects new lines of trouble that services logged under load: grouped, counted, bounded, without secrets."""
+"""Collects errors and warnings that services first logged under load: grouped, counted, limited in size, without
+secrets.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,19 @@ from towtank.files import open_regular
 from towtank.results.folder import RunFolder
 
 GROUPS_AT_MOST = 20
-"""Groups of equal lines kept of each service."""
+"""Largest number of groups of equal lines kept per service."""
 HEAD_BYTES = 4 * 1024 * 1024
-"""Bytes read from the beginning of the load."""
+"""Bytes read from the start of the load."""
 TAIL_BYTES = 1024 * 1024
-"""Bytes read before the end of the load, and at both ends of the part written before the load."""
+"""Bytes read before the end of the load, and at both ends of the log written before the load."""
 _LINE_BYTES = 4096
-# Forms of lines that are distinguished while a log is read; lines of further forms are only counted.
+# Number of groups distinguished while a log is read; lines of further groups are only counted.
 _FORMS_AT_MOST = 2000
 
 
 @dataclass(frozen=True)
 class Span:
-    """Part of a log, in bytes from its beginning."""
+    """Part of a log, by byte offsets from its beginning."""
 
     begin: int
     end: int
@@ -59,7 +61,7 @@ class _Group:
 
 @dataclass
 class _Found:
-    """New lines of trouble, grouped, in bounded memory."""
+    """New errors and warnings, grouped, in bounded memory."""
 
     known: frozenset[str]
     groups: dict[str, _Group] = field(default_factory=dict)
@@ -82,7 +84,7 @@ class _Found:
 
 
 def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the log line that best explains invalid runs: errors before warnings, then the most frequent.
+    """Return the log lines that best explain invalid runs: errors before warnings, then the most frequent.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        A group of lines, with `run` and `service`; None if no log of an invalid run has new lines of trouble.
+        A group of lines, with `run` and `service`; None if no log of an invalid run has new errors or warnings.
     """
     found = [
         {"run": str(run["run"]), "service": tier, **group}
@@ -105,7 +107,7 @@ def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None:
-    """Return the parts of the logs written under load; None if the start of the load was not recorded."""
+    """Return the part of each log written under load; None if the start of the load was not recorded."""
     begin = end = None
     for event in run.events():
         if event.get("k") == "engine_started":
@@ -125,7 +127,7 @@ def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None
 
 
 def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[str, Any] | None:
-    """Read the lines of trouble that each service logged for the first time under load.
+    """Return the errors and warnings that each service logged for the first time under load.
 
     Parameters
     ----------
@@ -153,7 +155,7 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
 
 
 def _growth(run: RunFolder) -> dict[str, list[Any]]:
-    """Return times [ns] and lengths [byte] of the logs; empty if they were not recorded."""
+    """Return times [ns] and lengths [byte] of the logs; empty if not recorded."""
     ended = [event for event in run.events() if event.get("k") == "engine_ended"]
     looks = ended[-1].get("log_growth") if ended else None
     return looks if isinstance(looks, dict) else {}

@@ -15,13 +15,13 @@ from towtank.results.stored import DIFFERENT, FATES, FOUND, LOST, NOTES, UNREAD,
 
 Json = dict[str, Any]
 COUNTS = ("acknowledged", "removed", "uncertain", "read", *FATES)
-# Listed one by one; `stored.json` has more.
+# Number of documents listed individually; `stored.json` has more.
 _NAMED_AT_MOST = 20
 _CUT_OFF = "the run was cut off before it could be read back"
 
 
 def read_stored(run: RunFolder) -> Json | None:
-    """Read `stored.json` of a run; without it, derive what the engine's notes show; None if nothing was confirmed."""
+    """Read `stored.json` of a run, or derive it from the engine's notes; None if nothing was confirmed as stored."""
     try:
         document = json.loads(read_regular(run.stored))
         return earlier.stored_document(document) if isinstance(document, dict) else None
@@ -54,7 +54,7 @@ def _cut_off(run: RunFolder) -> Json | None:
 
 
 def stored(document: Json | None) -> Json | None:
-    """Return `stored` of the summary of a run; None if nothing was confirmed as stored."""
+    """Return the entry `stored` of a run summary; None if no document was confirmed as stored."""
     if document is None:
         return None
     kinds = {kind: _kind(about) for kind, about in document["kinds"].items()}
@@ -76,7 +76,7 @@ def stored(document: Json | None) -> Json | None:
 
 
 def _kind(about: Json) -> Json:
-    """Return the counts of a kind; for a sample, scaled to all with the interval."""
+    """Return the counts of one kind of document; for a sample, scaled to all documents with the interval."""
     counts = {key: about[key] for key in COUNTS}
     if not about.get("sample"):
         return counts
@@ -85,7 +85,7 @@ def _kind(about: Json) -> Json:
 
 
 def scaled(seen: int, drawn: int, whole: int) -> Estimate:
-    """Estimate a count of all from the count in a sample.
+    """Estimate a count in the whole from the count in a sample.
 
     Parameters
     ----------
@@ -127,16 +127,17 @@ def _sum_of(found: list[Any]) -> Estimate:
 
 
 def not_read_back(found: Json, key: str) -> Estimate:
-    """Return the number of things that may belong to a count, too, since their content is not known.
+    """Return the number of documents that may also belong to a count, because their content is unknown.
 
-    What was not read, or not whole, may be found, lost or different; what was not read may be unreadable.
+    Documents that were not read, or only partly, may be found, lost or different; documents that were not read may be
+    unreadable.
     """
     unknown = {FOUND: (UNREAD, UNREADABLE), LOST: (UNREAD, UNREADABLE), DIFFERENT: (UNREAD, UNREADABLE)}
     return _sum_of([found.get(name) or 0 for name in unknown.get(key, (UNREAD,) if key == UNREADABLE else ())])
 
 
 def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tuple[float, float] | None:
-    """Return the least and the most that a count of the summary can be, given what was not read back.
+    """Return bounds of a count of the summary, given the documents that were not read back.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
     key : str
         Name of the count.
     by_intervals : bool, default False
-        Whether a count from a sample is as uncertain as its interval, or taken as it was scaled.
+        Whether to use the interval of a count from a sample instead of its scaled value.
     """
     count = None if found is None else found.get(key)
     if found is None or count is None:
@@ -157,7 +158,7 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
 
 
 def count_of(found: Json | None, key: str) -> float | None:
-    """Return a count of the summary as a number, also if it is an estimate."""
+    """Return a count of the summary as a number, whether it is a number or an estimate; None if missing."""
     value = None if found is None else found.get(key)
     if isinstance(value, dict):
         return estimates.from_document(value).value

@@ -1,4 +1,4 @@
-"""Answers the question of a study from the summaries of all its runs."""
+"""Summarizes a study from the summaries of all its runs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from towtank.results.manifests import read_object
 SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"
 SET_ASIDE = ".interrupted"
-"""Part of the names of runs that a later try replaced; they are kept, but do not count."""
-# Only a run that has ended keeps its summary; a summary made while the run went on is out of date.
+"""Suffix in the name of a run that a later attempt replaced; such runs are kept but do not count."""
+# Only a run that has ended keeps its summary; a summary made during the run is out of date.
 ENDED = ("complete", "failed", "stopped")
 _UNDECIDED: dict[str, Any] = {
     "level": "invalid",
@@ -38,19 +38,19 @@ _UNDECIDED: dict[str, Any] = {
     "log": None,
     **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
 }
-"""Verdict of a study whose verdict failed: it supports no claims."""
+"""Verdict of a study if computing its verdict failed: the study supports no claims."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """The description of a study from its manifest, with missing parts filled in from the runs.
+    """Description of a study from its manifest; missing parts are derived from the runs.
 
     Attributes
     ----------
     factors : list of dict
         `name`, `levels`, `numeric`.
     load_factor : str or None
-        The factor that is the load, `users` or `rate`; None if no factor is.
+        Factor that sets the load, `users` or `rate`; None if no factor sets it.
     run_to_run : float
         Standard deviation from run to run, relative to the value, that is assumed for single runs. [1]
     """
@@ -66,15 +66,15 @@ class Question:
 
 
 def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, Any]:
-    """Analyse all runs of a study and write its `study-summary.json`, and `claims.json` if it has claims.
+    """Analyse all runs of a study, and write `study-summary.json`, and `claims.json` if the study has claims.
 
     Parameters
     ----------
     results : ResultsFolder
-        In any state; runs that are missing or cut off are reported. A folder that cannot be written is analysed, too,
-        but gets no new files.
+        Results folder in any state; missing and incomplete runs are reported. A read-only folder is analysed without
+        writing files.
     fresh : bool, default False
-        Whether runs that have a summary of this version already are analysed again.
+        Whether to analyse runs again that already have a summary of this version.
 
     Returns
     -------
@@ -99,13 +99,13 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
 
 
 def summaries_of(runs: Iterable[RunFolder]) -> dict[str, dict[str, Any]]:
-    """Return the summaries of runs by name, from disk or computed again, without those that failed."""
+    """Return the summaries of runs by name, from disk or recomputed; runs whose analysis failed are omitted."""
     made = {run.run_id: attempt(f"summary of {run.run_id}", _summary_of, run, False, []) for run in runs}
     return {name: summary for name, summary in made.items() if not isinstance(summary, Failed)}
 
 
 def _scoped(manifest: dict[str, Any]) -> list[str]:
-    """Return the objectives that the summaries of the runs must have."""
+    """Return the texts of the objectives for phases or windows, which every run summary must contain."""
     study = manifest.get("study")
     found = study.get("objectives") if isinstance(study, dict) else None
     return [
@@ -135,7 +135,7 @@ def known_summary(run: RunFolder) -> dict[str, Any] | None:
 
 
 def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Make the study summary from the study's manifest and the summaries of its runs."""
+    """Return the study summary computed from the manifest and the run summaries."""
     runs = sorted((run for run in runs if run.get("status") != "planned"), key=lambda run: str(run["run"]))
     runs = list(_without_copies(runs))
     question = question_of(manifest, runs)
@@ -160,7 +160,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
             question.run_to_run,
         ),
         "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
-        # A line through different configurations is the demand of none of them.
+        # A line through different configurations would not be the demand of any of them.
         "demand": attempt_or("demand", {}, demand.demands, runs) if len(configurations) < 2 else {},
         "verdict": attempt_or("verdict", dict(_UNDECIDED), _verdict, question, runs),
         "objectives": attempt_or("objectives", [], _objectives, question, configurations, runs),
@@ -186,7 +186,7 @@ def _objectives(
 
 
 def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, Any]]) -> None:
-    """Add ideal line, limits and demands, computed from the points of a configuration."""
+    """Add ideal line, limits and demands, computed from the points, to a configuration."""
     points, label = configuration.pop("_points"), configuration["label"]
     counting = [run for point in points for run in point.usable if run["verdict"]["level"] != "invalid"]
     names = {name for point in points for name in point.runs}
@@ -200,7 +200,7 @@ def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, 
 
 
 def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the runs; a run with the same records as an earlier run is a copy, and invalid."""
+    """Yield the runs; a run with the same records as an earlier run is marked as an invalid copy."""
     first: dict[str, str] = {}
     for run in runs:
         digest = (run.get("inputs") or {}).get("load")
@@ -214,7 +214,7 @@ def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Question:
-    """Return the question of a study; factors that the manifest lacks are taken from the runs."""
+    """Return the description of a study; factors missing from the manifest are derived from the runs."""
     study = manifest.get("study")
     study = study if isinstance(study, dict) else {"name": study}
     factors = study.get("factors") or _factors_of(runs)
@@ -256,7 +256,7 @@ def _number(text: str) -> float | None:
 
 
 def _configurations(question: Question, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Group the runs by the levels of all factors but the load, in the order of the factors' levels."""
+    """Return the configurations: runs grouped by the levels of all factors except the load, in order of the levels."""
     others = [factor for factor in question.factors if factor["name"] != question.load_factor]
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
@@ -286,8 +286,8 @@ def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
 
 
 def _load_of(question: Question, run: dict[str, Any]) -> float:
-    """Return the load of a run as a number: of the analysed stage if the run has several loads; otherwise the numeric
-    level of the factor, or the load in the manifest.
+    """Return the load level of a run: of the analysed stage if the run has several loads; otherwise the numeric level
+    of the load factor, or the load in the manifest.
     """
     asked = Load.read(run)
     if several_loads(run) is not None:
@@ -304,7 +304,7 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
 
 
 def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[objectives.MissingRun]:
-    """Return the runs of the design without a summary."""
+    """Return the runs of the design that have no summary."""
     done = {str(run["run"]) for run in runs}
     others = [factor["name"] for factor in question.factors if factor["name"] != question.load_factor]
     found = []
@@ -344,10 +344,9 @@ def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one doubt of each kind and level that makes a run less than valid, with all runs that have it.
+    """Return one doubt per kind and level among those that make runs suspect or invalid, with all affected runs.
 
-    Notes are left out, except the speed of the machine if a run is less than valid: it may be the reason, and names
-    every run that has it.
+    Notes are left out, except the speed of the machine if a run is suspect or invalid, because it may be the reason.
     """
     explained = any(run["verdict"]["level"] != "valid" for run in runs)
     found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
@@ -362,7 +361,7 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the worst of the doubts of one kind, with the runs that have it, and with the ranges of its numbers."""
+    """Return the worst doubt of one kind, with the affected runs and with ranges of the numbers."""
     worst = having[0][1]
     for _, reason in having[1:]:
         if reason["seen"] is not None and worst["seen"] is not None and _worse(reason, worst):
@@ -373,7 +372,7 @@ def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _where(same: list[tuple[str, str]], names: list[str]) -> str:
-    """List the runs to which a message applies, then those with another doubt of its kind."""
+    """List the runs to which a message applies, then the runs with another doubt of the same kind."""
     having = list(dict.fromkeys(name for name, _ in same))
     others = [name for name in names if name not in having]
     return ", ".join(having) + (f"; others of this kind in {', '.join(others)}" if others else "")
@@ -389,6 +388,6 @@ def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return True if a number is further beyond its limit than another."""
+    """Return True if the value of the first doubt is further beyond its limit than that of the second."""
     distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]

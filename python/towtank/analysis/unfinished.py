@@ -1,4 +1,4 @@
-"""Counts the requests that a window left unfinished: in flight at its end, and failed after the load."""
+"""Counts the requests unfinished at the end of a window: in flight, or failed after the load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.results.segments import names
 def unfinished(
     measurement: Measurement, window: Window | None, chosen: Mask, plan: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Count the requests in flight at the end of a window, and the failures in the drain after it.
+    """Count the requests in flight at the end of a window, and the failures in the drain that follows.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def unfinished(
 
     Notes
     -----
-    No request begins after the load, so if the drain follows the window, the requests that fail in it were in flight
-    at the end of the window. `failed_later` is None if another stage lies between them.
+    No request begins after the load, so if the drain directly follows the window, the requests that fail in the drain
+    were in flight at the end of the window. `failed_later` is None if another stage lies between window and drain.
     """
     if window is None or not chosen.any():
         return None
@@ -56,13 +56,13 @@ def unfinished(
 
 
 def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> list[str]:
-    """Name the targets whose requests all failed in the whole run, with their addresses.
+    """Return the targets all of whose requests failed in the whole run, with their addresses.
 
     Parameters
     ----------
     measurement : Measurement
     plan : dict or None
-        The engine's plan, which has the target of each step.
+        The engine's plan, which names the target of each step.
     """
     plan = plan or {}
     steps = list(names(measurement.recording, "step"))
@@ -78,7 +78,7 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield the step and the target of each operation in a plan, at any depth."""
+    """Yield step and target of each operation in a plan, at any depth."""
     if isinstance(node, dict):
         pair = (node.get("step"), node.get("target"))
         if all(isinstance(number, int) and not isinstance(number, bool) for number in pair):
@@ -96,6 +96,6 @@ def _drain(measurement: Measurement, window: Window) -> Mask | None:
 
 
 def failed_by_kind(column: Column, chosen: Mask) -> dict[str, int]:
-    """Return the failures in the chosen bins, by kind; kinds without any are left out."""
+    """Return the failures in the chosen bins by kind, without kinds that did not occur."""
     counted = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {kind: count for kind, count in counted.items() if count}

@@ -1,4 +1,4 @@
-"""Groups of users of a closed load: how many they are, what they do, and how long they wait for it."""
+"""User groups of a closed load: numbers of users, throughput and response times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNIFORM, _FIXED = "uniform", "fixed"
 
 
 def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> list[dict[str, Any]] | None:
-    """Return users, transactions and response times of each group of users in the chosen bins.
+    """Return users, transactions and response times of each user group in the chosen bins.
 
     Parameters
     ----------
@@ -24,11 +24,11 @@ def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> li
     Returns
     -------
     list of dict or None
-        `names` (groups with a transaction in common and equal pauses count together), `users` [1], `throughput_per_s`
+        `names` (groups with a common transaction and equal pauses are combined), `users` [1], `throughput_per_s`
         [1/s], `response_time_s` [s], `pace_s`, the mean time from start to start, None without a pace [s], and
-        `pace_is_fixed`, whether that time is always the same. None if groups with different pauses have a transaction
-        in common, which was not counted by group, and if the groups of the plan cannot be read. Empty for an open load,
-        without a plan, and if no user was active.
+        `pace_is_fixed`, whether that time is always the same. None if groups with different pauses have a common
+        transaction, because it was not counted by group, or if the groups of the plan cannot be read. Empty for an open
+        load, without a plan, or if no user was active.
     """
     if plan is None or measurement.arrivals[chosen].any() or measurement.length_of(chosen) <= 0:
         return []
@@ -39,7 +39,7 @@ def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> li
 
 
 def paces_are_fixed(plan: Json | None) -> bool:
-    """Return whether users of any group of the plan keep a pace that is always the same; False if it is unreadable."""
+    """Return True if users of any group in the plan keep a constant pace; False if the plan is unreadable."""
     try:
         return any(_is_fixed(group.get("pacing")) for group in (plan or {}).get("groups") or ())
     except (AttributeError, TypeError):
@@ -80,7 +80,7 @@ def _counted(plan: Json, measurement: Measurement, chosen: Mask) -> list[dict[st
 
 
 def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> list[float]:
-    """Return the mean number of users of each group, by their shares or by the numbers of the stages. [1]"""
+    """Return the mean number of users of each group, from shares or from the numbers of the stages. [1]"""
     stages = list((plan.get("load") or {}).get("stages") or ())
     found = np.zeros(count)
     for number in {int(stage) for stage in measurement.stage[chosen]}:
@@ -93,7 +93,7 @@ def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> li
 
 
 def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
-    """Yield numbers of groups that have a transaction in common, directly or by another group."""
+    """Yield the numbers of groups connected by common transactions, directly or through other groups."""
     left = list(range(len(groups)))
     while left:
         mine = [left.pop(0)]
@@ -106,12 +106,12 @@ def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
 
 
 def _kinds(group: Json) -> set[int]:
-    """Return the numbers of the transactions of a group."""
+    """Return the numbers of the transactions in a group."""
     return {int(entry["transaction"]) for entry in group.get("mix") or ()}
 
 
 def _mean_s(pause: Json | None) -> float | None:
-    """Return the mean of a pause of the plan; None without one. [s]"""
+    """Return the mean of a pause in the plan; None without a pause. [s]"""
     if not pause:
         return None
     if pause.get("dist") == _UNIFORM:

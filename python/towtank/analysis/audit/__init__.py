@@ -1,4 +1,6 @@
-"""The audit of the load: compares what the plan requests (`asked`) with what was recorded, test by test (`check`)."""
+"""Audit of the load: compares the load that the plan requests (`asked`) with the recorded load by statistical tests
+(`check`).
+"""
 
 from towtank.analysis.audit.auditing import FAMILY_LEVEL, LEVEL, audit
 

@@ -1,8 +1,8 @@
-"""Tests of the arrivals of one steady stage of an open load: their number, their gaps, their spread.
+"""Tests of the arrivals in one steady stage of an open load: their number, the gaps between them, and their dispersion.
 
-A rate that moves is tested after the time change: of a Poisson process of rate λ(t), the number of arrivals in a
-stretch is Poisson with mean Λ = ∫ λ dt, and given their sum the numbers of several stretches are multinomial with
-shares of Λ [1]_.
+A changing rate is tested after a change of time: for a Poisson process with rate λ(t), the number of arrivals in an
+interval is Poisson with mean Λ = ∫ λ dt, and given their sum the numbers in several intervals are multinomial with
+probabilities proportional to Λ [1]_.
 
 References
 ----------
@@ -24,7 +24,7 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results.segments import Interval
 
-# Largest contribution of the start lag to the index of dispersion, in its standard deviations.
+# Largest contribution of the start lag to the index of dispersion, in standard deviations of the index.
 _LAG_AT_MOST = 0.05
 
 
@@ -39,12 +39,12 @@ class StageOfArrivals:
     groups : list of str
         Names of the groups.
     is_poisson : bool
-        Otherwise arrivals are evenly spaced.
+        True for Poisson arrivals; False for evenly spaced arrivals.
     measurement : Measurement
     mask : ndarray of bool of shape (n_bins,)
-        Bins of the stage in the window.
+        Bins of the window that belong to the stage.
     intervals : list of Interval
-        Of all threads, in the same bins.
+        Intervals of all load threads in the same bins.
     """
 
     name: str
@@ -76,7 +76,7 @@ class StageOfArrivals:
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:
-        """Return the arrivals of a group, or of all groups."""
+        """Return the number of arrivals of a group, or of all groups if `group` is None."""
         if group is None:
             return sum(sum(interval.arrivals) for interval in self.intervals)
         return sum(interval.arrivals[group] for interval in self.intervals if group < len(interval.arrivals))
@@ -97,7 +97,7 @@ def arrivals_of_stage(stage: StageOfArrivals) -> Iterator[Check]:
 
 
 def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Check:
-    """Test whether the number of arrivals fits the rate."""
+    """Test whether the number of arrivals matches the requested rate."""
     expected, count = float(curve.arrivals(stage.starts, stage.ends).sum()), stage.count(group)
     name = None if group is None else stage.groups[group]
     place = Check(
@@ -107,7 +107,7 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
         return replace(place, why="the rate asked for is zero")
     if stage.is_poisson:
         return replace(place, outcome=goodness.poisson_number(count, expected))
-    # An arrival counts when it is handled: a late one at an edge counts on the other side of it.
+    # An arrival is recorded when it is handled; a late arrival may be recorded on the other side of the stage's edge.
     lag = stage.measurement.lag.merged(stage.mask)
     fastest = float(curve.rates.max())
     slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest
@@ -116,7 +116,7 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
 
 
 def _gaps(stage: StageOfArrivals) -> Check:
-    """Test whether the gaps between arrivals are those of the requested process."""
+    """Test whether the gaps between arrivals have the distribution of the requested process."""
     place = Check(GAPS, stage=stage.name)
     if not stage.asked.is_constant:
         return replace(place, why="the rate moves, so the gaps have no distribution of their own")
@@ -129,19 +129,19 @@ def _gaps(stage: StageOfArrivals) -> Check:
     seen = {"mean_s": sum(interval.gaps_sum_s for interval in stage.intervals) / found.total}
     if stage.is_poisson:
         return replace(place, seen=seen, outcome=goodness.kolmogorov(found, _mixture(rates)))
-    # The first gap of each sequence belongs to the rate before as well.
+    # The first gap of each sequence began before the stage, under the previous rate.
     return replace(place, seen=seen, outcome=goodness.always(found, 1 / rates, exempt=len(rates)))
 
 
 def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> dict[str, Any]:
     shape = "exponential" if stage.is_poisson else "fixed"
-    # Of arrivals at rates λ_g, a share λ_g / Σ λ has gaps with mean 1 / λ_g.
+    # Of all gaps, the share λ_g / Σ λ belongs to group g and has the mean 1 / λ_g.
     return {"dist": shape if len(rates) == 1 else f"{shape} by group", "mean_s": len(rates) / float(rates.sum())}
 
 
 def _mixture(rates: Floats) -> Distribution:
-    """Return the distribution of the gaps of several Poisson processes, each gap within its own: F(t) = Σ λ_g / Λ (1 -
-    exp(-λ_g t)).
+    """Return the gap distribution of several Poisson processes whose gaps are recorded separately: F(t) = Σ λ_g / Λ (1
+    - exp(-λ_g t)).
     """
     weights = rates / rates.sum()
     laws = [goodness.exponential(1 / float(rate)) for rate in rates]
@@ -151,14 +151,14 @@ def _mixture(rates: Floats) -> Distribution:
 
 
 def _seconds(stage: StageOfArrivals) -> Check:
-    """Test whether the arrivals of the seconds scatter as Poisson counts do."""
+    """Test whether the numbers of arrivals per second have the dispersion of a Poisson process."""
     place = Check(SECONDS, stage=stage.name, asked={"dispersion": 1.0})
     counts, expected = stage.measurement.arrivals[stage.mask], stage.expected
     lengths = stage.ends - stage.starts
     lag = stage.measurement.lag.merged(stage.mask)
     if lag is not None:
-        # Arrivals count in the second in which they are handled. A lag at an edge moves rate × lag of them, which
-        # adds 2 (rate × lag)² / (rate × length) to a term of the index.
+        # Arrivals are counted in the second in which they are handled. A lag at the edge of a second shifts rate × lag
+        # arrivals, which adds 2 (rate × lag)² / (rate × length) to a term of the index.
         squares = lag.variance_s2 + lag.mean_s**2
         added = float((2 * expected * squares / lengths**2).sum())
         if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
@@ -174,7 +174,7 @@ def _seconds(stage: StageOfArrivals) -> Check:
 
 
 def _pooled(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """Add up neighbours until each stretch expects enough arrivals; the rest at the end goes to the last stretch."""
+    """Pool neighbouring intervals until each expects enough arrivals; the remainder joins the last interval."""
     total = np.cumsum(expected)
     edges = [0]
     while edges[-1] < len(expected):

@@ -1,4 +1,4 @@
-"""The arrivals requested of an open load: rates over run time, and expected numbers of arrivals."""
+"""Arrivals requested by the plan of an open load: rates over run time, and expected numbers of arrivals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.analysis.measurement import Floats
 
 @dataclass(frozen=True)
 class RateCurve:
-    """A rate over run time: linear between its knots, constant before the first and after the last.
+    """Arrival rate over run time: linear between its knots, constant before the first and after the last.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class RateCurve:
         return bool((self.rates == self.rates[0]).all())
 
     def arrivals(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the arrivals expected in stretches of time: the integral of the rate over each. [1]"""
+        """Return the expected number of arrivals in each interval, the integral of the rate. [1]"""
         return np.asarray(self._until(ends) - self._until(starts), dtype=float)
 
     def _until(self, instants: Floats) -> Floats:
-        """Integrate the rate from the first knot; negative before it."""
+        """Return the integral of the rate from the first knot to each instant; negative before the first knot."""
         widths = np.diff(self.times)
         at_knots = np.concatenate([[0.0], np.cumsum(widths * (self.rates[:-1] + self.rates[1:]) / 2)])
         left = np.clip(np.searchsorted(self.times, instants, side="right") - 1, 0, len(self.times) - 1)
@@ -47,7 +47,7 @@ class RateCurve:
 
 
 def constant(rate: float) -> RateCurve:
-    """Return a rate that does not change. [1/s]"""
+    """Return a constant rate. [1/s]"""
     return RateCurve(np.array([0.0]), np.array([rate]))
 
 
@@ -58,9 +58,9 @@ class Arrivals:
     Attributes
     ----------
     curves : tuple of RateCurve
-        One for all groups together, or one for each.
+        A single rate for all groups together, or one rate per group.
     by_group : bool
-        Whether every group has arrivals of its own.
+        Whether each group has its own arrival process.
     """
 
     curves: tuple[RateCurve, ...]
@@ -68,22 +68,22 @@ class Arrivals:
 
     @property
     def is_constant(self) -> bool:
-        """True if no rate changes."""
+        """True if all rates are constant."""
         return all(curve.is_constant for curve in self.curves)
 
     def expected(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the expected arrivals of all groups in stretches of time. [1]"""
+        """Return the expected number of arrivals of all groups in each interval. [1]"""
         return np.asarray(sum(curve.arrivals(starts, ends) for curve in self.curves), dtype=float)
 
 
 def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: int) -> Arrivals:
-    """Return the arrivals that a steady stage requests.
+    """Return the arrivals that the plan requests in a steady stage.
 
     Parameters
     ----------
     plan : dict
-        `plan.json`. It lacks stages that were appended while the load ran; the recording has them if their rate is
-        constant.
+        `plan.json`. Stages that were appended while the load ran are missing here; they are taken from the recording if
+        their rate is constant.
     recorded : list of dict
         Stages as recorded, with their actual times.
     number : int
@@ -92,7 +92,7 @@ def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: i
     Raises
     ------
     KeyError, TypeError, ValueError
-        If it is not a plan, or the rate of an appended stage is not known.
+        If `plan` is not a plan, or the rate of an appended stage is unknown.
     """
     planned = plan["load"]["stages"]
     stage = planned[number] if number < len(planned) else recorded[number]
@@ -111,7 +111,7 @@ def _curve(rate: Any, start: float) -> RateCurve:
 
 
 def moves(plan: dict[str, Any] | None, recorded: Sequence[dict[str, Any]], number: int) -> bool:
-    """Return True if the rate changes within a stage according to the plan; False if the plan cannot be read."""
+    """Return True if the plan changes the rate within a stage; False if the plan cannot be read."""
     try:
         return not of_stage(plan or {}, recorded, number).is_constant
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):

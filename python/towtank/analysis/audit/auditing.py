@@ -1,14 +1,15 @@
-"""The audit of the load: tests whether mix, pauses and arrivals came out as the plan requests.
+"""Audit of the load: tests whether mix, pauses and arrivals have the distributions that the plan requests.
 
-The plan in the run folder has the requested load, the engine's segments the load that was done. The audit takes the
-steady window as asked, not as shortened by the tests for a transient: those look at the outcome, and a window that
-depends on the outcome would bias the tests.
+The plan in the run folder contains the requested load, the engine's segments the generated load. The audit uses the
+planned steady window, not the window that the tests for a transient have shortened: these tests depend on the measured
+values, and a window that depends on them would bias the audit.
 
-The audit counts the transactions that *began* in the window. Whether the k-th pick of a user begins in the window
-depends only on the picks before it, so the counts are those of independent draws whatever the system does (Wald's
-equation and its companion for the variance [1]_). A count of those that *ended* in the window would leave out the
-slow ones of the end and include those of the beginning: near saturation, when most users are within a transaction,
-that adds noise of the size of the number of users, and at the start of a run a bias.
+The audit counts the transactions that *began* in the window. Whether the k-th transaction of a user begins in the
+window depends only on the earlier transactions, so the counts are those of independent draws whatever the system does
+(Wald's equation and its companion for the variance [1]_). A count of the transactions that *ended* in the window would
+omit slow transactions at the end of the window and include slow transactions from before its start: near saturation,
+when most users are within a transaction, the count gets additional noise of the size of the number of users, and at the
+start of a run it is biased.
 
 References
 ----------
@@ -35,16 +36,17 @@ from towtank.analysis.windows import window as windows
 from towtank.results.segments import Interval
 
 LEVEL = 1e-4
-"""A test with a smaller p-value makes the run suspect, in (0, 1)."""
+"""Significance level: a test with a smaller p-value makes the run suspect, in (0, 1)."""
 FAMILY_LEVEL = 1e-3
-"""Largest probability that any test makes a correct run suspect; with more than ten tests each gets its share of it
-(Bonferroni)."""
+"""Largest probability that the tests together make a correct run suspect; with more than ten tests, each test uses its
+share of this probability (Bonferroni).
+"""
 
 
 def audit(
     plan: dict[str, Any] | None, measurement: Measurement, little: dict[str, Any] | None, accounting: dict[str, Any]
 ) -> dict[str, Any]:
-    """Audit a run.
+    """Audit the load of a run against its plan.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def audit(
         `plan.json`; None if the run folder has none that can be read.
     measurement : Measurement
     little, accounting : dict
-        Entries of the summary for Little's law and the accounting identity; they are part of the audit.
+        Entries of the summary for Little's law and the accounting identity, which the audit includes.
 
     Returns
     -------
@@ -87,7 +89,7 @@ def audit(
 
 
 def _is_plan(plan: dict[str, Any] | None) -> bool:
-    """Return True if a document is a plan as far as the audit needs it; the functions below rely on this."""
+    """Return True if a document has the parts of a plan that the audit reads; the functions below rely on them."""
     try:
         plan = plan or {}
         weights = [
@@ -102,7 +104,7 @@ def _is_plan(plan: dict[str, Any] | None) -> bool:
 
 
 class _Load:
-    """The requested and the recorded load in the steady window."""
+    """Requested and recorded load in the steady window."""
 
     def __init__(self, plan: dict[str, Any], measurement: Measurement, window: windows.Window) -> None:
         self.plan = plan
@@ -129,7 +131,7 @@ class _Load:
 
     @cached_property
     def stages(self) -> dict[int, list[Interval]]:
-        """Intervals of the window by number of the stage."""
+        """Intervals of the window, by stage number."""
         found: dict[int, list[Interval]] = defaultdict(list)
         for interval in self.intervals:
             found[interval.stage].append(interval)
@@ -137,11 +139,11 @@ class _Load:
 
     @property
     def asks_shares(self) -> bool:
-        """True if arrivals go to the groups by their shares; False if each group has its own arrivals."""
+        """True if arrivals are assigned to the groups by shares; False if each group has its own arrivals."""
         return not any("rates_by_group" in stage for stage in self.plan["load"]["stages"])
 
     def stage(self, number: int) -> StageOfArrivals:
-        """Return the data that the tests of arrivals need of a stage."""
+        """Return the data that the arrival tests need for a stage."""
         recorded = self.measurement.stages
         stages = [*self.plan["load"]["stages"], *recorded[len(self.plan["load"]["stages"]) :]]
         return StageOfArrivals(
@@ -156,12 +158,12 @@ class _Load:
 
     @cached_property
     def counts_picks(self) -> bool:
-        """True if the engine counted picks."""
+        """True if the engine counted the transactions that users picked."""
         every = (series for interval in self.measurement.recording.intervals for series in interval.series)
         return any(series.picked is not None for series in every)
 
     def counted(self, group: int) -> dict[int, float]:
-        """Return the picks of each transaction by a group; the transactions that ended, if picks were not counted."""
+        """Return how often a group picked each transaction; completed transactions if picks were not counted."""
         found: dict[int, float] = defaultdict(float)
         for series in (
             series for interval in self.intervals for series in interval.series if series.of == "transaction"
@@ -203,7 +205,8 @@ def _mix(load: _Load, number: int) -> Check:
     if len(weights) < 2 and set(counted) <= set(weights):
         return replace(place, why="the mix is a single transaction")
     if not load.counts_picks:
-        # If only ends were recorded, `once` and `exit` of a group count as well.
+        # Without counts of picks, the counts of ended transactions include the `once` and `exit` transactions of a
+        # group.
         counted = {index: count for index, count in counted.items() if index in weights}
     numbers = sorted(set(weights) | set(counted))
     counts = [counted.get(index, 0.0) for index in numbers]
@@ -223,10 +226,11 @@ def _mix(load: _Load, number: int) -> Check:
 
 
 def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[float]:
-    """Return the variance that transactions in hand at both edges of the window add to counts of ends.
+    """Return the variance that transactions in progress at both edges of the window add to counts of ended
+    transactions.
 
-    On average sum(R) / T transactions are in hand at an edge, each of a kind with probability proportional to weight ×
-    mean response time; their counts have a variance of at most their mean.
+    On average sum(R) / T transactions are in progress at an edge. The probability of each kind is proportional to
+    weight × mean response time, and the variance of the number of each kind is at most its mean.
     """
     columns, names = load.measurement.columns("transaction"), load.measurement.recording.header or {}
     known = list(names.get("transactions", []))
@@ -239,7 +243,7 @@ def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[floa
 
 
 def _think(load: _Load, number: int) -> Check | None:
-    """Test whether the pauses of a group are drawn from the requested distribution; None without pauses."""
+    """Test whether the pauses of a group have the requested distribution; None if the plan has no pauses."""
     group = load.groups[number]
     pause = group.get("think")
     place = Check(THINK, load.group_name(number))
@@ -264,12 +268,12 @@ def _think(load: _Load, number: int) -> Check | None:
 
 
 def distribution(pause: dict[str, Any]) -> Distribution | float:
-    """Return the distribution of a pause of the plan; its value if it is constant. [s]
+    """Return the distribution of a pause in the plan; its value if the pause is constant. [s]
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        If it is no pause of a plan.
+        If `pause` is not a pause of a plan.
     """
     kind = pause["dist"]
     if kind == "uniform":
@@ -289,7 +293,7 @@ def distribution(pause: dict[str, Any]) -> Distribution | float:
 
 
 def _shares(load: _Load) -> Check:
-    """Test whether arrivals went to the groups by their shares."""
+    """Test whether arrivals were assigned to the groups by their planned shares."""
     counts = np.zeros(len(load.groups))
     for interval in load.intervals:
         counts[: len(interval.arrivals)] += interval.arrivals[: len(counts)]

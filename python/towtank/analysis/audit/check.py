@@ -1,4 +1,4 @@
-"""One test of the audit, and what all of them share."""
+"""Common form of the tests of the audit."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ NO_ARRIVALS = "no arrivals were recorded"
 
 @dataclass(frozen=True)
 class Check:
-    """One test with the requested and the recorded values.
+    """One test of the audit, with the requested and the recorded values.
 
     Attributes
     ----------
     about : str
-        One of the names above.
+        Subject of the test: a name from the constants above.
     group : str or None
-        User group; None if the test covers all.
+        User group; None if the test covers all groups.
     stage : str or None
-        Stage of the load, of tests of arrivals.
+        Stage of the load, for tests of arrivals; otherwise None.
     outcome : Goodness or None
         None if the test could not be made; `why` gives the reason.
     """
@@ -60,7 +60,7 @@ class Check:
 
 
 def merged(encoded: list[str]) -> Histogram | None:
-    """Merge the values of all readable histograms; other functions report damage."""
+    """Merge all histograms that can be decoded; other functions report the damaged ones."""
     found: list[Histogram] = []
     for text in encoded:
         try:

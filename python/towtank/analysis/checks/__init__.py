@@ -1,4 +1,4 @@
-"""The checks of a run: each a function from the evidence to doubts, one file for each subject.
+"""Checks of a run: each is a function from the evidence to doubts, with one file per subject.
 
-`evidence` holds everything that they read; `towtank.analysis.verdict` lists them in their order.
+`evidence` defines the data that the checks read; `towtank.analysis.verdict` lists all checks in order.
 """

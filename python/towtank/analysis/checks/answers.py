@@ -1,4 +1,4 @@
-"""Checks of the answers that count as good: redirects that no check of the workload expects."""
+"""Checks of successful answers: redirects that no check of the workload expects."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-"""Status codes by which a server sends the client elsewhere (RFC 9110, section 15.4)."""
-# Above it the throughput is mostly that of redirects.
+"""Status codes of redirects (RFC 9110, section 15.4)."""
+# Above this share most of the throughput consists of redirects.
 REDIRECTS_SHARE = 0.5
 
 
 def redirected(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that most answers are no redirects, and of no transaction all, unless a check expects them.
+    """Check that redirects are neither most of the answers nor all answers of a transaction, unless a check expects
+    them.
 
     Notes
     -----
-    Requests whose check accepts a redirect, or that extract the header Location, expect one. Without counts by status
-    code, as in older recordings, nothing is checked.
+    A request expects a redirect if its check accepts redirects or if the header Location is extracted. Older recordings
+    have no counts by status code and are not checked.
     """
     steps = evidence.summary["steps"]
     found = _redirects(steps, evidence)

@@ -1,4 +1,4 @@
-"""Checks of consistency: counts of requests, means with the operational laws, the load with its plan."""
+"""Checks of consistency: request counts, operational laws, physical bounds, and the load against its plan."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PLURAL = (check.SHARES, check.GAPS, check.SECONDS)
 
 
 def accounting(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests offered, started and ended add up."""
+    """Check that the counts of offered, started and ended requests add up."""
     if not evidence.summary["accounting"]["holds"]:
         yield Doubt(Kind.ACCOUNTING, Level.INVALID, "requests offered, started and ended do not add up")
 
 
 def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the intervals sum to the number of requests that the engine counted."""
+    """Check that the sum over the intervals equals the engine's own count of requests."""
     recorded = evidence.summary["accounting"]["recorded"]
     if recorded is not None and recorded["intervals"] != recorded["engine"]:
         text = (
@@ -37,7 +37,7 @@ def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def physics(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the measured values keep the physical bounds."""
+    """Check that the measured values respect the physical bounds."""
     for bound in evidence.summary["bounds"]:
         if not bound["holds"]:
             level = Level.SUSPECT if bound["bound"] == FEWER_USERS else Level.INVALID
@@ -45,7 +45,7 @@ def physics(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def little(evidence: Evidence) -> Iterator[Doubt]:
-    """Check Little's law of the users."""
+    """Check Little's law for the users of a closed load."""
     law = evidence.summary["laws"]["little"]
     if law is not None and not law["holds"]:
         cycles, (low, high) = law["x_per_s"] * (law["r_s"] + law["z_s"]), law["unfinished"]
@@ -70,7 +70,7 @@ def utilization(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def audited(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that mix, pauses and arrivals came out as the plan requests."""
+    """Check that mix, pauses and arrivals have the distributions that the plan requests."""
     found = evidence.summary["audit"]
     for kind, names in _AUDITED.items():
         bad = [test for test in found["tests"] if test["verdict"] == "suspect" and test["test"] in names]

@@ -1,4 +1,4 @@
-"""Checks of the course of a run: it completed, its services lived, its events happened."""
+"""Checks of the course of a run: it completed, its services stayed alive, its events took place."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
-# The same probability as in the audit of the load: chance alone hardly ever causes a doubt in a study of ten runs.
+# Same probability as in the audit of the load, so that chance alone hardly ever causes a doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 
 
 def ended_early(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the run came to its planned end; otherwise report what ended it."""
+    """Check that the run reached its planned end; otherwise report the cause of the early end."""
     status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
     engine = evidence.engine or {}
     message = str(engine.get("message") or evidence.last_words or "")
     if _DISK_FULL.search(f"{reason} {message}"):
         yield Doubt(Kind.DISK_FULL, Level.INVALID, reason or message)
     if status == "failed":
-        # Services first: an engine is stopped because a service died, never the other way round.
+        # Services first: the conductor stops the engine when a service dies, never the reverse.
         kind = Kind.SERVICE_DIED if _SERVICE.search(reason) or _has(evidence, "system_failed") else Kind.ENGINE_FAILED
         yield Doubt(kind, Level.INVALID, reason or message or "the run failed")
     elif status == "stopped" or engine.get("reason") == "stopped":
@@ -37,7 +37,7 @@ def ended_early(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def completed(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that any transaction completed in the window."""
+    """Check that at least one transaction completed in the window."""
     found = evidence.summary["unfinished"]
     if found is None or evidence.completed:
         return
@@ -52,7 +52,7 @@ def completed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _kinds(counts: dict[str, int]) -> str:
-    """Render the three most frequent kinds of failures with their counts."""
+    """Render the three most frequent kinds of failure with their counts."""
     return ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items(), key=lambda pair: -pair[1])[:3])
 
 
@@ -61,7 +61,7 @@ def _has(evidence: Evidence, kind: str) -> bool:
 
 
 def services_seen(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the probe saw every process of every tier alive, and never a new process in its place."""
+    """Check that the probe saw every process of every tier alive, and no replacement of a process."""
     end = evidence.run_end_s
     for name in evidence.observed.tiers:
         where = evidence.observed.where(name)
@@ -87,7 +87,7 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def services_reported(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the conductor reported no death and no restart of a service while there was load."""
+    """Check that the conductor reported no death and no restart of a service under load."""
     for event in evidence.events_of_load:
         kind = {"service_died": Kind.SERVICE_DIED, "service_restarted": Kind.SERVICE_RESTARTED}.get(str(event.get("k")))
         if kind is not None:
@@ -96,7 +96,7 @@ def services_reported(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def services_held(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that nobody held a service while there was load."""
+    """Check that no service was stopped by a foreign signal (SIGSTOP) under load."""
     held = [str(event.get("service")) for event in evidence.events_of_load if event.get("k") == "service_held"]
     for name in dict.fromkeys(held):
         held_s = _held_s(evidence, name)
@@ -105,7 +105,7 @@ def services_held(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _held_s(evidence: Evidence, name: str) -> float:
-    """Return how long a service was held, as far as the conductor saw it until the end of the load. [s]"""
+    """Return how long a service was stopped by a signal until the end of the load, as the conductor observed. [s]"""
     since: int | None = None
     total_ns = 0
     for event in evidence.events:
@@ -119,7 +119,7 @@ def _held_s(evidence: Evidence, name: str) -> float:
 
 
 def _taken_down_at(evidence: Evidence, process: str) -> float:
-    """Return when an event first ended a process; the study expects what happens to it from then on. [s]"""
+    """Return when an event of the study first ended a process; later deaths of the process are expected. [s]"""
     begins = [
         event.begin_s for event in evidence.study_events if process in event.processes and event.begin_s is not None
     ]
@@ -127,7 +127,7 @@ def _taken_down_at(evidence: Evidence, process: str) -> float:
 
 
 def events(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the events of the study happened as requested."""
+    """Check that the events of the study took place as requested."""
     for event in evidence.study_events:
         if event.failed is not None:
             text = f"event {event.name} ({event.do} {event.on}) did not happen as asked: {event.failed}"
@@ -145,12 +145,12 @@ def errors(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no more of a single transaction, or of a request, failed than the study allows.
+    """Check that no transaction and no request failed more often than the study allows.
 
     Notes
     -----
-    The share over all transactions does not show a rare transaction that always fails. Its few counts may exceed the
-    limit by chance, so a doubt is raised only if that number of failures has a probability below `BY_CHANCE` by the
+    The share over all transactions hides a rare transaction that always fails. Since a few failures may exceed the
+    limit by chance, a doubt is raised only if the number of failures has a probability below `BY_CHANCE` under the
     binomial distribution with the limit as its parameter.
     """
     summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
@@ -166,7 +166,7 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
                 yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
-        # The workload allows a request to fail if its transaction goes on all the same.
+        # The workload permits a request to fail if the transaction continues after the failure.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
             yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
 
@@ -177,7 +177,7 @@ def _of_part(part: str, failed: int, ended: int, limit: float, level: Level) -> 
 
 
 def _beyond_chance(failed: int, ended: int, limit: float) -> bool:
-    """Return True if the failures exceed the limit by more than chance explains."""
+    """Return True if the failures exceed the limit significantly."""
     if not failed or failed <= limit * ended or limit >= 1:
         return False
     return binomial_tail(failed - 1, ended, limit) < BY_CHANCE

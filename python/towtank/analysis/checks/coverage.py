@@ -1,4 +1,4 @@
-"""Checks that could not be made on a run, each with the reason: a missing check is no evidence of a valid run."""
+"""Lists the checks that could not be made on a run, with reasons: a missing check is no evidence of a valid run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
-"""Reason for checks that lack samples of the probe."""
+"""Reason for checks that lack probe samples."""
 _NO_TIER = "no tier of the system was watched"
 
 
@@ -37,14 +37,15 @@ def not_checked(evidence: Evidence) -> list[NotChecked]:
 
     Notes
     -----
-    A check that does not apply to the run, such as the read-back if nothing was stored, does not count as missing.
+    A check that does not apply to the run, such as the read-back of a run that stored nothing, does not count as
+    missing.
     """
     order = list(Kind)
     return sorted([*_of_load(evidence), *_of_observation(evidence)], key=lambda missing: order.index(missing.check))
 
 
 def unobserved(evidence: Evidence) -> list[NotChecked]:
-    """Return the missing checks that need the records of observers."""
+    """Return the checks that are missing because observers recorded too little."""
     return list(_of_observation(evidence))
 
 
@@ -70,7 +71,7 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _lag_unknown(evidence: Evidence) -> str | None:
-    """Return the reason why the start lag, or a part of it, could not be checked; None if it was."""
+    """Return the reason why the start lag, or part of it, could not be checked; None if it was checked."""
     generator, little = evidence.summary["generator"], evidence.summary["laws"]["little"]
     if generator["start_lag_p99_s"] is None:
         return "no request started within the window"
@@ -106,19 +107,21 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _others_known(others: dict[str, Any] | None) -> bool:
-    """Return True if the use of this machine by other programs is known, beside targets that Towtank did not start."""
+    """Return True if the CPU use of other programs beside a target that Towtank did not start is known."""
     return others is not None and others["cpus_used"]["value"] is not None and not others["not_found"]
 
 
 def _why(evidence: Evidence) -> str | None:
-    """Return the reason why the window has no samples of this machine; None if it has samples."""
+    """Return the reason why the window has no samples of this machine; None if samples exist."""
     if not evidence.probe_expected:
         return _NO_PROBE
     return NO_SAMPLES if _is_unobserved(evidence) else None
 
 
 def _is_unobserved(evidence: Evidence) -> bool:
-    """Return True if no rate over the window can rest on the samples: most of it, or one of its ends, has none."""
+    """Return True if samples are missing for most of the window or for one of its ends, so that no rate can be
+    computed.
+    """
     times_s, window = evidence.observed.samples.times_s, evidence.window
     if window is None:
         return False

@@ -25,7 +25,7 @@ _LIMIT_NAMES = {
 
 @dataclass
 class Evidence:
-    """Everything that the checks read.
+    """Data that the checks of a run read.
 
     Attributes
     ----------
@@ -34,45 +34,45 @@ class Evidence:
     engine : dict or None
         `engine.json`; None if the engine did not write it.
     summary : dict
-        The run summary as far as it is made.
+        The run summary without its verdict.
     limits : dict
-        `limits` of the study, SI units.
+        `limits` of the study, in SI units.
     effective_samples : float
-        Independent values that the mean response time is worth. [1]
+        Number of independent response times that would give an equally precise mean. [1]
     timed : int
-        Response times in the window. [1]
+        Number of response times in the window. [1]
     events, events_of_load : list of dict
-        Events of the run; those between its start and the end of its steady stages.
+        All events of the run, and the events between its start and the end of its steady stages.
     last_words : str
         Message of the last record of a load thread.
     generator_cpus : float or None
         CPUs that the load threads used in the window. [1]
     generator_cores : int
-        CPUs that they could work on at once. [1]
+        CPUs on which the load threads could run at the same time. [1]
     connect_failures : int
-        Requests of the whole run that got no connection. [1]
+        Requests of the whole run whose connection failed. [1]
     settle : dict or None
         The event of the settle stage before the window, if it ended without the required evidence.
     relative_half_width : float or None
         Half width of the interval of the mean response time, relative to it.
     study_events : sequence of StudyEvent
-        Events of the study that were made to happen.
+        Events that the study requested, as they took place.
     completed : int
         Transactions that completed in the window. [1]
     keeps_connections : bool
         Whether the plan keeps connections from one request to the next.
     gaps_recorded : bool
-        Whether the engine recorded how late its loops turned.
+        Whether the engine recorded the gaps between turns of its event loops.
     arrivals_waited : bool
         Whether arrivals of an open load waited for a user in the window.
     paces_are_fixed : bool
-        Whether the plan has users who keep a pace that is always the same.
+        Whether the plan has users with a constant pace.
     probe_expected : bool
         Whether a probe was started to watch this machine.
     steps_by_transaction : dict of str to list of str
         Names of the requests of each transaction.
     redirects_expected : frozenset of str
-        Names of the requests of which a check accepts a redirect, or whose place is extracted.
+        Names of the requests with a check that accepts a redirect, or whose header Location is extracted.
     """
 
     manifest: dict[str, Any]
@@ -109,7 +109,7 @@ class Evidence:
 
     @property
     def is_open(self) -> bool:
-        """True if arrivals do not wait for answers."""
+        """True if the load is open: arrivals do not wait for answers."""
         asked = Load.read(self.manifest)
         return asked is not None and asked.is_open
 
@@ -123,4 +123,4 @@ class Evidence:
 
 
 RunCheck = Callable[[Evidence], Iterator[Doubt]]
-"""A check: it yields the doubts that the evidence raises about one subject."""
+"""Check of a run: yields the doubts that the evidence raises about one subject."""

@@ -1,4 +1,4 @@
-"""Checks of the generator: it offered the requested load, in time."""
+"""Checks of the generator: it offered the requested load on time."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ from dataclasses import replace
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 
-# A load thread that is busy for more of its time than this starts requests late by chance alone: at 85 % an
-# M/M/1 queue holds 5.7 requests.
+# A load thread whose utilization exceeds this starts requests late by chance alone: at 85 % an M/M/1 queue holds 5.7
+# requests.
 GENERATOR_BUSY = 0.85
 OVERFLOW_SHARE = 0.001
 START_LAG_CLOSED_S = 0.010
 START_LAG_OPEN_S = 0.001
-# A lag many times the limit is a load that was not offered.
+# If the lag exceeds the limit this many times, the requested load was not offered.
 _LAG_INVALID = 10.0
-# Share of the response time that requests spent on their way out of the generator. Beyond one half the response time is
-# the generator's rather than the system's.
+# Share of the response time that requests spent inside the generator. Beyond one half, the response time is determined
+# by the generator rather than the system.
 START_LAG_SHARE = 0.05
 _LAG_SHARE_INVALID = 0.5
-# Above it start lag grows steeply: at 80 % an M/M/1 queue holds 4 requests, at 60 % 1.5.
+# Above this share of the calibrated rate the start lag grows steeply: at 80 % an M/M/1 queue holds 4 requests, at 60 %
+# 1.5.
 ENVELOPE_SHARE = 0.80
 # A process that uses this share of its open files or ports fails to connect by chance alone.
 _CONNECTIONS_SHARE = 0.95
-# The response time of a request in a stall includes the wait for the generator. Beyond 1 % of the window the stall
-# determines p99; beyond 10 % the window no longer has the load of the study.
+# The response time of a request in a stall includes the wait for the generator. Beyond 1 % of the window stalls
+# determine p99; beyond 10 % the window no longer has the load of the study.
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
 _STALLS_SHOWN = 3
-# Bytes that arrive before their request are not an answer; the limit is that of failed requests.
+# Bytes that arrive before their request are not an answer; the limit is the same as for failed requests.
 FRAMING_SHARE = 0.01
-# Connections opened per request. A server that closes a connection after 100 or 1,000 requests is far below this, a
-# server without keep-alive is at 1.
+# Connections opened per request. A server that closes a connection after 100 or 1,000 requests stays far below this
+# limit; a server without keep-alive has the value 1.
 RECONNECTS_SHARE = 0.5
-# Share of the response time that requests spent waiting for a connection of the pool: less than the interval of most
-# means, so that it changes no conclusion.
+# Share of the response time that requests spent waiting for a connection of the pool. It is below the interval width of
+# most means, so a smaller share changes no conclusion.
 CONNECTION_WAIT_SHARE = 0.05
 
 
 def saturated(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the generator's cores had time left."""
+    """Check that the generator's cores had idle time."""
     used = evidence.generator_cpus
     share = used / max(1, evidence.generator_cores) if used is not None else None
     limit = evidence.limit("generator_busy", GENERATOR_BUSY)
@@ -56,7 +57,7 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def stalled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the loops of the load threads ran without long gaps."""
+    """Check that the event loops of the load threads ran without long gaps."""
     generator, window = evidence.summary["generator"], evidence.window
     if window is None:
         return
@@ -75,7 +76,7 @@ def stalled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
-    """Note gaps of a second or more before or after the window: the load had another course than that of the study."""
+    """Yield a note on gaps of a second or more outside the window: there, the load differed from that of the study."""
     if stalls:
         longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)
         text = f"the load generator stood still {_times(stalls)}, outside of the window"
@@ -83,14 +84,14 @@ def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
 
 
 def _times(stalls: list[dict[str, float]]) -> str:
-    """Render when the first long gaps were; empty without any."""
+    """Render the times of the first long gaps; empty if there are none."""
     shown = [f"from {stall['start_s']:.1f} s to {stall['end_s']:.1f} s" for stall in stalls[:_STALLS_SHOWN]]
     more = f" and {len(stalls) - len(shown)} more times" if len(stalls) > len(shown) else ""
     return f"{', '.join(shown)} of the run{more}" if shown else ""
 
 
 def framing(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that servers sent no bytes that belong to no request."""
+    """Check that servers sent no bytes beyond the answers to requests."""
     connections, window = evidence.summary["connections"], evidence.window
     found = {"bytes behind a whole answer": connections["surplus"], "bytes without a request": connections["unasked"]}
     texts = [f"{fault} {count:,} times" for fault, count in found.items() if count]
@@ -120,7 +121,7 @@ def reconnects(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no arrivals were turned away."""
+    """Check that no arrivals were dropped."""
     accounting = evidence.summary["accounting"]
     count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
     if count:
@@ -130,7 +131,7 @@ def overflow(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def envelope(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the load stayed below the generator's capability by calibration."""
+    """Check that the load stayed below the calibrated capability of the generator."""
     figures = evidence.summary["generator"]
     share = figures["envelope_share"]
     if share is not None and share > ENVELOPE_SHARE:
@@ -143,7 +144,7 @@ def envelope(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def connections(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that connections did not fail because the generator had nearly all of its own open."""
+    """Check that no connections failed while the generator's own connections were nearly used up."""
     figures = evidence.summary["generator"]
     resources = {"open_files": "files it may open", "connections_by_ports": "ports it has to these addresses"}
     for name, words in resources.items():
@@ -157,7 +158,7 @@ def connections(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pool(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests did not wait for a connection of the pool."""
+    """Check that requests hardly waited for a connection of the pool."""
     waits = evidence.summary["connections"]["wait_time_s"] or {}
     share = waits.get("share_of_response_time", 0.0)
     if share > CONNECTION_WAIT_SHARE:
@@ -170,7 +171,7 @@ def pool(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def start_lag(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests started when they were due, and that the lag is a small part of response times."""
+    """Check that requests started on time, and that the start lag is a small part of response times."""
     found = [*_lag_p99(evidence), *_lag_shares(evidence)]
     heavy = [doubt for doubt in found if doubt.level is not Level.NOTE] or found
     if heavy:

@@ -1,4 +1,4 @@
-"""Checks of limits of the kernel: open files, processes and threads, local ports of the tiers."""
+"""Checks of kernel limits: open files, processes and threads, local ports of the tiers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _WORDS = {
     "ports": "local ports",
 }
 """Names of the limited resources in messages."""
-# Relays are processes of Towtank that carry the load; they have no separate limit.
+# Relays are Towtank's own processes that forward the load; they have no separate limit.
 _RELAY = "relay"
 
 
 def exhausted(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no tier reached a limit of the kernel."""
+    """Check that no tier reached a kernel limit."""
     networks: dict[tuple[str, float, float], list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():
         for resource, words in _WORDS.items():
@@ -32,7 +32,7 @@ def exhausted(evidence: Evidence) -> Iterator[Doubt]:
                 networks.setdefault((found["towards"], most, limit), []).append(name)
             else:
                 yield _doubt(f"{name} ran out of {words}", most, limit)
-    # Tiers of one network share its local ports.
+    # Tiers in the same network share its local ports.
     for (towards, most, limit), names in networks.items():
         where = names[0] if len(names) == 1 else f"the network of {' and '.join(names)}"
         yield _doubt(f"{where} ran out of local ports towards {towards}", most, limit)

@@ -1,4 +1,4 @@
-"""Checks of the machine under generator and system: its CPUs and its clock."""
+"""Checks of the machines under generator and system: their CPUs and clocks."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
-# The kernel books some of its own work on a CPU to nobody; a tenth of a CPU is more than that.
+# The kernel attributes some of its own CPU time to no process; a tenth of a CPU exceeds that.
 FOREIGN_SHARE = 0.10
-# The kernel's own threads and the tick accounting of the host stay below a few per cent.
+# Kernel threads and the error of the host's tick accounting stay below a few per cent.
 NOT_ATTRIBUTED_SHARE = 0.05
-# A tier that serves the load uses more than this; a launcher that waits does not. [1]
+# A tier that serves load uses more than this; a launcher that waits uses less. [1]
 _NEXT_TO_NOTHING = 0.005
-# Where others use a quarter of the CPUs, a queue at 60 % of them is one at 80 %: its response times double (M/M/1:
-# 1 / (1 - U) goes from 2.5 to 5), so that the numbers describe the other programs as much as the system. [1]
+# If other programs use a quarter of the CPUs, a queue at 60 % of them becomes a queue at 80 %: response times double
+# (M/M/1: 1 / (1 - U) rises from 2.5 to 5), so that the results describe the other programs as much as the system. [1]
 FOREIGN_INVALID = 0.25
-# The two clocks are read one after the other, microseconds apart.
+# The two clocks are read in sequence, microseconds apart.
 SLEPT_S = 0.1
 PACE_SPREAD = 0.10
-"""Share by which the slow seconds of a machine may take longer for the same work than the fast ones. [1]"""
+"""Share by which the same work may take longer in the slow seconds of a machine than in its fast seconds. [1]"""
 THROTTLED_SHARE = 0.01
 _THROTTLED_INVALID = 0.10
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield this machine, and each other one with a probe, with ` of NAME` for messages about it."""
+    """Yield this machine and every other machine with a probe, with the text ` of NAME` for messages."""
     yield "", evidence.summary["host"]
     for name, host in evidence.summary["hosts"].items():
         if name in evidence.observed.remote:
@@ -38,7 +38,7 @@ def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def steal(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the hypervisor did not give CPU time to others."""
+    """Check that the hypervisor did not take CPU time for other guests."""
     for of_machine, seen in _machines(evidence):
         share = seen["steal"]
         if share is not None and share > STEAL_SHARE:
@@ -60,12 +60,12 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _foreign_level(share: float, limit: float) -> Level:
-    """Return how much a share of CPUs that other programs used weighs; a study may accept more than the usual limit."""
+    """Return the level of a doubt about CPU use by other programs; a study may raise the usual limit."""
     return Level.INVALID if share > max(FOREIGN_INVALID, limit) else Level.SUSPECT
 
 
 def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
-    """Check that other programs did not use this machine while a target runs on it that Towtank did not start."""
+    """Check the CPU use of other programs on this machine if a target runs here that Towtank did not start."""
     others = evidence.summary["other_programs"]
     if others is None or others["cpus_used"]["value"] is None or not others["cpus"]:
         return
@@ -86,13 +86,13 @@ def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
 
 
 def attributed(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that tiers, generator and observers explain the CPU use of the tiers' machines."""
+    """Check that tiers, generator and observers account for the CPU use of the machines with tiers."""
     limit = evidence.limit("not_attributed", NOT_ATTRIBUTED_SHARE)
     for name, usage in evidence.summary["not_attributed"].items():
         used, cpus = usage["cpus_used"]["value"], usage["cpus"]
         if used is None or not cpus:
             continue
-        # A kernel that accounts for interrupts apart from processes attributes them to nobody.
+        # A kernel that accounts for interrupts separately attributes their CPU time to no process.
         rest = used - (usage["interrupts_cpus_used"] or 0.0)
         if rest > limit * cpus:
             where = "this machine" if name == THIS_MACHINE else name
@@ -104,23 +104,23 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _idle(evidence: Evidence) -> str:
-    """Name the tiers that used hardly any CPU time: their processes may be launchers."""
+    """Name the tiers that used hardly any CPU time, because their processes may be mere launchers."""
     used = {name: tier["cpus_used"]["value"] for name, tier in evidence.summary["tiers"].items()}
     idle = [name for name, cpus in used.items() if cpus is not None and cpus < _NEXT_TO_NOTHING]
     return f"; next to nothing was used by {', '.join(idle)}" if idle else ""
 
 
 def clock(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the wall clock ran as the monotonic one does."""
+    """Check that the wall clock advanced like the monotonic clock."""
     jump = evidence.observed.samples.clock_jump()
-    # The wall clock goes on while the machine is suspended; `suspended` reports that.
+    # The wall clock continues while the machine is suspended; `suspended` reports that case.
     if abs(jump - slept_s(evidence)) > CLOCK_JUMP_S and jump > CLOCK_JUMP_S:
         text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
         yield Doubt(Kind.CLOCK_JUMP, Level.NOTE, text, jump, CLOCK_JUMP_S, "s")
 
 
 def suspended(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the machine was awake all the time."""
+    """Check that the machine was never suspended."""
     slept = slept_s(evidence)
     if slept > SLEPT_S:
         text = f"this machine was suspended for {seconds(slept)} during the run, limit {seconds(SLEPT_S)}"
@@ -128,7 +128,7 @@ def suspended(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def slept_s(evidence: Evidence) -> float:
-    """Return the time between the first and the last event of a run in which the machine was suspended. [s]"""
+    """Return the time during which the machine was suspended between the first and the last event of a run. [s]"""
     ahead = [
         event["boot_ns"] - event["t_ns"]
         for event in evidence.events
@@ -138,7 +138,7 @@ def slept_s(evidence: Evidence) -> float:
 
 
 def speed(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the CPUs of the system did the same work at the same speed over the window."""
+    """Check that the CPUs of the system kept the same speed over the window."""
     for of_machine, seen in _machines(evidence):
         pace = seen["pace"]
         if pace is None or pace["spread"] <= PACE_SPREAD:
@@ -153,7 +153,7 @@ def speed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pinned(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that generator and system were kept on different CPUs."""
+    """Check that generator and system were pinned to different CPUs."""
     pinning = evidence.manifest.get("pinning") or {}
     system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
     if evidence.observed.tiers and (not system or not generator or system & generator):
@@ -161,11 +161,11 @@ def pinned(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the limit of a control group did not delay a tier or the generator."""
+    """Check that no control group limit throttled a tier or the generator."""
     for name, share in [pair for _, seen in _machines(evidence) for pair in seen["throttled"].items()]:
         if share <= THROTTLED_SHARE:
             continue
-        # A limit on a tier may be what the study asks about; on the generator it is never wanted.
+        # A limit on a tier may be part of the study's question; a limit on the generator is always a fault.
         heavy = Level.INVALID if share > _THROTTLED_INVALID else Level.SUSPECT
         level = heavy if name == GENERATOR_GROUP else Level.NOTE
         text = (

@@ -10,19 +10,19 @@ from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
-# A timeout costs 200 ms or more (TCP_RTO_MIN of Linux), and so does the probe for a lost tail if only one segment is on
-# its way: at one in 1,000 requests they determine p99.9. Other retransmissions cost about one round trip.
+# A retransmission timeout costs 200 ms or more (TCP_RTO_MIN of Linux), as does a tail loss probe if a single segment is
+# in flight: at one in 1,000 requests they determine p99.9. Other retransmissions cost about one round trip.
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"
 
 
 def listen_queues(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no connection found a listen queue full."""
+    """Check that no connection attempt met a full listen queue."""
     yield from overflowed(counted(evidence.summary))
 
 
 def retransmits(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that too few segments were retransmitted to show in the tail."""
+    """Check that retransmissions were too few to affect the tail of response times."""
     window, started = evidence.window, evidence.summary["generator"]["requests_started_per_s"]
     if window is not None and started:
         requests = started * (window.end_s - window.start_s)
@@ -31,7 +31,7 @@ def retransmits(evidence: Evidence) -> Iterator[Doubt]:
 
 @dataclass(frozen=True)
 class Counted:
-    """Counts of TCP in one network within the window.
+    """TCP counters of one network within the window.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Counted:
 
 
 def counted(summary: dict[str, Any]) -> list[Counted]:
-    """Return the counts in the network of this machine and in that of each host.
+    """Return the TCP counters of the networks of this machine and of each host.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def overflowed(networks: list[Counted]) -> Iterator[Doubt]:
 
 
 def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> Iterator[Doubt]:
-    """Yield a doubt for each network that retransmitted more segments than a share of the requests.
+    """Yield a doubt for each network whose retransmitted segments exceed a share of the requests.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
         again = network.counts.get("retransmits")
         if not again or again / requests <= RETRANSMITS_SHARE:
             continue
-        # Linux also counts probes for a lost tail, which it sends when an acknowledgement is late, and segments that it
-        # took for lost because later ones overtook them. The sender learns from the peer that they were not lost.
+        # Linux also counts tail loss probes, which it sends when an acknowledgement is late, and segments it assumed
+        # lost because later segments overtook them. The peer reports that these segments were not lost.
         needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
         reasons = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
         if waits is not None:
@@ -101,13 +101,13 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
 
 
 def _waits(counts: dict[str, float | None]) -> float | None:
-    """Return the losses that were repaired by a timeout or a probe; None if they were not counted. [1]"""
+    """Return the losses repaired by a timeout or a probe; None if they were not counted. [1]"""
     timeouts, recoveries = counts.get("timeouts"), counts.get("probe_recoveries")
     return None if timeouts is None or recoveries is None else timeouts + recoveries
 
 
 def loses_packets(hosts: dict[str, Any]) -> bool:
-    """Return True if the link of a host was set to lose packets; both of its ends then retransmit what was lost.
+    """Return True if the study made the link of a host lose packets, which both of its ends retransmit.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def loses_packets(hosts: dict[str, Any]) -> bool:
 
 
 def _loss(host: dict[str, Any]) -> float:
-    """Return the share of the packets that the link of a host was set to lose, in [0, 1]."""
+    """Return the configured packet loss of a host's link, in [0, 1]."""
     sizes = host.get("sizes")
     network = sizes.get("network") if isinstance(sizes, dict) else None
     try:

@@ -1,4 +1,4 @@
-"""Checks of storage: full disks of hosts, and losses of what the system confirmed as stored."""
+"""Checks of storage: full disks of hosts, and losses of documents that the system confirmed as stored."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent
 from towtank.analysis.stored import count_of
 from towtank.units import data_rate, format_data_rate, rate, shown
 
-# Below this share no document and no folder fits any more. [1]
+# Below this free share neither a document nor a folder fits any more. [1]
 SPENT_SHARE = 0.001
-# A disk that is used up within this many windows is full in a longer stage, or in a run at a higher load. [1]
+# A disk that fills up within this many window lengths would be full in a longer stage or at a higher load. [1]
 SOON_WINDOWS = 10.0
-# A disk that lasts longer is reported if its free share is below this. [1]
+# A disk that lasts longer is reported if its free share is below this value. [1]
 LOW_SHARE = 0.05
-# Limits of a disk of a host and the functions that render them; `run.json` has them as texts with units.
+# Limits of a host's disk and the functions that render them; `run.json` stores them as texts with units.
 _LIMITS: dict[str, Callable[[object], str]] = {
     "read_rate": lambda limit: f"{format_data_rate(data_rate(limit))} read",
     "write_rate": lambda limit: f"{format_data_rate(data_rate(limit))} written",
@@ -27,7 +27,7 @@ _WORDS = {"bytes": "room", "inodes": "inodes"}
 
 
 def disks(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that disks of hosts had room and inodes left."""
+    """Check that disks of hosts had free space and inodes."""
     window = evidence.window
     if window is not None:
         least = evidence.limit("storage_free", SPENT_SHARE)
@@ -35,7 +35,7 @@ def disks(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttles(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no disk of a host was limited by a control group, which shapes its response times."""
+    """Check that no control group limited a disk of a host, since the limit shapes its response times."""
     for host, disk, limits in throttled_disks(evidence.manifest):
         text = f"disk {disk} of host {host} is limited by the control group to {limits}: its percentiles are those of "
         yield Doubt(Kind.DISK_THROTTLED, Level.NOTE, f"{text}the throttle")
@@ -51,7 +51,7 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
     """
     for host, facts in (manifest.get("hosts") or {}).items():
         if not isinstance(facts, Mapping):
-            continue  # a run on this machine alone has a text here, not a mapping
+            continue  # in a run on this machine alone, this entry is a text
         for disk, given in (facts.get("disks") or {}).items():
             limits = [_limit(given[key], words) for key, words in _LIMITS.items() if given.get(key) is not None]
             if limits:
@@ -67,7 +67,7 @@ def _limit(value: object, words: Callable[[object], str]) -> str:
 
 
 def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SHARE) -> Iterator[Doubt]:
-    """Yield a doubt for each disk of each host that is short of room or of inodes.
+    """Yield a doubt for each disk of each host that is short of free space or inodes.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SH
     window_s : float
         Length of the window. [s]
     least : float
-        Share of the room and of the inodes that must be left; 0 if the study looks at a full disk. [1]
+        Share of the space and of the inodes that must remain free; 0 if the study examines a full disk. [1]
     """
     for name, host in hosts.items():
         for disk, values in (host.get("disks") or {}).items():
@@ -86,7 +86,7 @@ def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SH
 
 def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: float) -> Iterator[Doubt]:
     size, free = values.get(f"size_{what}"), values.get(f"free_{what}_least")
-    if not size or free is None:  # a file system without a fixed number of inodes reports zero
+    if not size or free is None:  # a file system with a variable number of inodes reports zero
         return
     share, soon = free / size, values.get(f"{what}_full_in_s")
     word = _WORDS[what]
@@ -108,28 +108,28 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
 
 
 def _meanwhile(what: str, values: dict[str, Any]) -> str:
-    """Render the free share of the other resource: free room does not show that inodes run out, nor the reverse."""
+    """Render the free share of the other resource, since space may be free when inodes run out, and the reverse."""
     other = "inodes" if what == "bytes" else "bytes"
     size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")
     return f", while {percent(least / size)} of its {_WORDS[other]} is free" if size and least is not None else ""
 
 
 def stored(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that everything that the system confirmed as stored could be read back unchanged."""
+    """Check that every document confirmed as stored could be read back unchanged."""
     had_events = any(event.begin_s is not None for event in evidence.study_events)
     yield from lost_or_unknown(evidence.summary["stored"], had_events=had_events)
 
 
 def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -> Iterator[Doubt]:
-    """Yield doubts about what was lost, and about what could not be read back.
+    """Yield doubts about lost documents, and about documents that could not be read back.
 
     Parameters
     ----------
     found : dict or None
         `stored` of a run summary.
     had_events : bool
-        Whether the study made something fail in the run: then a loss is what the study is to find. Another content
-        than was stored is a doubt all the same.
+        Whether events of the study disturbed the run: then losses are a result of the study and raise no doubt. Changed
+        content raises a doubt in any case.
     """
     if found is None:
         return

@@ -1,4 +1,4 @@
-"""Checks of the window: it is steady, began without a backlog, and holds enough for a mean and a tail."""
+"""Checks of the window: it is steady, starts without a backlog, and has enough values for mean and tail."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
 _LONGEST_S = 3600.0
-# The messages advise no longer steady stage than this. [s]
+# Longest steady stage that messages advise. [s]
 RELAXATIONS, FEW_RELAXATIONS = 40, 10
-"""Relaxation times of a queue after which intervals of its mean response time hold, and below which few do. [1]"""
+"""Window length in relaxation times of a queue from which intervals of its mean response time hold, and below which few
+of them hold. [1]
+"""
 _TAIL = 0.01
 PACE_KEPT = 0.02
-"""Share by which the mean cycle of users may exceed a pace that they keep. [1]"""
+"""Share by which the mean cycle time of users may exceed their pace while they still count as keeping the pace. [1]"""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window is steady, and as long as planned."""
+    """Check that the window is steady and has its planned length."""
     window = evidence.window
     if window is None:
         yield Doubt(Kind.NO_STEADY_STATE, Level.INVALID, "nothing was recorded in a steady stage")
@@ -55,7 +57,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def rest(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that a window that passes for steady excludes a change that matters."""
+    """Check that a window without a visible change is precise enough to exclude a change that matters."""
     window = evidence.window
     if window is None or not window.steady:
         return
@@ -76,7 +78,7 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _hidden(name: str, found: Rest | None) -> str:
-    """Describe the change of one series that the window may hide."""
+    """Describe the change that the window may hide in a series."""
     text = name.replace("_", " ")
     if found is None:
         return f"any change of {text} (nothing completed in some of its seconds)"
@@ -86,12 +88,12 @@ def _hidden(name: str, found: Rest | None) -> str:
 
 
 def _round_up(length_s: float) -> float:
-    """Round a length of a stage up to ten seconds. [s]"""
+    """Round a stage length up to ten seconds. [s]"""
     return 10.0 * math.ceil(length_s / 10.0)
 
 
 def settled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the settle stage before the window ended on evidence."""
+    """Check that the settle stage before the window ended because the system was steady."""
     event = evidence.settle
     if event is not None:
         why = (event.get("evidence") or {}).get("why") or "no evidence"
@@ -101,15 +103,15 @@ def settled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def memory(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window is much longer than the relaxation time of the busiest queue of open load.
+    """Check that the window is much longer than the relaxation time of the busiest queue under an open load.
 
     Notes
     -----
     The relaxation time of a queue at the utilization rho with service times S and m servers is about
-    (1 + rho) S / (m (1 - rho)^2). `docs/certification.md` has measured how often intervals hold in windows of how many
-    relaxation times. S is the CPU time per request, or the mean response time if that is less: the rest is work that no
-    request waits for. A window that is not steady has that doubt already; if no window is long enough, the system is at
-    its limit.
+    (1 + rho) S / (m (1 - rho)^2). `docs/certification.md` lists how often intervals hold, by the number of relaxation
+    times in the window. S is the CPU time per request, but at most the mean response time, since no request waits for
+    the remaining work. A window that is not steady is left to the check `steady`; if no window is long enough, the
+    system is at its limit.
     """
     window, rate = evidence.window, (evidence.summary.get("request_throughput_per_s") or {}).get("value")
     if window is None or not window.steady or not evidence.is_open or not rate:
@@ -139,12 +141,12 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no users keep a fixed pace, beside which an interval within one run says little about other runs.
+    """Check that no users have a constant pace, since intervals within one run then do not predict other runs.
 
     Notes
     -----
-    `docs/background/intervals.md` states how often such intervals hold. Users who exceed their pace have no pauses
-    left, and their intervals hold.
+    `docs/background/intervals.md` states how often such intervals hold. If the cycle of the users exceeds their pace,
+    no pauses are left, and the intervals hold.
     """
     mean = (evidence.summary.get("response_time_s") or {}).get("mean") or {}
     if mean.get("low") is None:
@@ -157,13 +159,13 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
-    """Return whether users start at a fixed distance, and their cycle is no longer."""
+    """Return True if users start transactions at a constant pace and their cycle time does not exceed it."""
     cycle_s = group["users"] / group["throughput_per_s"] if group["throughput_per_s"] else math.inf
     return bool(group["pace_is_fixed"]) and cycle_s <= (1 + PACE_KEPT) * group["pace_s"]
 
 
 def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
-    """Return the relaxation time of a tier's CPUs at a rate of requests that take at most `most_s` each; 0 if it is
+    """Return the relaxation time of a tier's CPUs at a request rate, for service times of at most `most_s`; 0 if
     unknown or infinite. [s]
     """
     busy, used, cpus = tier["utilization"], tier["cpus_used"]["value"], tier["cpus_allotted"]
@@ -173,7 +175,7 @@ def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
 
 
 def backlog(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window began with no more in hand than its load needs."""
+    """Check that the window started with no more requests in the system than its load needs."""
     found, window = evidence.summary["backlog"], evidence.window
     if found is None or window is None or not found["excess_at_start"]:
         return
@@ -188,7 +190,7 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pauses(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no single seconds are far slower than the seconds before and after them."""
+    """Check that no single seconds are far slower than their neighbours."""
     found = evidence.summary["pauses"]
     if found is None or found["slow"] < found["limit"]:
         return
@@ -201,8 +203,8 @@ def pauses(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that mean and tail rest on enough values."""
-    # A window in which nothing completed has that doubt already.
+    """Check that mean and tail are computed from enough values."""
+    # A window without completions has a doubt of its own.
     if evidence.window is None or not evidence.timed:
         return
     worth = evidence.effective_samples
@@ -210,8 +212,8 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
         text = (
             f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
         )
-        # Few slow swings with a narrow interval all the same: at saturation all response times are nearly
-        # equal.
+        # The interval can be narrow although the series has few slow swings: at saturation all response times are
+        # nearly equal.
         narrow = evidence.relative_half_width is not None and evidence.relative_half_width <= NARROW
         level = Level.NOTE if narrow else Level.SUSPECT
         yield Doubt(Kind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))

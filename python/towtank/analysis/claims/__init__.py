@@ -1,6 +1,6 @@
-"""Tests the claims of a study on its runs.
+"""Tests the claims of a study against its runs.
 
-`places` finds the runs, `over_levels` judges claims about all levels of a factor, `judging` decides.
+`places` selects the runs, `over_levels` tests claims about all levels of a factor, `judging` gives the verdicts.
 """
 
 from towtank.analysis.claims.judging import CLAIMS_FILE, SCHEMA, judge, of_manifest, run_to_run_of

@@ -1,7 +1,7 @@
-"""Tests the claims of a study on its runs: confirmed, refuted, undecided, or not testable here.
+"""Tests the claims of a study against its runs: confirmed, refuted, undecided, or not testable.
 
-A claim is confirmed if the whole interval of its quantity meets it, refuted if the whole interval does not, and
-undecided if the interval crosses the bound or does not exist. Invalid runs are not used; suspect ones are named.
+A claim is confirmed if the whole interval of its quantity meets the claim, refuted if the whole interval violates it,
+and undecided if the interval contains the bound or does not exist. Invalid runs are not used; suspect runs are listed.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ SCHEMA = "towtank/claims/1"
 CLAIMS_FILE = "claims.json"
 VERDICTS = ("confirmed", "refuted", "undecided", "not_testable")
 LEVELS = "levels"
-"""Method of an interval over levels of factors, each of them one value."""
-# Next steps of claims that are not decided.
+"""Method of an interval over levels of factors, with one value per level."""
+# Next steps for claims that are not decided.
 _REPEAT = "repeat the runs (--repetitions)"
 _REPEAT_MORE = "repeat the runs more often (--repetitions), or make the steady stage longer"
 _NO_RATIO = "claim a difference in place of the ratio"
 _OTHER_STUDY = "compare it in a study whose system has what is missing here"
-# More suspect runs than this are counted in a reason; `suspect_runs` names them all. [1]
+# If a reason involves more suspect runs than this, it states their number; `suspect_runs` lists all of them. [1]
 _NAMED_AT_MOST = 3
 _WORDS = {True: "confirmed", False: "refuted", None: "undecided"}
 Json = Mapping[str, Any]
 
 
 def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
-    """Judge the claims of a study by its runs.
+    """Judge the claims of a study from the summaries of its runs.
 
     Parameters
     ----------
     study : dict
-        Description of the study, as its manifest has it.
+        Description of the study from its manifest.
     runs : sequence of dict
         Summaries of its runs.
 
@@ -68,18 +68,18 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
 
 
 def _counts(judged: Sequence[Json]) -> dict[str, int]:
-    """Count claims by their verdict."""
+    """Count the claims by verdict."""
     return {verdict: sum(claim["verdict"] == verdict for claim in judged) for verdict in VERDICTS}
 
 
 def run_to_run_of(study: Json) -> float:
-    """Return the standard deviation from run to run that a study assumes of single runs, relative to the value. [1]"""
+    """Return the standard deviation from run to run, relative to the value, assumed for single runs. [1]"""
     declared = study.get("run_to_run")
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
-    """Judge the claims of a results folder; None if its study has none."""
+    """Judge the claims of a results folder; None if its study declares no claims."""
     study = manifest.get("study")
     if not isinstance(study, Mapping) or not study.get("claims"):
         return None
@@ -120,7 +120,7 @@ def _judged(written: Json, factors: Sequence[Json], runs: Sequence[Json], share:
 
 
 def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[str]:
-    """List what the verdict leans on beside runs that count fully."""
+    """List the weaknesses of the data behind a verdict: suspect runs, single runs, runs left out."""
     suspects, found = places.suspects, []
     if suspects:
         runs = f"the suspect run{'s' * (len(suspects) > 1)} {', '.join(suspects)}"
@@ -133,7 +133,7 @@ def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[
 
 
 def _without_suspects(measure: Measure, holds: str, places: Places, verdict: str) -> str:
-    """Describe the verdict without the suspect runs, if it is another one; empty if all runs used are suspect."""
+    """Describe the verdict without the suspect runs; empty if it is the same, or if all runs used are suspect."""
     suspects = places.suspects
     sound = Places(places.factors, [run for run in places.runs if str(run["run"]) not in suspects], places.run_to_run)
     without = f"; without {'it' if len(suspects) == 1 else 'them'} the claim"
@@ -166,7 +166,7 @@ def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:
 
 
 def _why(verdict: str, found: Json, places: Places, known: str) -> tuple[str, str]:
-    """Explain the verdict, and what would decide an undecided claim."""
+    """Return the reason for a verdict, and the next step for an undecided claim."""
     if verdict != "undecided":
         return known, ""
     levels = [level["measured"] for level in found.get("levels") or ()] or [found["measured"]]
@@ -187,19 +187,20 @@ def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
 
 
 def _unit(measure: Measure) -> str:
-    """Return the unit of the measured quantity; ratios have none."""
+    """Return the unit of the measured quantity; empty for ratios."""
     given = measure.given
     ratio = measure.kind == RATIO or given.per is not None or bool(isinstance(given, CourseMeasure) and given.to)
     return "" if ratio else unit_of(read_metric(given.of))
 
 
 def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: Bounds) -> dict[str, Any]:
-    """Judge a value, ratio or difference; over several levels, by each of them and by their mean.
+    """Judge a value, ratio or difference; over several levels, first at each level and then by the mean.
 
     Notes
     -----
-    A claim holds if it certainly holds at every level, and is refuted if it certainly does not hold at one of them, all
-    levels together at 95 % (Bonferroni): levels are fixed and no sample. If the levels do not decide, their mean does.
+    A claim is confirmed if it significantly holds at every level, and refuted if it is significantly violated at one of
+    them, with 95 % confidence for all levels together (Bonferroni), since levels are fixed and no sample. If the levels
+    do not decide the claim, their mean decides it.
     """
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
@@ -236,7 +237,7 @@ def _at_levels(
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:
-    """Yield every combination of the named levels."""
+    """Yield every combination of the levels that a claim names."""
     levels = {factor: places.resolved(factor, written) for factor, written in given.at.items()}
     for chosen in product(*levels.values()):
         yield dict(zip(levels, chosen, strict=True))
@@ -254,18 +255,18 @@ def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: 
 
 
 def _mean(kind: str, values: Sequence[float]) -> Estimate:
-    """Return the mean over blocks with Student's t interval; for ratios the geometric mean, by their logarithms."""
+    """Return the mean over blocks with Student's t interval; for ratios the geometric mean, from logarithms."""
     if kind != RATIO:
         return replace(t_interval(values), method=LEVELS)
     if min(values) <= 0:
         raise UntestableError("a ratio is not above zero, and has no logarithm", _NO_RATIO)
     logs = t_interval([math.log(value) for value in values])
-    assert logs.value is not None and logs.low is not None and logs.high is not None  # two values at least
+    assert logs.value is not None and logs.low is not None and logs.high is not None  # at least two values
     return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), LEVELS, logs.n)
 
 
 def words_of(measure: Measure) -> str:
-    """Describe the measured quantity in words."""
+    """Return a description of the measured quantity."""
     given = measure.given
     what = given.of + (f" per {given.per}" if given.per else "")
     at = _place(given.at)

@@ -15,27 +15,27 @@ from towtank.study.claims import HIGHEST, CourseMeasure
 
 Json = dict[str, Any]
 LevelSeries = list[tuple[str, Estimate]]
-# Fewer levels have no inner level.
+# A factor with fewer levels has no inner level.
 _INSIDE_AT_LEAST = 3
-# Share of the way from the first level to the last by which one step may go back.
+# A single step may reverse the trend by at most this share of the change from the first level to the last.
 _OF_THE_WAY = 0.1
 _MORE_LEVELS = "run a preset with more levels (--preset)"
 
 
 @dataclass(frozen=True)
 class Step:
-    """A condition of a trend: the change between two levels, in the direction of the trend, is above a bound.
+    """Condition of a trend: the change between two levels, in the direction of the trend, exceeds a bound.
 
     Attributes
     ----------
     between : str
-        The levels, as `120 to 240`.
+        Names of the two levels: `120 to 240`.
     against : str
         Verb of a change that the trend excludes: `fall` or `rise`.
     change : Estimate
         Change in the direction of the trend.
     allowed : float
-        Largest change against it that is still no contradiction.
+        Largest change against the trend that does not contradict it.
     """
 
     between: str
@@ -45,11 +45,11 @@ class Step:
 
     @property
     def holds(self) -> bool | None:
-        """Return True if the change is certainly above the bound, False if certainly below, None otherwise."""
+        """Return True if the change is significantly above the bound, False if significantly below, None otherwise."""
         return _above(self.change, -self.allowed)
 
     def why(self, factor: str, unit: str) -> str:
-        """Explain why the step refutes the trend, or leaves it undecided; empty without an interval."""
+        """Explain why the step refutes the trend or leaves it undecided; empty without an interval."""
         value, low, high = self.change.value, self.change.low, self.change.high
         if value is None or low is None or high is None:
             return ""
@@ -63,15 +63,16 @@ class Step:
 
 
 def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> Json:
-    """Test whether a quantity rises, falls or stays over the levels of a factor.
+    """Test whether a quantity rises, falls or stays constant over the levels of a factor.
 
     Notes
     -----
-    It rises if the last level is certainly above the first (95 %), and every step is certainly above minus the allowed
-    share, or above minus a tenth of the whole way: a quantity that grows tenfold later still counts as rising if some
-    levels before are nearly equal. The steps share 5 % of error (Bonferroni). One step certainly below this bound, or a
-    last level certainly below the first, refutes it. It stays if every level differs from the first by certainly less
-    than the allowed share.
+    The quantity rises if the last level is significantly above the first (95 %) and every step
+    significantly excludes a fall by more than the allowed share or a tenth of the total change, whichever is larger.
+    The tenth covers a quantity that is nearly constant at first and grows tenfold later. The steps share an error
+    probability of 5 % (Bonferroni). The claim is refuted if one step is significantly below this bound, or the last
+    level significantly below the first. The quantity stays constant if every level differs from the first by
+    significantly less than the allowed share.
     """
     series = _level_series(given, places, skip_inner=True)
     if len(series) < 2:
@@ -88,19 +89,19 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
 
 def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
-    """Return the ratio of two estimates; not below 0 if none of them can be."""
+    """Return the ratio of two estimates; its interval does not extend below 0 if neither estimate's does."""
     found = ratio_interval(top, bottom)
     ends = (top.low, bottom.low)
     return found.of_quantity() if all(end is not None and end >= 0 for end in ends) else found
 
 
 def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) -> Json:
-    """Test whether the quantity is highest or lowest at one of the named levels.
+    """Test whether a quantity is highest or lowest at one of the named levels.
 
     Notes
     -----
-    A level may be the extreme if no other level is certainly beyond it, all comparisons of one level together at 95 %
-    (Bonferroni): so the true one is left out with a probability of at most 5 % [1]_.
+    A level may be the extreme if no other level significantly exceeds it, with 95 % confidence for all comparisons of
+    that level together (Bonferroni). The true extreme is therefore excluded with a probability of at most 5 % [1]_.
 
     References
     ----------
@@ -139,7 +140,9 @@ def _allowed(factor: str, holds: AtLevels, names: list[str]) -> list[str]:
 
 
 def _level_series(given: CourseMeasure, places: Places, *, skip_inner: bool) -> LevelSeries:
-    """Return the quantity at each level; an inner level without runs may be left out, which `places` records."""
+    """Return the quantity at each level; with `skip_inner`, inner levels without runs are skipped and recorded in
+    `places`.
+    """
     at, levels = places.one_place(given.at), places.levels_of(given.over)
     found: LevelSeries = []
     for number, level in enumerate(levels):
@@ -188,21 +191,21 @@ def _stays(series: LevelSeries, allow: float) -> list[Step]:
 
 
 def _above(difference: Estimate, bound: float) -> bool | None:
-    """Return True if a difference is certainly above a bound, False if certainly below, None otherwise."""
+    """Return True if a difference is significantly above a bound, False if significantly below, None otherwise."""
     if difference.low is None or difference.high is None:
         return None
     return True if difference.low > bound else False if difference.high < bound else None
 
 
 def _together(parts: list[bool | None]) -> bool | None:
-    """Combine parts that must all hold; one that certainly does not refutes them."""
+    """Return True if all parts hold, False if at least one part is refuted, None otherwise."""
     if any(part is False for part in parts):
         return False
     return True if all(parts) else None
 
 
 def _may_be(level: str, series: LevelSeries, *, upward: bool) -> bool:
-    """Return True if no other level is certainly beyond this one."""
+    """Return True if no other level is significantly beyond this level."""
     mine = dict(series)[level]
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(series) - 1)
     for name, other in series:

@@ -1,4 +1,4 @@
-"""Select the runs at a point of the study design, and compute a quantity from them."""
+"""Selects the runs at a point of the study design, and computes a quantity from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
 COUNTED = "stored"
-"""Key of the summary whose counts are exact, except for documents that were not read back."""
+"""Key of the summary whose counts are exact except for documents that were not read back."""
 ESTIMATES = "estimates"
 """Key of the intervals of a phase, beside the key of its plain numbers."""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
@@ -35,7 +35,7 @@ NOT_RECORDED = "name a quantity that the summaries of these runs have, or record
 
 
 class UntestableError(Exception):
-    """Error: the runs cannot decide a claim. The message gives the reason, `remedy` the next step."""
+    """The runs cannot decide a claim. The message gives the reason, `remedy` the next step."""
 
     def __init__(self, why: str, remedy: str) -> None:
         super().__init__(why)
@@ -44,23 +44,23 @@ class UntestableError(Exception):
 
 @dataclass
 class Places:
-    """The runs of a study by their levels, and those that a claim uses.
+    """Runs of a study by their levels, and the runs that a claim uses.
 
     Attributes
     ----------
     factors : list of dict
-        `name`, `levels`, `numeric`, as the manifest has them.
+        `name`, `levels`, `numeric`, as in the manifest.
     runs : list of dict
         Summaries of all runs.
     run_to_run : float
         Standard deviation of the system's speed from run to run that is assumed for a place with one run, relative to
         the speed. [1]
     assumed : bool
-        Whether any place used had one run only.
+        Whether any place in use has a single run.
     used : dict of str to dict
-        Runs that were used, by name.
+        Summaries of the runs in use, by name.
     left_out : list of str
-        Reasons why requested places do not count.
+        Reasons why requested places were left out.
     """
 
     factors: Sequence[Json]
@@ -78,7 +78,7 @@ class Places:
         raise UntestableError(f"{factor} is no factor of this preset", OTHER_PRESET)
 
     def resolved(self, factor: str, written: str | list[str]) -> list[str]:
-        """Return the levels that a text names, such as a level or `highest`."""
+        """Return the levels of a factor that a claim names, literally or by a word such as `highest`."""
         if isinstance(written, list):
             return list(dict.fromkeys(level for text in written for level in self.resolved(factor, text)))
         levels = self.levels_of(factor)
@@ -97,18 +97,18 @@ class Places:
         return words[written]
 
     def _by_value(self, factor: str, levels: list[str]) -> list[str]:
-        """Order levels by their numbers if they have numbers; otherwise as in the study."""
+        """Order levels by their numeric values if they have values; otherwise as in the study."""
         numeric = next((declared.get("numeric") for declared in self.factors if declared["name"] == factor), None)
         if not numeric:
             return levels
         return [level for _, level in sorted(zip(numeric, levels, strict=True))]
 
     def one_place(self, written: Mapping[str, str | list[str]]) -> Levels:
-        """Return a place that names one level of each factor."""
+        """Return a place with a single level of each factor."""
         return {factor: self.resolved(factor, level)[0] for factor, level in written.items()}
 
     def quantity(self, of: str, per: str | None, place: Levels) -> Estimate:
-        """Return a quantity at a place, over its runs that are not invalid.
+        """Return a quantity at a place, combined over its runs that are not invalid.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Places:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
         having = [run for run in usable if str(run["run"]) in measured]
         together = combined(list(measured.values()), None if per else of_all_requests(having, *read_metric(of)))
-        # A full count is exact: it is no sample.
+        # A full count is exact, since it is not a sample.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             alone = next(run for run in usable if str(run["run"]) in measured)
             together = with_run_to_run(together, self.run_to_run * _elasticity(alone, of, per))
@@ -138,12 +138,12 @@ class Places:
 
     @property
     def suspects(self) -> list[str]:
-        """Suspect runs among those used."""
+        """Names of the suspect runs in use."""
         return sorted(name for name, run in self.used.items() if run["verdict"]["level"] == "suspect")
 
 
 def in_run(run: Json, of: str, per: str | None) -> Estimate:
-    """Return a quantity in one run, divided by another if one is named."""
+    """Return a quantity of one run, divided by a second quantity if `per` names one."""
     path = read_metric(of)
     found = _sum(leaves(run, path))
     if path[0] == COUNTED and found.value is not None:
@@ -164,7 +164,7 @@ def _elasticity(run: Json, of: str, per: str | None) -> float:
 
 
 def leaves(found: Any, path: Sequence[str]) -> list[Any]:
-    """Return the values at a path of a summary, `*` for any name; empty if the path does not exist."""
+    """Return the values at a path of keys in a summary, with `*` for any key; empty if the path does not exist."""
     if not path:
         return [found]
     if not isinstance(found, Mapping):
@@ -182,7 +182,7 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
 
 
 def _share_failed(transactions: Sequence[Json]) -> Estimate:
-    """Return the share that failed, with the exact binomial interval: as if failures were independent.
+    """Return the share of failed transactions with the exact binomial interval, assuming independent failures.
 
     References
     ----------
@@ -198,7 +198,7 @@ def _share_failed(transactions: Sequence[Json]) -> Estimate:
 
 
 def _sum(found: Sequence[Any]) -> Estimate:
-    """Add up several quantities; the sum of their bounds holds whatever the correlation of their errors."""
+    """Add up several quantities; the sum of their bounds is valid for any correlation of their errors."""
     read = [_read(leaf) for leaf in found]
     if len(read) == 1:
         return read[0]

@@ -16,7 +16,7 @@ TESTED = "tested bracket"
 BRACKET = "bracket"
 NONE = "none"
 
-# Plateaus that agree in many digits differ by rounding only, which no test can use as scatter.
+# Plateaus whose margins agree in many digits differ by rounding only, which no test can use as scatter.
 _NO_SCATTER = 1e-9
 
 
@@ -27,13 +27,13 @@ class LimitEstimate:
     Attributes
     ----------
     value, low, high : float or None
-        In the unit of the load; the value of a plain bracket is its lower end, which passed. [1, 1/s]
+        In the unit of the load; for a plain bracket the value is the lower end, which passed. [1, 1/s]
     method : str
         `tested bracket`, `bracket` or `none`.
     confidence : float or None
-        Of the interval; None for a plain bracket, which is no statement of probability.
+        Confidence of the interval; None for a plain bracket, which has no probability.
     n : int
-        Plateaus that it rests on. [1]
+        Number of plateaus used. [1]
     """
 
     value: float | None
@@ -56,42 +56,43 @@ def estimate_limit(
     high: float | None,
     confidence: float = CONFIDENCE,
 ) -> LimitEstimate:
-    """Estimate the level beyond which the binding objective is missed.
+    """Estimate the highest level that meets the binding objective.
 
     Parameters
     ----------
     levels : sequence of float
         Level of each plateau, > 0. [1, 1/s]
     margins : sequence of float or None
-        log(seen / limit) of the objective at each plateau, above 0 if it was missed; infinite if nothing was answered
-        within the limit; None if it has none.
+        log(seen / limit) of the objective at each plateau, above 0 if missed; infinite if nothing was answered within
+        the limit; None if the plateau has no margin.
     low, high : float or None
-        Bracket: highest level that passes and lowest that fails, by majority.
+        Bracket: highest level that passes and lowest level that fails, by majority of plateaus.
     confidence : float, default 0.95
-        In (0, 1).
+        Confidence of the interval, in (0, 1).
 
     Notes
     -----
-    Response time against load bends too much near saturation for a line or a logistic curve through so few plateaus to
-    cross the objective at the right load. So the only assumption about its shape is that the margin rises with the
-    load. Each level is tested by Student's t: its mean margin against zero at (1 - confidence) / 2 on one side, with
-    the standard deviation s pooled over all levels that have repeats, sum (n_i - 1) degrees of freedom. From the lowest
-    level upwards, the first that is not below zero beyond chance ends the sequence, and the one before it is the lower
-    end; from the highest downwards likewise. As the sequences are fixed in advance [1]_, an end is wrong only if the
-    test of the first level beyond the limit is wrong. So the interval holds the limit with at least the confidence,
-    given plateaus that are independent and margins that are normal with equal variance. It is conservative: it ends at
-    measured levels, so that it is about as wide as the requested bracket if noise is small, and wider otherwise.
+    Near saturation the response time curve bends too much for a line or a logistic curve through few plateaus to cross
+    the objective at the right load. The only assumption about its shape is therefore that the margin rises with the
+    load. Student's t tests the mean margin of each level against zero, one-sided at (1 - confidence) / 2, with the
+    standard deviation s pooled over all levels with repeats and sum (n_i - 1) degrees of freedom. From the lowest level
+    upwards, the sequence ends at the first level whose margin is not significantly below zero; the level before it is
+    the lower end of the interval. The upper end is found in the same way from the highest level downwards. Since the
+    sequences are fixed in advance [1]_, an end is wrong only if the test of the first level beyond the limit is wrong.
+    The interval therefore contains the limit with at least the stated confidence, if plateaus are independent and
+    margins normal with equal variance. It is conservative because it ends at measured levels: about as wide as the
+    requested bracket if noise is small, wider otherwise.
 
     In 500 searches each, simulated on M/M/m queues (1 to 16 servers, 3 to 20 % noise, limits at 3 to 10 service times,
     bracket 5 %, 3 repeats; `tests/certified/test_certified_limit.py`), the 95 % interval held the limit in 97.8 to
     100 %; its median width was 4 to 12 % of the load up to 10 % noise.
 
-    An infinite margin has no place in a mean. A level all of whose plateaus have one is beyond zero; a level with both
-    kinds is undecided, and ends both sequences.
+    An infinite margin cannot enter a mean. A level is above zero if all its margins are infinite; a level with finite
+    and infinite margins is undecided and ends both sequences.
 
-    The value is the load at which a line between the mean margins of both ends of the bracket crosses zero. Without
-    repeats, or if no test determines an end, the plain bracket is returned, without a confidence; likewise if the
-    tests and the majority of plateaus contradict each other. Next to an infinite margin the value is the lower end.
+    The value is the load at which a line between the mean margins at both ends of the bracket crosses zero; next to an
+    infinite margin it is the lower end. The plain bracket is returned, without a confidence, if there are no repeats,
+    if no test determines an end, or if the tests contradict the majority of plateaus.
 
     References
     ----------
@@ -114,7 +115,7 @@ def estimate_limit(
 def tested_ends(
     levels: Sequence[float], margins: Sequence[float | None], confidence: float = CONFIDENCE
 ) -> tuple[float | None, float | None]:
-    """Return the highest level that passes and the lowest that fails beyond chance; None if no test shows one."""
+    """Return the highest level that significantly passes and the lowest that significantly fails; None if unknown."""
     by_level = _by_level(levels, margins)
     signs = _signs(by_level, confidence)
     return _last_of(sorted(signs), signs, -1), _last_of(sorted(signs, reverse=True), signs, 1)
@@ -133,7 +134,7 @@ def _by_level(levels: Sequence[float], margins: Sequence[float | None]) -> dict[
 
 
 def _signs(by_level: dict[float, list[float]], confidence: float) -> dict[float, int]:
-    """Return -1 for a level with a margin below zero beyond chance, 1 if above, otherwise 0; empty without repeats."""
+    """Return -1 for levels with a margin significantly below zero, 1 if above, otherwise 0; empty without repeats."""
     finite = {level: [margin for margin in found if margin < math.inf] for level, found in by_level.items()}
     freedom = sum(max(len(found) - 1, 0) for found in finite.values())
     if freedom < 1:
@@ -151,12 +152,12 @@ def _signs(by_level: dict[float, list[float]], confidence: float) -> dict[float,
 
 @lru_cache
 def _t(probability: float, freedom: int) -> float:
-    """Return a quantile of Student's t, cached because a search asks for the same few many times."""
+    """Return a quantile of Student's t, cached because a search needs the same few quantiles many times."""
     return t_quantile(probability, freedom)
 
 
 def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> float | None:
-    """Return the last level before the first that does not have this sign."""
+    """Return the last level before the first level with a different sign; None if the first level differs."""
     last = None
     for level in levels:
         if signs[level] != sign:

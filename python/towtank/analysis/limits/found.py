@@ -1,4 +1,4 @@
-"""Judges the plateaus of a run that searched for its limit again, from recorded data, and concludes the limit."""
+"""Judges the plateaus of a limit search again from recorded data, and concludes the limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.analysis.limits.search import LOWER_BOUNDS, Decision, Ended, Failur
 from towtank.analysis.measurement import Measurement
 from towtank.analysis.windows.stretch import STEADY_PHASE
 
-# A stage that was cut off is no plateau.
+# A stage that was cut short is no plateau.
 _WHOLE = 0.98
 
 
@@ -25,9 +25,9 @@ class Found:
     of : str
         `users` or `rate`.
     plateaus : list of Plateau
-        In the order in which they were made.
+        In order of measurement.
     decision : Decision
-        The last one; its end is `interrupted` if the search would have gone on.
+        The final decision; `ended` is `interrupted` if the search was not finished.
     estimate : LimitEstimate
     """
 
@@ -40,7 +40,9 @@ class Found:
 
     @property
     def best(self) -> Plateau | None:
-        """The plateau that summarizes the run: the last passed at the highest level that passes, or the first."""
+        """Plateau that summarizes the run: the last plateau that passed at the highest passing level, or the first
+        plateau.
+        """
         passed = [plateau for plateau in self.plateaus if plateau.passed and plateau.level == self.decision.low]
         return passed[-1] if passed else (self.plateaus[0] if self.plateaus else None)
 
@@ -48,7 +50,7 @@ class Found:
         """Return the entry of the search in a run summary."""
         estimate = self.estimate.document()
         if self.of == "users":
-            # Whole users, rounded down, so that the value claims no user too many.
+            # Whole users, rounded down so that the limit is not overstated.
             estimate |= {key: _whole(estimate[key]) for key in ("value", "low", "high")}
         best = self.best
         return {
@@ -74,17 +76,17 @@ def search_of(
     objectives: Sequence[dict[str, Any]],
     events: Sequence[dict[str, Any]],
 ) -> Found:
-    """Judge all plateaus of a run, in their order, and conclude the limit.
+    """Judge all plateaus of a run in order, and conclude the limit.
 
     Parameters
     ----------
     measurement : Measurement
     search : dict
-        As the manifest of the run has it.
+        `search` of the run's manifest.
     objectives : sequence of dict
-        Of the study.
+        Objectives of the study.
     events : sequence of dict
-        Of the run; they show which settle stages ended on evidence, and whether a service died.
+        Events of the run, which record the results of settle stages and the death of a service.
     """
     rules, plan = Rules.of(search, objectives), plan_of(search)
     plateaus: list[Plateau] = []
@@ -100,7 +102,7 @@ def search_of(
 
 
 def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
-    """Return True if the settle stage before a steady one ended on evidence; None if it required none."""
+    """Return True if the settle stage before a stage ended in a steady state; None if that stage had a set length."""
     for event in events:
         if event.get("k") in ("settled", "not_settled") and event.get("stage_index") == stage - 1:
             return bool(event["k"] == "settled")
@@ -124,7 +126,7 @@ def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | Non
 def _estimate(plateaus: list[Plateau], decision: Decision) -> LimitEstimate:
     margins = [plateau.margin for plateau in plateaus]
     if not any(_missed(plateau) for plateau in plateaus if plateau.level == decision.high):
-        margins = [None] * len(plateaus)  # the failure is no missed objective, so that no margin describes it
+        margins = [None] * len(plateaus)  # the failure is no missed objective, so no margin describes it
     return estimate_limit([plateau.level for plateau in plateaus], margins, decision.low, decision.high)
 
 
@@ -133,7 +135,7 @@ def _missed(plateau: Plateau) -> bool:
 
 
 def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died: str | None) -> dict[str, Any] | None:
-    """Return the failure that sets the limit: that of the lowest level that fails."""
+    """Return the failure that determines the limit: the last failure at the lowest level that fails."""
     if decision.ended is Ended.SERVICE_DIED and died is not None:
         return failure(Failure.SERVICE_DIED, died)
     if decision.ended is Ended.AT_MOST:
@@ -146,7 +148,7 @@ def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died
 
 
 def stage_of(measurement: Measurement, plateau: Plateau) -> int | None:
-    """Return the number of the steady stage of a plateau."""
+    """Return the number of the steady stage that belongs to a plateau."""
     start = plateau.window.asked_start_s
     numbers = [
         number

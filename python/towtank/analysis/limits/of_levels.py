@@ -1,4 +1,4 @@
-"""Determines the limit of a configuration from the measured load levels, with the evidence for it."""
+"""Determines the limit of a configuration from the measured load levels, with the evidence for the limit."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import interval_texts
 
 SHORTFALL = 0.10
-"""Share by which throughput must be below the ideal line, beyond chance, to count as short of it, in (0, 1)."""
+"""Throughput counts as short of the ideal line if it is significantly lower by this share, in (0, 1)."""
 
 
 class LimitKind(StrEnum):
-    """Conclusion about the limit of one configuration; a closed list."""
+    """Kind of limit of one configuration; a closed list."""
 
     CPU = "cpu"
-    """An observed tier was saturated while throughput fell short."""
+    """An observed tier was saturated while throughput was below the ideal line."""
     ERRORS = "errors"
     """Transactions fail above the highest valid level."""
     OVERLOAD = "overload"
     """The arrival rate of an open load exceeds throughput; no observed tier is saturated."""
     UNKNOWN = "unknown"
-    """Throughput falls short beyond chance; no observed tier is saturated, so the resource is not known."""
+    """Throughput is significantly below the ideal line; no observed tier is saturated, so the resource is not known."""
     NONE = "none"
     """Throughput follows the ideal line at every level."""
     UNDECIDED = "undecided"
-    """The measured levels do not decide it."""
+    """The measured levels do not decide whether the limit was reached."""
 
 
 _CHANGES = (Kind.NO_STEADY_STATE, Kind.NOT_SETTLED, Kind.BACKLOG)
-"""Doubts about a system that changes while it is measured; an open load beyond the limit causes them."""
+"""Kinds of doubts about a system that changes during the measurement; an open load beyond the limit causes them."""
 _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
 
 
 @dataclass(frozen=True)
 class Level:
-    """A load level with a valid run.
+    """Load level with a valid run.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Level:
     of_ideal : Estimate
         Throughput as a share of the ideal line. [1]
     tier : str or None
-        The saturated tier.
+        The saturated tier; None if no tier is saturated.
     """
 
     point: Point
@@ -62,18 +62,18 @@ class Level:
 
     @property
     def is_low(self) -> bool:
-        """True if the value alone is more than `SHORTFALL` below the ideal line."""
+        """True if throughput is more than `SHORTFALL` below the ideal line, regardless of its error."""
         return self.of_ideal.value is not None and self.of_ideal.value < 1 - SHORTFALL
 
     @property
     def is_short(self) -> bool:
-        """True if throughput is low, and half of `SHORTFALL` is exceeded beyond chance or a tier is saturated."""
+        """True if throughput is low, and either significantly short by half of `SHORTFALL` or a tier is saturated."""
         certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
         return self.is_low and (certain or self.tier is not None)
 
     @property
     def grows(self) -> bool:
-        """True if the number of transactions in the system grew beyond chance under an open load."""
+        """True if the number of transactions in the system grew significantly under an open load."""
         if self.point.kind != "rate":
             return False
         found = [(run.get("window") or {}).get("growth") for run in self.point.usable]
@@ -81,12 +81,12 @@ class Level:
 
     @property
     def load(self) -> str:
-        """Load with its unit."""
+        """Load as text, with its unit."""
         return f"{self.point.load:,.10g} {'users' if self.point.kind == 'users' else 'arrivals per second'}"
 
     @property
     def below(self) -> str:
-        """Distance of throughput below the ideal line, in per cent, with its interval if it has one."""
+        """Distance of throughput below the ideal line as text, in per cent, with its interval if one exists."""
         share = self.of_ideal
         value = 1 - (share.value or 0.0)
         if share.low is None or share.high is None:
@@ -101,7 +101,7 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     Parameters
     ----------
     points : sequence of Point
-        Of one configuration, by load.
+        Points of one configuration, ordered by load.
     ideal : dict or None
         Result of `ideal.ideal_line`.
 
@@ -109,15 +109,16 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     -------
     dict
         `kind` (of `LimitKind`), `reached` (None if undecided), `resource` (a tier, or None if it was not observed),
-        `evidence` in words, `knee_users`, `leaves_ideal_at`, `peak_throughput_per_s`.
+        `evidence` as text, `knee_users`, `leaves_ideal_at`, `peak_throughput_per_s`.
 
     Notes
     -----
-    The share of a level is X(N) / (N x), x the throughput per user of the ideal line, with the interval of a ratio,
-    since x has an error, too. A level counts as short if its value is more than `SHORTFALL` below 1 and its whole
-    interval is more than half of `SHORTFALL` below 1; the second condition allows for the error of the line, which all
-    levels share. If the interval is wider, a level counts as short only if a tier used at least `capacity.SATURATED` of
-    its CPUs. The knee is the population N* = (D + Z) / D_max of the asymptotic bounds [1]_, from the lowest load level.
+    The share of a level is X(N) / (N x), where x is the throughput per user of the ideal line. It has the interval of a
+    ratio, because x has an error, too. A level counts as short if its share is more than `SHORTFALL` below 1 and its
+    whole interval is more than half of `SHORTFALL` below 1; the second condition allows for the error of the line,
+    which all levels share. If the interval is wider, a level counts as short only if a tier used at least
+    `capacity.SATURATED` of its CPUs. The knee is the population N* = (D + Z) / D_max of the asymptotic bounds [1]_,
+    from the lowest load level.
 
     References
     ----------
@@ -134,7 +135,7 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
 
 
 def undecided(why: str) -> dict[str, Any]:
-    """Return the document of a limit that is undecided for a reason."""
+    """Return the document of an undecided limit, with the reason."""
     return _document(LimitKind.UNDECIDED, None, why, [], [])
 
 
@@ -156,12 +157,12 @@ def _document(
 def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
     first = usable[0]
     above = [Level(point, share_of(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]]
-    # The line begins at the lowest level, whatever think times were drawn there.
+    # The line starts at the lowest level, independent of the think times drawn there.
     return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
 
 
 def _conclusion(levels: list[Level], above: list[Point]) -> tuple[LimitKind, Level | None, str]:
-    """Return the kind of limit, the level that shows it, and the evidence."""
+    """Return the kind of limit, the level that shows the limit, and the evidence."""
     short = [level for level in levels if level.is_short]
     full = next((level for level in short if level.tier is not None), None)
     if full is not None:
@@ -204,10 +205,10 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
 
 
 def _fails(point: Point) -> bool:
-    """Return True if every run of a level is invalid because of failed transactions, without signs of another cause.
+    """Return True if every run of a level is invalid because of failed transactions and no other cause is apparent.
 
-    Doubts about a changing system are expected there. With any other doubt, such as a saturated generator, the system
-    might have served the transactions that failed.
+    Doubts about a changing system are expected beyond the limit. With any other doubt, such as a saturated generator,
+    the system might have served the failed transactions.
     """
     kinds = [{str(doubt["kind"]) for doubt in _doubts(run, "invalid")} for run in point.usable]
     of_system = {str(Kind.ERRORS_ABOVE_LIMIT), *map(str, _CHANGES)}
@@ -223,18 +224,18 @@ def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
 
 
 def _changing(point: Point) -> str | None:
-    """Return the message of the first doubt about a steady state at a level, over its runs; None without any."""
+    """Return the first doubt about the steady state of a level, combined over its runs; None without such a doubt."""
     found = [doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid")]
     return _first([str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES])
 
 
 def _first(messages: list[str]) -> str | None:
-    """Return the first message, with the ranges of its numbers in those that are alike; None without any."""
+    """Return the first message, with ranges for the numbers of similar messages; None if the list is empty."""
     return over_runs.merged([text for text in messages if over_runs.alike(text, messages[0])]) if messages else None
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """Return the last level on the ideal line and the first level below it."""
+    """Return the last load on the ideal line and the first load below it."""
     if not short:
         return None
     first = short[0].point.load
@@ -255,7 +256,7 @@ def _cpu_evidence(level: Level) -> str:
 
 
 def _busy(point: Point, tier: str, utilization: float) -> str:
-    """Write the utilization of a tier's CPUs, of several runs as a range: `88 to 97 %`."""
+    """Render the utilization of a tier's CPUs, for several runs as a range: `88 to 97 %`."""
     found = point.shared_utilization_range(tier)
     return over_runs.words(found, utilization, lambda share: f"{100 * share:.0f} %")
 
@@ -282,7 +283,7 @@ def _short_evidence(level: Level, top: Level) -> str:
 
 
 def _pool(point: Point) -> str:
-    """Name the generator's pool of connections as a candidate if requests waited for a connection long enough."""
+    """Name the generator's connection pool as a possible limit if requests waited long for it; otherwise empty."""
     share = point.wait("share_of_response_time") or 0.0
     if share <= CONNECTION_WAIT_SHARE:
         return ""
@@ -292,7 +293,7 @@ def _pool(point: Point) -> str:
 
 
 def _observed(point: Point) -> str:
-    """Describe the busiest tier; without tiers the CPUs of the machine, which other programs use as well."""
+    """Describe the busiest tier; without tiers, the CPU use of the machine by all programs."""
     busiest = busiest_tier(point)
     if busiest is not None:
         return f"{busiest[0]} at {_busy(point, *busiest)} of its CPUs"

@@ -1,4 +1,4 @@
-"""Combines the limits that the runs of one configuration found."""
+"""Combines the limits found by several runs of one configuration."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     Returns
     -------
     dict or None
-        None if no run searched. With two or more runs that found a limit by tests the interval is Student's t over
-        their values, since it describes what a further run would show; it is never narrower than the overlap of the
-        brackets of all runs. If a run has only a plain bracket, the limit may be anywhere in it, so the union of all
-        brackets is returned, without a confidence. A single run keeps the interval of its search. If a run found only a
-        lower bound, no interval over runs would be right, and the lowest value of all is returned as a lower bound.
+        None if no run searched. For two or more runs that found a limit by tests, the interval is Student's t over
+        their values, and never narrower than the overlap of the brackets of all runs. If a run has only a plain
+        bracket, the limit may lie anywhere in it, so the union of all brackets is returned, without a confidence. A
+        single run keeps the interval of its search. If a run found only a lower bound, no interval over runs is
+        correct, and the smallest value of all runs is returned as a lower bound.
     """
     limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
     if not limits:
@@ -56,7 +56,7 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
 
 
 def _over(found: Sequence[Json]) -> Json:
-    """Combine several searches, all of which found a limit."""
+    """Combine several searches that all found a limit."""
     values = [float(limit["value"]) for limit in found]
     ends = [(limit["low"], limit["high"]) for limit in found]
     lows, highs = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
@@ -85,13 +85,13 @@ def _keys(document: Json) -> Json:
 
 
 def text_of(limit: Mapping[str, Any]) -> str:
-    """Render a limit with its unit, and its interval or bracket.
+    """Render a limit with its unit and its interval or bracket.
 
     Notes
     -----
-    Only an interval with a confidence stands in square brackets: `430 users [410, 450]`. A plain bracket is usually
-    narrower than the interval of a search that knows more, so it is named: `430 users (bracket 430 to 450, no
-    confidence)`. A lower bound has no upper end, whatever failed beyond it: `430 users or more`.
+    Square brackets are used for intervals with a confidence only: `430 users [410, 450]`. A plain bracket is usually
+    narrower than a tested interval although it is less certain, so the text names it: `430 users (bracket 430 to 450,
+    no confidence)`. A lower bound has no upper end: `430 users or more`.
     """
     unit = "users" if limit["of"] == "users" else "/s"
     value, low, high = limit["value"], limit["low"], limit.get("high")
@@ -106,7 +106,7 @@ def text_of(limit: Mapping[str, Any]) -> str:
 
 
 def how_found(limit: Mapping[str, Any]) -> str:
-    """Render the method of a limit for parentheses behind it, with a blank before; empty if its text has it."""
+    """Render the method of a limit in parentheses, with a leading blank; empty if `text_of` already states it."""
     if not limit.get("confidence"):
         return ""
     within = " within one run" if limit["method"] == TESTED else ""
@@ -114,7 +114,7 @@ def how_found(limit: Mapping[str, Any]) -> str:
 
 
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
-    """Render a limit and its ends; the ends of the bracket of a search are chosen levels without an error."""
+    """Render a limit and its two ends; bracket ends of a single search are chosen levels without an error."""
     rounded = interval_texts(value, low, high)
     chosen = tuple(f"{each:,.6g}" for each in (value, low, high))
     return rounded if of_runs else (chosen[0] if value in (low, high) else rounded[0], *chosen[1:])

@@ -1,4 +1,4 @@
-"""Estimates the limit from a pilot run: the users at which ideal scaling would reach the highest throughput."""
+"""Estimates the limit from a pilot run: the number of users at which ideal scaling reaches the highest throughput."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.analysis.limits.plateaus import Plateau
 from towtank.analysis.limits.search import Failure
 
 FELL_SHORT = 0.7
-"""Share of the ideal line below which a plateau is well beyond the limit and ends the pilot run. [1]"""
+"""Share of the ideal line below which a plateau is clearly beyond the limit and ends the pilot run. [1]"""
 ON_THE_LINE = 0.9
 """Smallest share of the ideal line at which a plateau counts as ideal scaling. [1]"""
 _LINE_AT_LEAST = 2
@@ -18,10 +18,10 @@ _FAILURES = (Failure.ERRORS, Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED)
 
 
 def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> float | None:
-    """Return the next number of users of a pilot run; None at its end. [1]
+    """Return the next number of users of a pilot run; None if the pilot run is complete. [1]
 
-    The users are multiplied until the highest plateau is beyond the limit. If fewer than two plateaus are on the line
-    of ideal scaling then, the run began beyond the limit, and the users are divided until two plateaus are on it.
+    The number of users is multiplied until the highest plateau is beyond the limit. If fewer than two plateaus then
+    show ideal scaling, the run started beyond the limit, and the number of users is divided until two plateaus do.
     """
     levels = [plateau.level for plateau in plateaus]
     if not is_beyond(plateaus):
@@ -32,7 +32,7 @@ def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> flo
 
 
 def is_beyond(plateaus: Sequence[Plateau]) -> bool:
-    """Return True if the highest plateau is beyond the limit: it failed, or fell short of the ideal line."""
+    """Return True if the highest plateau is beyond the limit: it failed, or is far below the ideal line."""
     ordered = _by_level(plateaus)
     top = ordered[-1]
     if _failed(top) or not top.throughput.value:
@@ -42,19 +42,19 @@ def is_beyond(plateaus: Sequence[Plateau]) -> bool:
 
 
 def users_rate(plateaus: Sequence[Plateau]) -> float | None:
-    """Return the throughput per user on the line of ideal scaling; None without a plateau that passed. [1/s]
+    """Return the throughput per user under ideal scaling; None if no plateau passed. [1/s]
 
     Notes
     -----
-    The sum of throughputs over the sum of users of the plateaus on the line. These are the plateaus from the lowest up
-    to the first whose throughput, plus the chance of its counts, is below `ON_THE_LINE` of the line so far.
+    Sum of throughputs over sum of users of the plateaus on the line. The line ends before the first plateau whose
+    throughput, with an allowance for random counts, is below `ON_THE_LINE` of the line through the plateaus before it.
     """
     line = _line(plateaus)
     return _slope(line) if line else None
 
 
 def limit_users(plateaus: Sequence[Plateau]) -> float | None:
-    """Return the users at which the line of ideal scaling reaches the highest throughput; None if no plateau passed.
+    """Return the number of users at which ideal scaling reaches the highest throughput; None if no plateau passed. [1]
 
     Notes
     -----
@@ -80,13 +80,13 @@ def _slope(line: Sequence[Plateau]) -> float:
 
 
 def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
-    """Return the plateaus on the line of ideal scaling, by their level."""
+    """Return the plateaus that show ideal scaling, ordered by level."""
     line: list[Plateau] = []
     for plateau in _by_level(plateaus):
         rate = plateau.throughput.value
         if _failed(plateau) or not rate:
             break
-        # Twice the standard deviation of a Poisson count; with think times the true one is smaller.
+        # Twice the standard deviation of a Poisson count; with think times the true deviation is smaller.
         chance = _CHANCE * math.sqrt(rate / plateau.window.length_s)
         if line and rate + chance < ON_THE_LINE * _slope(line) * plateau.level:
             break
@@ -95,5 +95,5 @@ def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
 
 
 def _failed(plateau: Plateau) -> bool:
-    """Return True if a plateau failed; a pilot run does not need a plateau that settled."""
+    """Return True if a plateau failed for any reason but a missing steady state, which a pilot run does not need."""
     return plateau.failure is not None and plateau.failure["kind"] in _FAILURES

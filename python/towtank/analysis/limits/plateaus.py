@@ -1,4 +1,4 @@
-"""Decides if the system carried a plateau, which is one constant load of the search for the limit."""
+"""Decides whether the system sustained a plateau, a stage of constant load in the search for the limit."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
 from towtank.estimates import few_digits
 
-# Three standard deviations of a Poisson count: chance in the arrivals does not explain a larger shortfall.
+# Three standard deviations of a Poisson count: random arrivals do not explain a larger shortfall.
 _CHANCE = 3.0
-# One-sided 95 % of a normal distribution.
+# One-sided 95 % quantile of the normal distribution.
 _CERTAIN = 1.645
-# Throughput that certainly grows by less than half of ideal growth has left the line; if the error is larger than
-# that, the test decides nothing.
+# Throughput that grows by significantly less than half of ideal growth has left the line of ideal scaling; if the error
+# is larger, the test decides nothing.
 _HALF = 0.5
 
 
@@ -39,9 +39,9 @@ class Rules:
     Attributes
     ----------
     objectives : list of dict
-        Those that apply at every load, as the manifest of the study has them; empty if none counts.
+        Objectives that apply at every load, from the manifest of the study; empty if the search ignores objectives.
     errors, achieved, grows : float or None
-        Shares of `stop_when`; None if the search does not stop on them.
+        Limits in `stop_when`; None if the search does not use the criterion.
     is_open : bool
     """
 
@@ -53,7 +53,7 @@ class Rules:
 
     @classmethod
     def of(cls, search: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> Rules:
-        """Make the rules from `search` of the manifest of a run, and the objectives of its study."""
+        """Make the rules from `search` in the manifest of a run, and the objectives of its study."""
         stops = search["stop_when"]
         usable = (
             [objective for objective in objectives if _is_searched(objective)] if "objective_missed" in stops else []
@@ -85,18 +85,18 @@ class Plateau:
     failure : dict or None
         `kind`, `text`, `seen`, `limit`; None if it passed.
     margin : float or None
-        log(seen / limit) of the objective that is closest to its limit, or furthest beyond it; infinite if requests
-        were under way for longer than its limit and none of them ended.
+        log(seen / limit) of the objective closest to its limit, or furthest beyond; infinite if requests were in flight
+        for longer than the limit and none of them ended.
     binding : dict or None
-        That objective: `text`, `seen` (None with an infinite margin), `limit`.
+        The objective of the margin: `text`, `seen` (None with an infinite margin), `limit`.
     settled : bool or None
-        Whether the settle stage before it ended because the system was steady; None if that stage had a set length.
+        Whether the settle stage before the plateau ended because the system was steady; None if it had a set length.
     waiting : float
         Arrivals that wait for a user at the end of the plateau. [1]
     in_flight : float
-        Mean number of requests under way. [1]
+        Mean number of requests in flight. [1]
     throughput_error : float or None
-        Standard error of the throughput, raised to allow for its unknown autocorrelation, also if the plateau is too
+        Standard error of the throughput, increased to allow for unknown autocorrelation. Also set for a plateau too
         short for an interval; None below eight seconds. [1/s]
     """
 
@@ -117,7 +117,7 @@ class Plateau:
 
     @property
     def passed(self) -> bool:
-        """True if the system carried the load."""
+        """True if the system sustained the load."""
         return self.failure is None
 
     @property
@@ -153,12 +153,12 @@ def judge(
     before: Sequence[Plateau],
     settled: bool | None = None,
 ) -> Plateau | None:
-    """Decide if the system carried the load of one plateau.
+    """Decide whether the system sustained the load of one plateau.
 
     Parameters
     ----------
     measurement : Measurement
-        Record of the run, or of this plateau alone.
+        Measurement of the run, or of this plateau alone.
     stage : int
         Number of the steady stage of the plateau.
     rules : Rules
@@ -170,14 +170,14 @@ def judge(
     Returns
     -------
     Plateau or None
-        None if the record has no interval of the plateau.
+        None if no interval of the plateau was recorded.
 
     Notes
     -----
-    If a plateau fails for several reasons, the first in this order is reported: the generator was at its own limit or
-    stood still; errors; a missed objective; a server that does not answer; throughput below the offered rate; a system
-    that did not settle; throughput that no longer grows. A generator at its limit makes all other values useless, and
-    failed requests distort response times.
+    If a plateau fails for several reasons, the first in this order is reported: a saturated or stalled generator,
+    errors, a missed objective, a server that does not answer, throughput below the offered rate, a system that did not
+    settle, throughput that no longer grows. A saturated generator makes all other values useless, and failed requests
+    distort response times.
     """
     window = by_stage.of_stage(measurement, stage, settled=settled is True)
     if window is None:
@@ -216,7 +216,7 @@ def judge(
 
 
 def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield for each objective the logarithm of its distance from the limit, and the value seen."""
+    """Yield the margin of each objective, the logarithm of value over limit, with the measured value."""
     for objective in rules.objectives:
         seen, limit = _seen(objective, measurement, chosen), objective.get("value")
         if not isinstance(limit, int | float):
@@ -230,7 +230,7 @@ def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[t
 
 
 def _seen(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return the value of an objective; if it applies to every window, that of the worst window."""
+    """Return the measured value of an objective; the worst window if the objective applies to every window."""
     metric = str(objective.get("metric"))
     column = objective_scopes.column_of(measurement, objective.get("transaction"))
     every = objective.get("every_s")
@@ -290,7 +290,7 @@ def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterato
 
 
 def _silent(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
-    """Yield a failure if nothing was answered, whatever the search stops on: such a server carries no load."""
+    """Yield a failure if no request was answered, regardless of the stop criteria of the search."""
     waited = silence.waited_for(rules.objectives, measurement, chosen)
     if waited is not None:
         text = (
@@ -323,7 +323,7 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
 
 
 def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
-    """Yield a failure if a plateau is not steady although evidence was required, or is far from steady."""
+    """Yield a failure if a plateau is not steady although a steady state was required, or is far from steady."""
     for change in plateau.window.changes:
         if plateau.settled is False or change.is_gross:
             text = f"{change.text} still changes by {signed_percent(change.share)} over the steady stage"
@@ -331,7 +331,7 @@ def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
 
 
 def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
-    """Yield a failure if throughput grows, beyond chance, by less than the required share of the growth of the load."""
+    """Yield a failure if throughput grows significantly less than the required share of the growth of the load."""
     lower = [
         earlier for earlier in before if earlier.passed and earlier.level < plateau.level and earlier.throughput.value
     ]
@@ -350,11 +350,11 @@ def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator
 
 
 def _throughput_error(counts: Floats, lengths: Floats) -> float | None:
-    """Return the standard error behind intervals of throughput; None for too few intervals of the record. [1/s]"""
+    """Return the standard error of throughput; None if the record has too few intervals. [1/s]"""
     error = error_of(counts, lengths)
     return None if error is None or len(counts) < ERROR_AT_LEAST else error.standard_error
 
 
 def _error(plateau: Plateau) -> float:
-    """Return the standard error of a throughput; infinite if unknown, so that nothing is certain."""
+    """Return the standard error of a plateau's throughput; infinite if unknown, so that no test is significant."""
     return math.inf if plateau.throughput_error is None else plateau.throughput_error

@@ -1,12 +1,12 @@
-"""Searches for the highest load that a system carries: decides which level comes next, and when the search ends.
+"""Searches for the highest load that a system sustains: chooses the next level, and decides when the search ends.
 
-The decision is a pure function of the plateaus so far, so that a search can be tested without any load, and repeated on
-recorded data. The search raises the load by the planned steps until a level fails. Then it halves the gap between the
-highest level that passed and the lowest that failed, until that bracket is narrow enough, and repeats both ends in
-turn, so that a drift of the system would show. A level counts by the majority of its plateaus; a draw is measured once
-more. If repeats reverse the result of a level, the bracket moves, and the search goes on. If a level above the bracket
-passes, it and the failed end are repeated; if they still contradict each other, and no test decides between them, the
-search has no limit, only a lower bound.
+The decision is a pure function of the measured plateaus, so a search can be tested without load and repeated on
+recorded data. The search raises the load by the planned steps until a level fails. Then it halves the bracket, the gap
+between the highest level that passed and the lowest level that failed, until the bracket is narrow enough. It repeats
+both ends alternately, so that a drift of the system becomes visible. The majority of its plateaus decides whether a
+level passes; a draw is measured once more. If repeats reverse the result of a level, the bracket moves, and the search
+continues. If a level above the bracket passes, that level and the failed end are repeated; if they still contradict
+each other and no test decides between them, the search yields only a lower bound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from towtank.analysis.limits.estimate import tested_ends
 
 
 class Failure(StrEnum):
-    """Reasons why a plateau can fail."""
+    """Reasons for which a plateau fails."""
 
     OBJECTIVE_MISSED = "objective_missed"
     ERRORS = "errors"
@@ -35,7 +35,7 @@ class Failure(StrEnum):
 
 
 class Ended(StrEnum):
-    """Reasons why a search can end."""
+    """Reasons for which a search ends."""
 
     REFINED = "refined"
     BRACKETED = "bracketed"
@@ -48,16 +48,17 @@ class Ended(StrEnum):
 
 
 LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED, Ended.CONTRADICTORY)
-"""Ends after which the system's limit is known only to lie above the levels that passed."""
-# A search with more plateaus than this does not converge, because the system changes from one plateau to the next.
+"""Ends of a search after which only a lower bound of the limit is known."""
+# A search with more plateaus does not converge, because the system changes between plateaus.
 PLATEAUS_AT_MOST = 200
-# Steps outwards, each as wide as the requested bracket: if this many do not decide, the noise is too large for it.
+# Number of levels outside the bracket, one bracket width apart; if they do not decide, noise is too large for this
+# bracket.
 FURTHER_AT_MOST = 4
 
 
 @dataclass(frozen=True)
 class Step:
-    """One way to raise the load: by an amount or by a factor, up to a level (None: to the end)."""
+    """Rule that raises the load by an amount or a factor, up to a level (None: without end)."""
 
     by: float | None = None
     times: float | None = None
@@ -121,8 +122,8 @@ class Outcome:
         [1, 1/s]
     failure : Failure or None
     margin : float or None
-        log(seen / limit) of the objective that is closest to its limit, above 0 if it was missed; infinite if
-        nothing was answered within the limit; None without any.
+        log(seen / limit) of the objective closest to its limit, above 0 if missed; infinite if nothing was answered
+        within the limit; None without an objective.
     """
 
     level: float
@@ -137,7 +138,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Decision:
-    """The next step of a search: a level, or an end.
+    """Next step of a search: a level, or the end.
 
     Attributes
     ----------
@@ -145,9 +146,9 @@ class Decision:
         The next level; None if the search has ended.
     ended : Ended or None
     low, high : float or None
-        Highest level that passes and lowest that fails, as far as known.
+        Highest level that passes and lowest level that fails, if known.
     why : str
-        In words.
+        Reason for the step, as text.
     """
 
     level: float | None = None
@@ -158,7 +159,7 @@ class Decision:
 
 
 def ladder(plan: SearchPlan) -> Iterator[float]:
-    """Yield the levels by which the load is raised; the highest one allowed is the last."""
+    """Yield the levels by which a search raises the load; the last is the highest allowed level."""
     level, number = float(plan.start), 0
     while level < plan.at_most * (1 - 1e-12):
         yield level
@@ -167,7 +168,7 @@ def ladder(plan: SearchPlan) -> Iterator[float]:
         after = _rounded(plan, plan.steps[number].after(level))
         up_to = plan.steps[number].up_to
         if up_to is not None and level < up_to < after:
-            after = up_to  # a step that would go beyond its own end stops there
+            after = up_to  # a step stops at its own end
         level = max(after, level + 1) if plan.whole else after
     yield float(plan.at_most)
 
@@ -177,13 +178,13 @@ def _rounded(plan: SearchPlan, level: float) -> float:
 
 
 def passes(outcomes: Sequence[Outcome], level: float) -> bool | None:
-    """Return True if a level passed by majority; False for a draw; None if it was not measured."""
+    """Return True if most plateaus of a level passed; False also for a draw; None if the level was not measured."""
     found = [outcome.passed for outcome in outcomes if outcome.level == level]
     return sum(found) > len(found) / 2 if found else None
 
 
 def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
-    """Return the highest level that passes below the lowest that fails, and the latter."""
+    """Return the bracket: the highest level below the lowest failing level, and the lowest failing level."""
     levels = sorted({outcome.level for outcome in outcomes})
     high = next((level for level in levels if not passes(outcomes, level)), None)
     low = max((level for level in levels if high is None or level < high), default=None)
@@ -191,7 +192,7 @@ def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
 
 
 def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
-    """Decide the next step after these plateaus, in the order in which they were made."""
+    """Decide the next step from the plateaus so far, in order of measurement."""
     low, high = bracket(outcomes)
     stop = _stop(outcomes, low, high)
     if stop is not None:
@@ -205,10 +206,10 @@ def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
 
 
 def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
-    """Return an end that does not depend on the state of the search; None otherwise."""
+    """Return the end of a search whose last plateau, or number of plateaus, stops it at any stage; None otherwise."""
     last = outcomes[-1].failure if outcomes else None
     if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
-        # Levels above are no levels of the system; below, nothing has failed yet, or the bracket stands.
+        # Higher levels would not measure the system; lower levels have not failed, or the bracket is already known.
         return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
     if len(outcomes) >= PLATEAUS_AT_MOST:
         return Decision(None, Ended.BRACKETED, low, high, f"a search has at most {PLATEAUS_AT_MOST} plateaus")
@@ -229,7 +230,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(middle, None, low, high, "halved")
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
-        # In turn, beginning with the end that was not measured last: a drift affects both alike.
+        # Alternate, starting with the end that was not measured last, so that a drift affects both ends alike.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
         return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
@@ -242,13 +243,13 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
 
 
 def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
-    """Return the levels that pass although a lower level fails."""
+    """Return the levels that pass above the lowest failing level."""
     levels = {outcome.level for outcome in outcomes}
     return sorted(level for level in levels if level > high and passes(outcomes, level))
 
 
 def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision | None:
-    """Repeat a level that passed as often as it failed, or contradictory levels; the least measured first."""
+    """Repeat a level with a draw, or the least measured of contradictory levels; None without a contradiction."""
     if plan.refine_to is None:
         return None
     found = _at(outcomes, high)
@@ -262,7 +263,7 @@ def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None,
 
 
 def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
-    """Decide how a search ends after it has repeated both ends of its bracket."""
+    """Return the end of a search that has repeated both ends of its bracket."""
     above = _passing_above(outcomes, high)
     _, tested = tested_ends([outcome.level for outcome in outcomes], [outcome.margin for outcome in outcomes])
     if not above or tested is not None:
@@ -293,7 +294,7 @@ def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: fl
 
 
 def _outside(plan: SearchPlan, level: float, factor: float) -> float:
-    """Return the next level outwards; a different one also if levels are whole numbers."""
+    """Return the next level outwards, at least one user away if levels are whole numbers."""
     found = _rounded(plan, level * factor)
     return found if found != level else level + (1 if factor > 1 else -1)
 
@@ -303,13 +304,13 @@ def _at(outcomes: Sequence[Outcome], level: float) -> list[Outcome]:
 
 
 def _is_flat(outcomes: Sequence[Outcome], level: float) -> bool:
-    """Return True if a level failed because throughput no longer grows: levels in between would show even less."""
+    """Return True if a level failed because throughput stopped growing; levels in between would grow even less."""
     failures = [outcome.failure for outcome in _at(outcomes, level) if outcome.failure is not None]
     return bool(failures) and all(failure is Failure.THROUGHPUT_PLATEAU for failure in failures)
 
 
 def _middle(plan: SearchPlan, low: float, high: float) -> float | None:
-    """Return the level half way; None if the bracket is narrow enough, or no level lies between."""
+    """Return the middle of the bracket; None if the bracket is narrow enough or contains no further level."""
     if plan.refine_to is None or high - low <= plan.refine_to * low * (1 + 1e-9):
         return None
     middle = _rounded(plan, (low + high) / 2)

@@ -1,7 +1,7 @@
-"""Silence of a server at a plateau: requests under way of which nothing is answered, so that no value shows it.
+"""Detects a silent server at a plateau: requests are in flight, none is answered, and so no metric shows the fault.
 
-A response time exists only of what was answered. Requests that were under way at an instant, of which nothing ended
-until the end of the plateau, took longer than the time between the two.
+Only answered requests have a response time. If requests were in flight at an instant and none ended until the end of
+the plateau, their response times exceed the time between the two instants.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _EDGE_S = 1e-6
 
 
 def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> bool:
-    """Return True if requests took longer than the limit of an objective and nothing of them was answered.
+    """Return True if requests were in flight for longer than the limit of an objective and none of them was answered.
 
     Parameters
     ----------
     objective : dict
-        As the manifest of a study has it; about each window of its length if it has `every_s`.
+        Objective from the manifest of a study; with `every_s` it applies to each window of that length.
     measurement : Measurement
     chosen : ndarray of bool of shape (n_bins,)
-        The plateau.
+        Bins of the plateau.
     """
     limit = objective.get("value")
     if objective.get("metric") not in _TIMES or objective.get("comparison") not in ("<", "<="):
@@ -42,13 +42,13 @@ def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask)
 
 
 def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return the time that requests were at least under way at a plateau in which nothing was answered. [s]
+    """Return the least time that requests were in flight at a plateau without any answer. [s]
 
     Returns
     -------
     float or None
-        Half of the plateau, or the longest limit of an objective about response times if that is longer; None if
-        something was answered, or nothing was under way for so long.
+        Half of the plateau, or the longest response time limit of an objective if that is longer; None if a request was
+        answered, or none was in flight for so long.
     """
     limits = [
         float(objective["value"])
@@ -61,7 +61,7 @@ def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, c
 
 @dataclass(frozen=True)
 class _Requests:
-    """The requests of a transaction, or all, at a plateau: those that ended, and those under way after each bin."""
+    """Requests at a plateau, of one transaction or all: requests ended in each bin, and in flight after each bin."""
 
     measurement: Measurement
     chosen: Mask
@@ -70,7 +70,7 @@ class _Requests:
 
     @classmethod
     def of(cls, measurement: Measurement, chosen: Mask, transaction: str | None = None) -> _Requests:
-        """Gather those of a transaction; all if it is None."""
+        """Return the requests of a transaction, or of all transactions if `transaction` is None."""
         if transaction is None:
             under_way = measurement.in_flight + measurement.waiting
             return cls(measurement, chosen, measurement.requests.ended, under_way)
@@ -79,9 +79,9 @@ class _Requests:
         return cls(measurement, chosen, requests.ended, np.cumsum(requests.started - requests.ended))
 
     def are_silent(self, window: Mask, longer_than_s: float) -> bool:
-        """Return True if none ended in a window, and some were under way for so long at its end.
+        """Return True if no request ended in a window and some had been in flight for longer than a time at its end.
 
-        The time counts back beyond the start of the window, to the last that ended within the plateau.
+        The time in flight may start before the window, after the last request that ended within the plateau.
         """
         if not window.any() or self.ended[window].any():
             return False

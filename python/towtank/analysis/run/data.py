@@ -1,4 +1,4 @@
-"""The content of one run folder, as the analysis uses it: streams, stages, and the window in them."""
+"""Content of a run folder for the analysis: streams, stages, and the window."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from towtank.results.segments import Recording
 
 @dataclass
 class RunData:
-    """Content of the folder of a run, read once.
+    """Content of a run folder, read once.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class RunData:
     plan : dict or None
         `plan.json`.
     stored : dict or None
-        `stored.json`, or what the engine's notes show without it.
+        `stored.json`; without that file, the content derived from the engine's notes.
     logs : dict or None
-        New lines of trouble in the services' logs under load, by tier.
+        New errors and warnings in the logs of the services under load, by tier.
     """
 
     manifest: dict[str, Any]
@@ -52,7 +52,7 @@ class RunData:
 
     @cached_property
     def found(self) -> Found | None:
-        """Outcome of the run's search for the limit; None if it did not search, or recorded no stage."""
+        """Outcome of a search for the limit; None if the run did not search or recorded no stage."""
         search = self.manifest.get("search")
         if not isinstance(search, dict) or not self.measurement.bins:
             return None
@@ -60,23 +60,23 @@ class RunData:
 
     @cached_property
     def stage(self) -> int | None:
-        """Number of the stage that is analysed; None if all steady stages in a row are."""
+        """Number of the analysed stage for a search; None if consecutive steady stages are analysed."""
         best = self.found.best if self.found is not None else None
         return None if best is None else stage_of(self.measurement, best)
 
     @cached_property
     def study_events(self) -> list[StudyEvent]:
-        """Events of the study, as they happened."""
+        """Events of the study as they took place."""
         return recovery.study_events(self.events, self.observed.origin_ns)
 
     @cached_property
     def steady_stage(self) -> Window | None:
-        """The steady stage as asked, whatever events happened; None if nothing of it was recorded."""
+        """The planned steady stage, regardless of events; None if none of it was recorded."""
         return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
 
     @cached_property
     def window(self) -> Window | None:
-        """The window that is analysed, up to the first event; None if nothing steady was recorded."""
+        """The analysed window, which ends at the first event; None if no steady stage was recorded."""
         window = self.steady_stage
         first = None if window is None else recovery.first_inside(self.study_events, window)
         if window is None or first is None or first.begin_s is None:
@@ -89,7 +89,9 @@ class RunData:
         return judged
 
     def asked_load(self, key: str) -> Any:
-        """Return the load of the analysed stretch, `users` or `rate`; that of the manifest if it changes."""
+        """Return the load of the analysed stretch for the key `users` or `rate`; the load of the manifest if it
+        changes.
+        """
         asked, window = self.manifest.get(key), self.steady_stage
         if asked is None or window is None or window.stretch is None or self._moves_over(window):
             return asked
@@ -97,14 +99,14 @@ class RunData:
         return asked if held is None or held == asked else held
 
     def _judged(self, window: Window) -> Window:
-        """Test a window for a steady state, unless its load was planned to change."""
+        """Test a window for a steady state, unless the plan changes the load within it."""
         if self._moves_over(window):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
         return windows.tested(self.measurement, window, cpu, settled=self._settled_before(window))
 
     def _settled_before(self, window: Window) -> bool:
-        """Return True if the stage before a window ended on evidence of rest."""
+        """Return True if the settle stage before a window ended because the system was steady."""
         return settled_before(min(self._stages_of(window), default=0), self.events) is True
 
     def _moves_over(self, window: Window) -> bool:
@@ -116,7 +118,7 @@ class RunData:
         return self.window is not None and self._moves_over(self.window)
 
     def _stages_of(self, window: Window) -> set[int]:
-        """Return the numbers of the stages in a window as asked."""
+        """Return the numbers of the stages in a planned window."""
         inside = self.measurement.inside(window.asked_start_s, window.asked_end_s)
         return {int(number) for number in self.measurement.stage[inside]}
 
@@ -129,7 +131,7 @@ class RunData:
 
     @cached_property
     def asked(self) -> Mask:
-        """Bins of the steady stages as asked, before any test shortens them."""
+        """Bins of the planned steady stages, before tests shorten them."""
         if self.window is None:
             return np.zeros(self.measurement.bins, dtype=bool)
         return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
@@ -146,7 +148,7 @@ class RunData:
 
     @property
     def damage(self) -> dict[str, Any]:
-        """Damage of all streams together."""
+        """Damage of all streams, combined."""
         streams = [
             self.recording.damage,
             self.observed.probe.damage,

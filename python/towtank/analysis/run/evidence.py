@@ -18,12 +18,12 @@ from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
 from towtank.results.segments import names
 
-# The start lag grows when it rises by half over the window, beyond noise.
+# The start lag counts as growing if it rises by half over the window, significantly.
 _LAG_GROWTH = 0.5
 
 
 def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> Evidence:
-    """Collect the evidence that the checks read.
+    """Collect the data that the checks of a run read.
 
     Parameters
     ----------
@@ -78,19 +78,19 @@ def _steps_by_transaction(data: RunData) -> dict[str, list[str]]:
 
 
 def _connections_mode(data: RunData) -> str | None:
-    """Return the mode of the plan's connections: `per_user`, `new_each_time` or `pool`; None without a plan."""
+    """Return the connection mode of the plan: `per_user`, `new_each_time` or `pool`; None without a plan."""
     connections = (data.plan or {}).get("connections")
     return connections.get("mode") if isinstance(connections, dict) else None
 
 
 def _probe_expected(data: RunData) -> bool:
-    """Return True if a probe was started: the run has tiers, records of the probe, or an event of its start."""
+    """Return True if a probe was started: the run has tiers, probe records, or an event of the probe's start."""
     started = any(event.get("k") == "observation_started" for event in data.events)
     return bool(data.observed.tiers or data.observed.probe.header or data.observed.probe.samples or started)
 
 
 def _settle(data: RunData) -> dict[str, Any] | None:
-    """Return the event of the settle stage before the window, if it ended without the required evidence."""
+    """Return the event of the settle stage before the window, if that stage ended without reaching a steady state."""
     if data.window is None:
         return None
     start = data.window.asked_start_s
@@ -107,13 +107,13 @@ def _relative_half_width(summary: dict[str, Any]) -> float | None:
 
 
 def _planned_end(data: RunData) -> float:
-    """Return until when services must be alive: the end of the last steady stage. [s]"""
+    """Return the time until which services must be alive: the end of the last steady stage. [s]"""
     ends = [stage["end_s"] for stage in data.measurement.stages if stage.get("phase") == STEADY_PHASE]
     return float(max(ends, default=0.0))
 
 
 def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
-    """Yield the events during the load; a service may end once the load is over."""
+    """Yield the events during the load, because services may end after it."""
     origin = data.observed.origin_ns
     end = origin + round(1e9 * _planned_end(data))
     for event in data.events:
@@ -123,7 +123,7 @@ def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def _lag_grows(data: RunData) -> bool:
-    """Return True if the median start lag rises over the window by more than noise and by half of itself."""
+    """Return True if the median start lag rises over the window significantly and by at least half."""
     medians = data.measurement.lag.quantile_by_bin(0.5)
     pairs = [
         (at, value)

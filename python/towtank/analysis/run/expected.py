@@ -1,4 +1,4 @@
-"""Reads from the engine's plan which answers its checks expect."""
+"""Determines from the engine's plan which answers its checks expect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.analysis.checks.answers import REDIRECTS
 
 
 def expecting_redirects(plan: Mapping[str, Any] | None, steps: Sequence[str]) -> frozenset[str]:
-    """Return the requests of which a check accepts a redirect, or that extract the header Location.
+    """Return the requests with a check that accepts a redirect, or whose header Location is extracted.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def expecting_redirects(plan: Mapping[str, Any] | None, steps: Sequence[str]) ->
 
 
 def _requests(node: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the operations of a plan that request something, at any depth."""
+    """Yield all operations of a plan that send a request, at any depth."""
     if isinstance(node, Mapping) and isinstance(node.get("step"), int):
         yield node
     for each in node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ():

@@ -1,4 +1,4 @@
-"""Computes digests of the inputs of a summary, to detect stale summaries and copied runs."""
+"""Computes digests of the inputs of a summary, which reveal stale summaries and copied runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
     Returns
     -------
     dict
-        `load`, of the records of the load threads (None without any), and `all`, of all inputs.
+        `load`, the digest of the load threads' records (None without records), and `all`, the digest of all inputs.
     """
     load = [path for path, _ in segments.paths(run.engine)]
     others = [
@@ -47,18 +47,18 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
 
 
 def _lengths(run: RunFolder) -> str:
-    """Render the lengths of the logs, which may be too long to be hashed."""
+    """Render the lengths of the logs, which may be too long to hash."""
     return "".join(f"\n{path.name} {path.stat().st_size}" for path in sorted(run.logs.glob("*.log")))
 
 
 def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
-    """Return True if a summary belongs to the present content of its run folder.
+    """Return True if a summary was made from the present content of its run folder.
 
     Parameters
     ----------
     run : RunFolder
     summary : dict
-        The `summary.json` of the run. A summary without digests, as older versions wrote it, counts as current.
+        The `summary.json` of the run. A summary of an older version, which has no digests, counts as current.
     """
     now = inputs(run, study_limits(run), study_objectives(run))
     made_from = summary.get("inputs")

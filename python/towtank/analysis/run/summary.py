@@ -1,4 +1,4 @@
-"""Makes the summary of one run from whatever the run left behind."""
+"""Makes the summary of a run from whatever records exist."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     Parameters
     ----------
     run : RunFolder
-        In any state: whole, cut off at any byte, without any record.
+        Run folder in any state: complete, cut off at any byte, or without records.
     limits : dict, optional
-        Limits of the study in SI units; by default those of the study that the folder lies in, if any.
+        Limits of the study in SI units; by default those of the study that contains the folder, if any.
     tables : bool, default True
-        Whether to write the streams as Parquet as well, if they are not yet.
+        Whether to write the streams as Parquet, too, if the tables do not exist yet.
 
     Returns
     -------
@@ -72,9 +72,9 @@ def _analysed(run: RunFolder, limits: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept_summary(run: RunFolder) -> dict[str, Any]:
-    """Analyse one run as `summarize_run` does, but do not fail if its folder cannot be written."""
+    """Analyse one run as `summarize_run` does, but succeed even if its folder is not writable."""
     summary = _analysed(run, study_limits(run))
-    # The design finds a run by the name of its folder; the manifest of a renamed folder has another name.
+    # The design identifies a run by the name of its folder; after renaming, the manifest still has the old name.
     summary["run"] = run.run_id
     if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
         with suppress(OSError):
@@ -85,7 +85,7 @@ def kept_summary(run: RunFolder) -> dict[str, Any]:
 def describe(
     data: RunData, name: str, limits: dict[str, Any], objectives: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Make the run summary from the content of a run folder."""
+    """Return the run summary computed from the content of a run folder."""
     summary = {**_identity(data, name), **_load(data), **_system(data)}
     summary["laws"] = _laws(data)
     summary["accounting"] = _accounting(data)
@@ -206,7 +206,7 @@ def _system(data: RunData) -> dict[str, Any]:
 
 
 def _sending_cpus(events: list[dict[str, Any]]) -> float | None:
-    """Return the CPUs that sending results took while the run went on; None if nothing was sent."""
+    """Return the CPUs used for sending results during the run; None if nothing was sent. [1]"""
     for event in events:
         cpu, length = event.get("cpu_s"), event.get("seconds")
         if event.get("k") == "sent" and isinstance(cpu, int | float) and isinstance(length, int | float) and length > 0:
@@ -233,7 +233,7 @@ def _phases(data: RunData) -> dict[str, Any]:
 
 
 def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: str, mask: Mask) -> dict[str, Any]:
-    """Return the CPUs that a tier and its parts used in a phase: as numbers, and as estimates with intervals."""
+    """Return the CPUs that a tier and its parts used in a phase, as numbers and as estimates with intervals."""
     seconds = {part.name: observed.part_cpu_s(tier, part, measurement) for part in observed.parts(tier)}
     used = tiers.in_phase(observed.cpu_s(tier, measurement), measurement, phase, mask)
     parts = {
@@ -270,7 +270,7 @@ def _accounting(data: RunData) -> dict[str, Any]:
 
 
 def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
-    """Return the requests that ended, by the intervals and by the engine's count; None if either is incomplete."""
+    """Return the number of ended requests by the intervals and by the engine's count; None if either is incomplete."""
     recording = data.recording
     broken = recording.damage.bad_lines or recording.damage.torn_tail or not recording.finished
     if broken or not isinstance(totals, dict) or not data.measurement.bins:

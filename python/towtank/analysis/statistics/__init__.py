@@ -1,6 +1,6 @@
 """Statistics independent of loads: intervals, histograms, goodness of fit, changes of level, effects of factors.
 
-All of them return an `Estimate` of `estimates`. The functions that make intervals are exported here.
+Functions that compute intervals return an `Estimate` (see `estimates`) and are exported here.
 """
 
 from towtank.analysis.statistics.batches import (

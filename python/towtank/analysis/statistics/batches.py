@@ -1,8 +1,8 @@
 """Interval of a ratio of sums over one run, whose seconds are correlated.
 
-Successive seconds of a run are correlated, so the number of requests says little about the error of their mean. The
-precision of the correlation depends on the length of the run: intervals allow for that, and a run that is too short to
-estimate it has no interval.
+Successive seconds of a run are correlated, so the number of requests does not determine the error of their mean. The
+longer the run, the more precisely the correlation is known. Intervals allow for its error, and a run too short to
+estimate the correlation has no interval.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from towtank.distributions import normal_quantile, t_quantile
 Floats = npt.NDArray[np.float64]
 
 OBSERVATIONS_AT_LEAST = 20
-"""Shortest series that has an interval; shorter ones with a correlation of 0.5 look independent too often. [1]"""
+"""Shortest series with an interval; shorter series with a correlation of 0.5 look independent too often. [1]"""
 ERROR_AT_LEAST = 8
-"""Shortest series whose standard error is estimated at all. [1]"""
+"""Shortest series with a standard error. [1]"""
 WORTH_AT_LEAST = 6.0
-"""Independent observations that a series must be worth, by the cautious correlation below. [1]"""
-# Observations are added up while this many are left, so that correlation beneath noise shows, too.
+"""Independent observations to which a series must be equivalent, by the cautious correlation below. [1]"""
+# Observations are added up as long as this many sums remain, to reveal correlation hidden by noise.
 _LEFT_AT_LEAST = 30
-# Standard errors by which the correlation is raised. Certified with the rates of `test_certified_coverage.py`: with
-# less, the intervals of series that look independent by chance hold too seldom; with more, those of independent series
-# are wider than necessary.
+# Number of standard errors by which the correlation is raised, certified with the rates of
+# `test_certified_coverage.py`. With a smaller number, intervals of series that look independent by chance hold too
+# rarely; with a larger one, intervals of independent series are wider than necessary.
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
-# A series with a larger correlation than this has no steady state, so that no longer run is advised. [1]
+# A series with a larger correlation has no steady state, so no longer run is advised. [1]
 _CORRELATION_AT_MOST = 0.98
-# The advised length suffices even if the correlation of the longer run is somewhat larger.
+# Factor on the advised length, so that it suffices even if the correlation of the longer run is somewhat larger.
 _SPARE = 1.5
 _ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
@@ -48,7 +48,7 @@ def lag_one(values: Floats) -> float:
 
 
 def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool:
-    """Return True if the von Neumann ratio finds no positive correlation of neighbours.
+    """Return True if the von Neumann ratio shows no positive correlation of neighbours.
 
     Notes
     -----
@@ -72,18 +72,18 @@ def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool
 
 @dataclass(frozen=True)
 class RatioError:
-    """Error of a ratio of two sums.
+    """Error of a ratio of two sums over correlated observations.
 
     Attributes
     ----------
     standard_error : float
-        Of the ratio, raised to allow for the uncertain correlation of the series; intervals rest on it.
+        Standard error of the ratio, raised to allow for the uncertain correlation of the series; used for intervals.
     best_error : float
-        The same without this allowance.
+        Standard error without this allowance.
     worth : int
-        Independent observations that the series is worth, >= 2. [1]
+        Number of independent observations equivalent to the series, >= 2. [1]
     needs : int or None
-        Observations that an interval would need; None if the series has enough. [1]
+        Number of observations needed for an interval; None if the series has enough. [1]
     """
 
     standard_error: float
@@ -97,7 +97,7 @@ class RatioError:
         return self.worth - 1
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Return half of the interval of the ratio by Student's t."""
+        """Return the half-width of the interval of the ratio by Student's t."""
         return t_quantile(0.5 + confidence / 2, self.freedom) * self.standard_error
 
 
@@ -108,28 +108,28 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
     ----------
     numerators, denominators : ndarray of shape (n_observations,)
     alike : ndarray of shape (n_observations,), optional
-        Other numerators, whose sums differ from those of `numerators` by the ends of the series only.
+        Alternative numerators, whose sums differ from those of `numerators` by edge effects only.
 
     Notes
     -----
     The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r). The sample's r is too
     small by about (1 + 3 r) / n [1]_ and has the standard error sqrt((1 - r^2) / n), so r is corrected and raised by a
-    part of that error, the more the larger r is and the shorter the series. Student's t has the degrees of freedom of
-    as many independent observations as the series is worth, n (1 - r) / (1 + r). The residuals numerator - ratio *
-    denominator stand for the series (linear approximation of a ratio of two means).
+    part of that error, which grows with r and with the shortness of the series. The degrees of freedom of Student's t
+    follow from the equivalent number of independent observations, n (1 - r) / (1 + r). The computation uses the
+    residuals numerator - ratio * denominator (linear approximation of a ratio of two means).
 
-    Correlation may hide beneath noise of single observations. So sums of 2, 4, 8, ... neighbours are treated in the
-    same way while thirty are left, and the widest interval counts.
+    Noise of single observations may hide correlation. Therefore sums of 2, 4, 8, ... neighbours are treated in the same
+    way as long as thirty sums remain, and the widest interval is used.
 
-    Sums that differ by the ends of the series only have the same error in the long run, and the correlation of one
-    series may be known better than that of the other. So where `numerators` alone have no interval, or one with a
-    single degree of freedom, the error is that of `alike`, no smaller than the best estimate from `numerators`.
-    Elsewhere `numerators` alone count: slow changes, as of the speed of a server, may hide in the noise of `alike`.
-    `tests/certified/test_certified_response_law.py` shows how often such intervals hold.
+    Sums that differ by edge effects only have the same error in the long run, but the correlation of one series may be
+    known better. If `numerators` alone have no interval, or an interval with a single degree of freedom, the error of
+    `alike` is used, but at least the best estimate from `numerators`. Otherwise only `numerators` are used, because the
+    noise of `alike` may hide slow changes, for instance of the speed of a server.
+    `tests/certified/test_certified_response_law.py` checks how often these intervals hold.
 
-    `needs` is set if any of them is worth fewer than `WORTH_AT_LEAST` independent observations with r raised by a
-    whole standard error, or is shorter than `OBSERVATIONS_AT_LEAST`. `tests/certified/test_certified_coverage.py` shows
-    how often intervals hold.
+    `needs` is set if any of these series is equivalent to fewer than `WORTH_AT_LEAST` independent observations with r
+    raised by a whole standard error, or is shorter than `OBSERVATIONS_AT_LEAST`.
+    `tests/certified/test_certified_coverage.py` checks how often intervals hold.
 
     References
     ----------
@@ -145,7 +145,7 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
 
 
 def _by(alike: Floats, denominators: Floats, direct: RatioError) -> RatioError:
-    """Return the error by other numerators, if it is known better than the direct one."""
+    """Return the error from the alternative numerators if it is known better than the direct error."""
     other = _error_of_one(alike, denominators)
     best = math.sqrt((direct.best_error**2 + min(direct.best_error, other.best_error) ** 2) / 2)
     cautious = replace(other, standard_error=max(other.standard_error, direct.best_error), best_error=best)
@@ -163,22 +163,22 @@ def _error_of_one(numerators: Floats, denominators: Floats) -> RatioError:
         size *= 2
     widest = max(found, key=lambda error: error.half_width())
     needs = max((error.needs for error in found if error.needs is not None), default=None)
-    # The widest is too wide on average, being the widest; the best estimate is the mean of all.
+    # The widest interval is too wide on average, because it is a maximum; the best estimate is the mean of all.
     best = math.sqrt(sum(error.best_error**2 for error in found) / len(found))
     return RatioError(widest.standard_error, best, widest.worth, needs)
 
 
 def _error(residuals: Floats, size: int) -> RatioError:
-    """Return the error of the mean of a series, each of whose observations adds up `size` of the original series."""
+    """Return the error of the mean of a series whose observations are sums of `size` original observations."""
     count = len(residuals)
     plain = lag_one(residuals)
     correlation = plain + (1 + 3 * plain) / count
     error = math.sqrt(max(1 - correlation**2, 0.05) / count)
-    # Sums of neighbours come in addition to the series itself, whose shortness is allowed for already.
+    # Sums of neighbours supplement the original series, whose shortness is allowed for already.
     least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
     raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
     worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
-    # The deviations are from the mean of the same series, which removes a part of their variance.
+    # Deviations from the mean of the same series have too small a variance.
     errors = [math.sqrt(float(residuals @ residuals) / (count - 1) / max(0.2, 1 - 1 / n) / n) for n in (worth, best)]
     cautious = correlation + min(_MOST_RAISED, max(1.0, _SHORT / count)) * error
     enough = count >= OBSERVATIONS_AT_LEAST and _worth(count, cautious) >= WORTH_AT_LEAST
@@ -195,7 +195,7 @@ def _worth(count: int, correlation: float) -> float:
 
 
 def _summed(values: Floats, size: int) -> Floats:
-    """Return sums of neighbours; the rest at the start, nearest to the transient, goes into the first sum."""
+    """Return sums of neighbours; the remainder at the start, nearest to the transient, is added to the first sum."""
     count = len(values) // size
     extra = len(values) - count * size
     sums = values[extra:].reshape(count, size).sum(axis=1)
@@ -221,20 +221,20 @@ def ratio_of_sums(
     bin_s : float, default 1
         Length of an interval of the record. [s]
     alike : ndarray of shape (n_intervals,), optional
-        Other numerators for the error, see `error_of`.
+        Alternative numerators for the error, see `error_of`.
 
     Returns
     -------
     estimate : Estimate
-        Without a confidence interval if the series is too short; `needs_s` is then the length that an interval needs.
+        Without an interval if the series is too short; `needs_s` is then the length that an interval needs.
     standard_error : float or None
-        Best estimate; None with fewer than `ERROR_AT_LEAST` intervals.
+        Best estimate of the standard error; None with fewer than `ERROR_AT_LEAST` intervals.
 
     Notes
     -----
-    The interval of a quantity that is never negative is symmetric in its logarithm: means of response times are skewed,
-    and an interval that is symmetric in the value is too short above. One that would reach from a hundredth of the
-    value to a hundred times the value is not given.
+    The interval of a non-negative quantity is symmetric in its logarithm, because means of response times are skewed
+    and an interval symmetric in the value is too short above. An interval wider than from a hundredth of the value to a
+    hundred times the value is omitted.
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:

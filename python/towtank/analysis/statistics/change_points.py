@@ -1,7 +1,7 @@
-"""Finds lasting changes of the level of a series: E-divisive, in windows, with a t-test.
+"""Finds lasting changes of the level of a series by E-divisive in windows with a t-test.
 
-The method does not distinguish a trend from a staircase: a series that drifts has many steps. Before acting on a
-change, look at `steady.trend`, too.
+The method does not distinguish a trend from a staircase: a drifting series has many steps. Before acting on a change,
+check `steady.trend`, too.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from towtank.distributions import t_tail
 Floats = npt.NDArray[np.float64]
 
 WINDOW = 50
-"""Observations in a window: one change can hide another for at most this long. [1]"""
+"""Observations in a window; one change can hide another for at most this many observations. [1]"""
 PARTS = 60
-"""Largest number of observations in which `lasting_steps` searches. [1]"""
-# A shorter stretch is a moment, not a level; so few observations do not show their spread, either.
+"""Largest number of observations searched by `lasting_steps`; longer series are reduced to means. [1]"""
+# A shorter stretch is a brief excursion, not a level, and has too few observations to estimate the spread.
 _LASTING = 5
-# An excursion is at first tested as one change, against a mean of both levels, so that candidates need less evidence.
+# An excursion is first tested as a single change against a mean of both levels, so candidates need less evidence.
 _CANDIDATES = 0.05
-# The first pass is less strict, so that a change that another one hides is still a candidate when that one is found.
+# The first pass is less strict, so that a change hidden by another change remains a candidate until the other is found.
 _WEAK = ((0.05, 10.0), (0.5, 2.0))
 
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A place where the level of a series changes.
+    """Position at which the level of a series changes.
 
     Attributes
     ----------
     index : int
         First observation of the new level, from 1 on. [1]
     before, after : float
-        Means of the stretches on both sides, each as far as the next change.
+        Means of the stretches on both sides, each up to the next change.
     p_value : float
-        Probability of a difference this large without any change, if observations were independent, in [0, 1].
+        Probability of a difference this large without a change, for independent observations, in [0, 1].
     """
 
     index: int
@@ -52,7 +52,7 @@ class ChangePoint:
 
     @property
     def magnitude(self) -> float:
-        """Change relative to the smaller of both means; infinite from or to zero."""
+        """Change relative to the smaller of both means; infinite if one of them is zero."""
         if self.before == self.after:
             return 0.0
         if not (self.before and self.after):
@@ -87,16 +87,17 @@ def change_points(
 
     Notes
     -----
-    In each window the pair of stretches [s, t), [t, k) is sought that maximises Q(t, k) = n m / (n + m) E, with the
-    energy distance E = 2 mean |X - Y| - mean |X - X'| - mean |Y - Y'| of [1]_. That t is a change if a two-sided
-    t-test of the whole stretches before and after it is significant; both are then searched again. As in [2]_ the test
-    replaces permutations, candidates of a first pass at a level ten times as large (twice from 0.05 on) are tested
-    again without the windows, and the weakest one is removed until all that are left count. The spread in the test
-    divides by n, not n - 1, as in [2]_: with few observations p-values are a little too small.
+    In each window the method searches the pair of stretches [s, t), [t, k) that maximises Q(t, k) = n m / (n + m) E,
+    with the energy distance E = 2 mean |X - Y| - mean |X - X'| - mean |Y - Y'| of [1]_. This t is a change if a
+    two-sided t-test of the whole stretches before and after t is significant; both stretches are then searched again.
+    As in [2]_ the test replaces permutations. Candidates of a first pass at a significance level ten times as large
+    (twice from 0.05 on) are tested again without windows, and the weakest candidate is removed until all remaining
+    candidates are significant. The spread in the test divides by n, not n - 1, as in [2]_: with few observations
+    p-values are a little too small.
 
-    The found changes are not monotone in `max_p_value`, as the first pass sees other neighbours. The returned p-value
-    is that between the neighbours that are left in the end; it may be above `max_p_value` if a neighbour was removed
-    later. The test assumes independent observations; `lasting_steps` does not.
+    The changes are not monotone in `max_p_value`, because the first pass finds different neighbours. The returned
+    p-value refers to the final neighbours; it may exceed `max_p_value` if a neighbour was removed later. The test
+    assumes independent observations; `lasting_steps` does not.
 
     References
     ----------
@@ -133,11 +134,11 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
 
     Notes
     -----
-    A long series is reduced to means of at most `PARTS` parts, so that a step lasts for more than a moment, and the
-    number of candidates does not grow with the series. Candidates are those of the first pass of `change_points`, at a
-    level that admits an excursion whose ends hide each other. Each is tested again, with the number of observations on
-    both sides divided by (1 + r) / (1 - r), r the lag-1 autocorrelation of the residuals after all levels. The weakest
-    is removed until all count and none lasts for a moment only.
+    A long series is reduced to the means of at most `PARTS` parts, so that brief excursions are not steps and the
+    number of candidates does not grow with the series. The first pass of `change_points` yields the candidates, at a
+    significance level that admits an excursion whose ends hide each other. Each candidate is tested again, with the
+    number of observations on both sides divided by (1 + r) / (1 - r), where r is the lag-1 autocorrelation of the
+    residuals after all levels. The weakest candidate is removed until all are significant and no level is brief.
     """
     size = max(1, math.ceil(len(values) / PARTS))
     count = len(values) // size
@@ -149,7 +150,7 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
         tested = _tested(means, found, _worth(means, found))
         weakest = max(tested, key=lambda change: change.p_value)
         if short:
-            # A moment is removed at its weaker side; the first and the last stretch have one side only.
+            # A brief level is removed at its weaker side; the first and the last stretch have one side only.
             sides = [change for change in tested if change.index in (edges[short[0]], edges[short[0] + 1])]
             weakest = max(sides, key=lambda change: change.p_value)
         elif weakest.p_value < max_p_value:
@@ -159,7 +160,7 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
 
 
 def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
-    """Return the candidates of all windows."""
+    """Return the candidates from all windows."""
     found: set[int] = set()
     start = 0
     while start < len(series):
@@ -170,7 +171,9 @@ def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
 
 
 def _divided(values: Floats, max_p_value: float) -> list[int]:
-    """Return the changes within one window: the best candidate of all stretches, again while it is significant."""
+    """Return the changes within a window; each significant change splits its stretch, and both parts are searched
+    again.
+    """
     found: list[int] = []
     while True:
         edges = [0, *found, len(values)]
@@ -189,7 +192,7 @@ def _divided(values: Floats, max_p_value: float) -> list[int]:
 
 
 def _candidate(values: Floats) -> tuple[int, float]:
-    """Return t, and Q there, of the pair of stretches that differ most."""
+    """Return the position t that separates the most different stretches, and Q at t."""
     count = len(values)
     distances = np.abs(values[:, None] - values[None, :])
     sums = np.zeros((count + 1, count + 1))
@@ -200,7 +203,7 @@ def _candidate(values: Floats) -> tuple[int, float]:
     left = sums[first, first] / 2
     right = (sums[last, last] - 2 * sums[first, last] + sums[first, first]) / 2
     between = sums[first, last] - sums[first, first]
-    # A stretch of one observation has no distances within.
+    # A stretch of one observation has no distances within it.
     quality = (
         between
         - after * left / np.where(before > 1, before - 1, np.inf)
@@ -211,10 +214,11 @@ def _candidate(values: Floats) -> tuple[int, float]:
 
 
 def _merged(series: Floats, found: list[int], max_p_value: float, min_magnitude: float) -> list[ChangePoint]:
-    """Remove the weakest candidates, one by one, and return the changes that are left.
+    """Remove the weakest candidates one by one until all are significant, and return the remaining changes.
 
-    As published, only the two changes after the removed one are tested again, and the one before it keeps its p-value
-    of a shorter stretch. Testing all again finds the same except for a few changes near the level.
+    As in the published method, only the two changes after a removed change are tested again, so the change before it
+    keeps the p-value of a shorter stretch. Testing all changes again gives the same result except for a few changes
+    near the significance level.
     """
     tested = _tested(series, found)
     while tested:
@@ -245,13 +249,15 @@ def _sides(series: Floats, found: list[int]) -> Iterator[tuple[int, Floats, Floa
 
 
 def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
-    """Return the p-value of a two-sided t-test with one variance; an observation is worth `worth` independent ones."""
+    """Return the p-value of a two-sided t-test with pooled variance; `worth` is the number of independent observations
+    per observation.
+    """
     counts = len(left) * worth, len(right) * worth
     freedom = counts[0] + counts[1] - 2
     if freedom <= 0:
         return 1.0
     difference = float(right.mean() - left.mean())
-    # A side of one observation has no spread of its own; the pooled one weighs it with no degree of freedom.
+    # A side with one observation has no spread; it adds no degree of freedom to the pooled variance.
     variances = float(left.var()), float(right.var())
     pooled = sum((count - 1) * variance for count, variance in zip(counts, variances, strict=True)) / freedom
     if pooled <= 0:
@@ -261,7 +267,7 @@ def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
 
 
 def _worth(series: Floats, found: list[int]) -> float:
-    """Return the number of independent observations that one observation is worth, in (0, 1].
+    """Return the number of independent observations equivalent to one observation, in (0, 1].
 
     Fitting levels removes some of the autocorrelation. The variances of differences over one and two observations,
     v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2) of a first-order autoregressive series, hardly depend on levels and

@@ -1,6 +1,4 @@
-"""Mean of a series along a trend, with the error that its second differences show: for a ramp-up, which has no steady
-state.
-"""
+"""Mean of a series along a trend, with an error from second differences: for a ramp-up, which has no steady state."""
 
 from __future__ import annotations
 
@@ -15,33 +13,33 @@ from towtank.distributions import t_quantile
 Floats = npt.NDArray[np.float64]
 
 VALUES_AT_LEAST = 6
-"""Shortest series that has an interval: its error has two degrees of freedom. [1]"""
-# Squared sum of the weights 1, -2, 1 of a second difference.
+"""Shortest series with an interval: its error has two degrees of freedom. [1]"""
+# Sum of the squared weights 1, -2, 1 of a second difference.
 _WEIGHTS = 6.0
-# Degrees of freedom per second difference, relative to those of independent ones.
+# Degrees of freedom of a second difference relative to those of independent differences.
 _EFFICIENCY = 18 / 35
 
 
 def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the mean of values around a smooth trend, with an interval for what scatters around it.
+    """Return the mean of values around a smooth trend, with an interval from their scatter around the trend.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
-        In order of time, none negative.
+        Non-negative values in order of time.
 
     Returns
     -------
     Estimate
-        Without an interval below `VALUES_AT_LEAST` values; `NOTHING` without any.
+        Without an interval below `VALUES_AT_LEAST` values; `NOTHING` without values.
 
     Notes
     -----
     The variance of a value is sum (v_i - 2 v_i+1 + v_i+2)^2 / (6 (n - 2)): second differences contain no linear trend
-    [1]_. A curved trend makes the interval wider. The estimate is worth 18/35 of its number of differences in degrees
-    of freedom, as the variance of the sum of squares of neighbouring differences of independent normal values gives.
-    Positive correlation of neighbours, as of the seconds of a busy server, makes the interval too short; the difference
-    from run to run, which a comparison adds, is larger where it was certified
+    [1]_. A curved trend makes the interval wider. The degrees of freedom are 18/35 of the number of differences, which
+    follows from the variance of the sum of squares of neighbouring differences of independent normal values. Positive
+    correlation of neighbours, as in the seconds of a busy server, makes the interval too short; in the certified cases
+    the difference from run to run, which a comparison adds, is larger than this error
     (`tests/certified/test_certified_phases.py`). The interval is symmetric in the logarithm, as CPU time is not
     negative.
 
@@ -56,21 +54,21 @@ def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate
 
 
 def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the ratio of two sums along a smooth trend, with an interval for what scatters around it.
+    """Return the ratio of two sums along a smooth trend, with an interval from the scatter around the trend.
 
     Parameters
     ----------
     numerators, denominators : ndarray of shape (n,)
-        In order of time, none negative: sums and counts of a mean time.
+        Non-negative values in order of time: sums and counts of a mean time.
 
     Returns
     -------
     Estimate
-        As of `mean_along_trend`.
+        As for `mean_along_trend`.
 
     Notes
     -----
-    The residuals numerator - ratio * denominator, over the mean denominator, stand for the values (linear
+    The interval is computed from the residuals numerator - ratio * denominator over the mean denominator (linear
     approximation of a ratio of two means).
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
@@ -81,7 +79,7 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
 
 
 def _around(mean: float, values: Floats, scale: float, confidence: float) -> Estimate:
-    """Return a mean with the error that the second differences of the values over `scale` show."""
+    """Return a mean with the error from the second differences of values divided by `scale`."""
     count = len(values)
     if count < VALUES_AT_LEAST or mean <= 0:
         return Estimate(mean, n=count, confidence=confidence)

@@ -1,4 +1,4 @@
-"""Effects of factors of two levels, alone and together, with their intervals and shares of the variation."""
+"""Main effects and interactions of two-level factors, with their intervals and shares of the variation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one factor, or of several together.
+    """Effect of one factor, or interaction of several factors.
 
     Attributes
     ----------
@@ -27,9 +27,9 @@ class Effect:
     coefficient : Estimate
         q of the model y = q_0 + sum of q x, with x = -1 or 1: half of the change from the first level to the second.
     squares : float
-        Its sum of squares.
+        Sum of squares of the effect.
     share : float or None
-        Of the total variation, in [0, 1]; None if nothing varied.
+        Share of the total variation, in [0, 1]; None without variation.
     """
 
     factors: tuple[int, ...]
@@ -40,18 +40,18 @@ class Effect:
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects of a two-level factorial.
+    """Effects of a two-level factorial design.
 
     Attributes
     ----------
     mean : Estimate
         q_0, the mean over all configurations.
     effects : tuple of Effect
-        All factors and all their interactions, those of fewer factors first.
+        Effects of all factors and all interactions, ordered by the number of factors.
     error_squares : float
         Sum of squares between repetitions of the same configuration.
     error_share : float or None
-        Of the total variation, in [0, 1]; None if nothing varied or nothing was repeated.
+        Share of the total variation, in [0, 1]; None without variation or without repetitions.
     freedom : int
         Degrees of freedom of the error; 0 without repetitions, in which case no intervals exist. [1]
     """
@@ -64,20 +64,20 @@ class Effects:
 
     @property
     def total_squares(self) -> float:
-        """SST: all variation about the mean."""
+        """Total sum of squares SST about the mean."""
         return sum(effect.squares for effect in self.effects) + self.error_squares
 
 
 def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Effects:
-    """Compute the effects of k factors of two levels from a full factorial, with or without repetitions.
+    """Compute the effects of k two-level factors from a full factorial design, with or without repetitions.
 
     Parameters
     ----------
     responses : sequence of sequence of float
-        For each of 2^k configurations its repetitions, at least one. In standard order: the first factor changes
-        fastest, the first level before the second.
+        Repetitions, at least one, of each of 2^k configurations in standard order: the first factor changes fastest,
+        its first level before its second.
     confidence : float, default 0.95
-        Of the intervals, in (0, 1).
+        Confidence of the intervals, in (0, 1).
 
     Returns
     -------
@@ -86,7 +86,7 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
     Raises
     ------
     ValueError
-        If the number of configurations is no power of two above 1, or one has no repetition.
+        If the number of configurations is not a power of two above 1, or a configuration has no repetition.
 
     Notes
     -----
@@ -96,8 +96,8 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
     are missing, r is the harmonic mean of the numbers of repetitions (the analysis of unweighted means [2]_): intervals
     stay exact, shares are then approximate.
 
-    Assumes effects that add up, and errors that are independent, normal and of one variance. If the response spans a
-    factor of ten or more, effects rather multiply, and the logarithm should be given here.
+    Assumes additive effects, and independent normal errors of equal variance. If the response spans a factor of ten or
+    more, effects are multiplicative rather than additive; pass the logarithm of the response.
 
     References
     ----------
@@ -140,9 +140,9 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
 
 
 def _sign_table(count: int) -> Floats:
-    """Return the signs of the mean and all effects by configuration; the bits of a row's number are its factors."""
+    """Return the signs of the mean and of all effects by configuration; the bits of a row's number are its factors."""
     numbers = np.arange(count)
-    # The sign depends on whether an even or an odd number of the factors is at its first level.
+    # The sign depends on the parity of the number of factors at their first level.
     low = numbers[:, None] & ~numbers[None, :]
     odd = np.array([[int(value).bit_count() % 2 for value in row] for row in low])
     return np.asarray(1.0 - 2.0 * odd)

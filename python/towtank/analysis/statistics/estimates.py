@@ -1,4 +1,4 @@
-"""An estimate: a value with its confidence interval and the method that gave it."""
+"""Estimates: values with their confidence intervals and the method that computed them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import Any
 from towtank.distributions import t_quantile
 
 CONFIDENCE = 0.95
-"""Confidence of every interval in a summary, in (0, 1)."""
+"""Confidence of all intervals in summaries, in (0, 1)."""
 
 NONE = "none"
 BATCH_MEANS = "batch means"
 ORDER_STATISTICS = "order statistics"
 RUNS = "runs"
 SECOND_DIFFERENCES = "second differences"
-"""Method of a mean along a trend, such as that of a ramp-up."""
+"""Method for a mean along a trend, such as that of a ramp-up."""
 BINOMIAL = "binomial"
-"""Method of a counted share, with its exact interval."""
+"""Method for the share of a full count, with its exact binomial interval."""
 EXACT = "count"
-"""Method of a full count: its bounds differ by what could not be counted, not by chance."""
+"""Method for a full count, whose bounds differ by uncounted items, not by chance."""
 
 WIDEST = math.log(100.0)
-"""Half width in logarithms of an interval that says nothing: from a hundredth of the value to a hundred times. [1]"""
+"""Half-width, in logarithms, above which an interval is meaningless: a hundredth of the value to a hundred times it.
+[1]
+"""
 
 
 _LARGEST_EXPONENT = math.log(sys.float_info.max)
@@ -39,17 +41,18 @@ class Estimate:
     value : float or None
         None if nothing was measured.
     low, high : float or None
-        None if no interval can be given; `method` is then `none`.
+        Ends of the interval; None without an interval, and `method` is then `none`.
     method : str
         `batch means`, `order statistics`, `second differences`, `runs`, `binomial` or `none`; an interval with an
         assumed difference between runs adds `, assumed run to run`.
     n : int
-        Sample size of the method: independent stretches that a run is worth, values or runs. [1]
+        Sample size of the method: equivalent number of independent observations of a run, number of values, or number
+        of runs. [1]
     needs_s : int or None
-        Length of a window that would probably have an interval; None if a longer window is not the remedy. [s]
+        Window length that would probably give an interval; None if a longer window does not help. [s]
     within : float or None
-        Half width of the 95 % interval that the errors within the runs alone give to a mean over runs; None if they
-        are unknown. Summaries leave it out.
+        For a mean over runs, half-width of the 95 % interval from the errors within the runs alone; None if unknown.
+        Not part of summaries.
     """
 
     value: float | None
@@ -63,9 +66,9 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the interval; None without one.
+        """Half-width of the interval; None without an interval.
 
-        For an interval that was cut at 0 it is the width of the upper side.
+        For an interval cut at 0, the width of its upper side is used.
         """
         if self.low is None or self.high is None:
             return None
@@ -74,14 +77,14 @@ class Estimate:
         return (self.high - self.low) / 2
 
     def of_quantity(self) -> Estimate:
-        """Return the estimate of a quantity that cannot be negative, with its interval cut at 0."""
+        """Return the estimate with its interval cut at 0, for a quantity that cannot be negative."""
         return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
     def at(self, confidence: float) -> Estimate:
-        """Return the same at another confidence, by Student's t on both sides.
+        """Return the estimate at another confidence, by Student's t on both sides.
 
-        Both sides grow by one factor: of distances, or of distances in the logarithm where these are nearer to being
-        equal, as those of ratios and of quantities that are never negative are.
+        Both sides are scaled by the same factor, either in the value or in the logarithm, whichever makes the interval
+        more symmetric. Intervals of ratios and of non-negative quantities are symmetric in the logarithm.
         """
         if self.low is None or self.high is None or self.value is None:
             return self
@@ -99,7 +102,7 @@ class Estimate:
 
     @staticmethod
     def _is_symmetric_in_logarithms(value: float, low: float, high: float) -> bool:
-        """Return whether the logarithm of the value is nearer to the middle of its interval than the value is."""
+        """Return True if the interval is more symmetric in the logarithm than in the value."""
         if not 0 < low < value < high < math.inf:
             return False
         down, up = value - low, high - value
@@ -107,7 +110,7 @@ class Estimate:
         return abs(log_up - log_down) / (log_up + log_down) < abs(up - down) / (up + down)
 
     def scaled(self, factor: float) -> Estimate:
-        """Return the same in another unit, `factor` > 0 times as large a number."""
+        """Return the estimate in another unit, with all numbers multiplied by `factor` > 0."""
         if self.value is None:
             return self
         low = None if self.low is None else factor * self.low
@@ -131,8 +134,8 @@ class Estimate:
 
 
 def needed_s(bins: float, bin_s: float) -> int:
-    """Return the length of `bins` bins of a record, in whole seconds. [s]"""
-    # Bins of a second differ from it by the clock's reading, which must not add a second.
+    """Return the length of `bins` bins of a record, rounded up to whole seconds. [s]"""
+    # Lengths of one-second bins have clock errors, which must not add a second.
     return math.ceil(round(bins * bin_s, 1))
 
 
@@ -141,7 +144,7 @@ NOTHING = Estimate(None)
 
 
 def from_document(document: dict[str, Any] | None) -> Estimate:
-    """Read back what `Estimate.document` wrote; `NOTHING` for what is missing."""
+    """Read an estimate from its document; `NOTHING` if the document is missing."""
     if not document:
         return NOTHING
     return Estimate(
@@ -156,7 +159,7 @@ def from_document(document: dict[str, Any] | None) -> Estimate:
 
 
 def estimate_of(summary: dict[str, Any], *path: str) -> Estimate:
-    """Return the estimate at a path of keys of a summary; `NOTHING` if it is missing."""
+    """Return the estimate at a path of keys in a summary; `NOTHING` if missing."""
     found: Any = summary
     for key in path:
         if not isinstance(found, dict) or key not in found:

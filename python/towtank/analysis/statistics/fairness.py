@@ -1,4 +1,4 @@
-"""The index of fairness of Jain, Chiu and Hawe [1]_, with an interval over time.
+"""Fairness index of Jain, Chiu and Hawe [1]_, with an interval over time.
 
 References
 ----------
@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def fairness(requests: Floats) -> float | None:
-    """Return Jain's index of fairness of the members' shares.
+    """Return Jain's fairness index of the members' shares.
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ def fairness(requests: Floats) -> float | None:
     Returns
     -------
     float or None
-        1 if all got the same, 1/n if one got everything; None if no member got anything.
+        1 if all members got the same number, 1/n if one member got all requests; None without requests.
 
     Notes
     -----
-    J = (sum_i x_i)^2 / (n sum_i x_i^2), equation 1 there. If k of n members share evenly and the others get nothing,
-    it is k/n. It describes the outcome and does not test whether chance explains it.
+    J = (sum_i x_i)^2 / (n sum_i x_i^2), equation 1 of the reference of this module. If k of n members share evenly and
+    the others get nothing, J is k/n. J describes the outcome; it is no test of whether chance explains it.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def fairness(requests: Floats) -> float | None:
 
 
 def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
-    """Return Jain's index of fairness of the members' rates, with an interval.
+    """Return Jain's fairness index of the members' rates, with an interval.
 
     Parameters
     ----------
@@ -57,15 +57,16 @@ def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
     Returns
     -------
     Estimate
-        Without an interval if the record has too few.
+        Without an interval if the record is too short.
 
     Notes
     -----
-    With X_i the sum of member i, S = sum X_i and Q = sum X_i^2, the index is J = S^2 / (n Q), equation 1 there. To
-    first order a change of X_i moves it by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), so that J is the mean of the series
-    J l_t / T + sum_i dJ/dX_i x_it over the time, T being the length of all intervals l_t, and sum_i X_i dJ/dX_i zero.
-    Its error is that of `ratio_of_sums`. If all got very nearly the same the derivatives vanish, and the interval omits
-    the second order: about the squared coefficient of variation of one member's count by chance.
+    With X_i the sum of member i, S = sum X_i and Q = sum X_i^2, the index is J = S^2 / (n Q), equation 1 of the
+    reference of this module. To first order a change of X_i moves it by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), so that
+    J is the mean of the series J l_t / T + sum_i dJ/dX_i x_it over the time, T being the length of all intervals l_t,
+    and sum_i X_i dJ/dX_i zero. Its error is computed by `ratio_of_sums`. If all members got nearly the same, the
+    derivatives vanish, and the interval omits the second-order term, about the squared coefficient of variation of a
+    member's random count.
 
     Examples
     --------

@@ -22,16 +22,17 @@ Distribution = Callable[[Floats], Floats]
 """Cumulative distribution function of times [s]."""
 
 EXPECTED_AT_LEAST = 5.0
-"""Cells with a smaller expected count are pooled: the usual rule for chi-square (W. G. Cochran, "Some methods for
-strengthening the common χ² tests", Biometrics 10(4), 417-451, 1954, doi:10.2307/3001616)."""
-# If the limiting distribution gives less than this, and counts are small enough to make it inexact, the probability is
-# found by simulation.
+"""Smallest expected count of a cell; smaller cells are pooled, the usual rule for chi-square (W. G. Cochran, "Some
+methods for strengthening the common χ² tests", Biometrics 10(4), 417-451, 1954, doi:10.2307/3001616).
+"""
+# If the limiting distribution gives a smaller p-value, and counts are small enough to make it inexact, the p-value is
+# computed by simulation.
 _WORTH_DRAWING = 0.01
-# Below this the error of the limiting distribution changes no verdict, and draws would not resolve the probability.
+# Below this p-value the error of the limiting distribution changes no verdict, and simulation could not resolve it.
 _BEYOND_DRAWING = 1e-12
 _SMALL_EXPECTED = 100.0
 _DRAWS_AT_MOST = 200_000
-# Most binomial draws of one test: a second or two.
+# Largest number of binomial draws per test, which takes a second or two.
 _CELLS_DRAWN = 20_000_000
 _SEED = 20_260_101
 _HALF_NS = 0.5
@@ -39,20 +40,20 @@ _HALF_NS = 0.5
 
 @dataclass(frozen=True)
 class Goodness:
-    """Outcome of one test.
+    """Result of a goodness-of-fit test.
 
     Attributes
     ----------
     method : str
         Name of the test.
     statistic : float or None
-        None if it is infinite: something impossible occurred.
+        Test statistic; None if infinite because an impossible value occurred.
     p_value : float
-        Probability of a statistic at least as extreme if everything were as requested; in [0, 1].
+        Probability of a statistic at least as extreme under the requested distribution, in [0, 1].
     n : int
         Sample size. [1]
     freedom : int or None
-        Degrees of freedom of chi-square.
+        Degrees of freedom of chi-square; None for other tests.
     """
 
     method: str
@@ -65,28 +66,28 @@ class Goodness:
 def multinomial(
     counts: Sequence[float] | Floats, weights: Sequence[float] | Floats, extra: Sequence[float] | Floats | None = None
 ) -> Goodness | None:
-    """Test whether counts are draws with these weights.
+    """Test whether counts are multinomial draws with given weights.
 
     Parameters
     ----------
     counts : array of shape (n_cells,)
-        Number of draws of each cell. [1]
+        Number of draws in each cell. [1]
     weights : array of shape (n_cells,)
         Relative probabilities, >= 0.
     extra : array of shape (n_cells,), optional
-        Variance of each count in addition to that of the draws; the test is then conservative. [1]
+        Additional variance of each count besides that of the draws; the test is then conservative. [1]
 
     Returns
     -------
     Goodness or None
-        None if nothing can be tested: no draws, or one cell after pooling.
+        None without draws, or with a single cell after pooling.
 
     Notes
     -----
-    Pearson's X² = Σ (O - E)² / E with E = n w / Σ w; cells with E < 5 are pooled. It is preferred to the likelihood
-    ratio G = 2 Σ O ln(O / E), which is further from the chi-square distribution if E is small [1]_. Two cells are
-    tested by the exact binomial. If the limiting distribution gives p < 0.01 with a cell of E < 100, p is
-    the share of fixed-seed multinomial draws that are as far out, (1 + k) / (1 + N): exact at any sample size
+    Pearson's X² = Σ (O - E)² / E with E = n w / Σ w; cells with E < 5 are pooled. X² is preferred to the likelihood
+    ratio G = 2 Σ O ln(O / E), whose distribution is further from chi-square if E is small [1]_. Two cells are tested by
+    the exact binomial distribution. If the limiting distribution gives p < 0.01 and a cell has E < 100, p is computed
+    from N fixed-seed multinomial draws, k of them at least as extreme: (1 + k) / (1 + N), exact at any sample size
     [2]_. With `extra`, each term is divided by E + extra.
 
     References
@@ -127,19 +128,19 @@ def _is_worth_drawing(p_value: float, expected: Numbers) -> bool:
 
 
 def _pooled(rows: Numbers) -> Numbers:
-    """Add up the cells whose expected count (second row) is small, the smallest first."""
+    """Pool the cells with a small expected count (second row), smallest first."""
     rows = rows[:, np.argsort(rows[1], kind="stable")]
     small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
     if small == 0:
         return rows
-    # A sum that is still small includes the next cell.
+    # If the sum is still too small, the next cell is added.
     while small < rows.shape[1] and rows[1, :small].sum() < EXPECTED_AT_LEAST:
         small += 1
     return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])
 
 
 def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, float]:
-    """Return the probabilities of a statistic at least and at most this large, by draws with a fixed seed."""
+    """Return the probabilities of a statistic at least and at most this large, from draws with a fixed seed."""
     cells = len(expected)
     draws = max(1_000, min(_DRAWS_AT_MOST, _CELLS_DRAWN // cells))
     generator = np.random.default_rng(_SEED)
@@ -148,20 +149,20 @@ def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, floa
         size = min(10_000, draws - start)
         found = generator.multinomial(total, expected / expected.sum(), size=size)
         values = ((found - expected) ** 2 / expected).sum(axis=1)
-        # Equal statistics must not differ by the order of their sums.
+        # The order of summation must not make equal statistics differ.
         above += int((values >= statistic * (1 - 1e-12)).sum())
         below += int((values <= statistic * (1 + 1e-12)).sum())
     return (1 + above) / (1 + draws), (1 + below) / (1 + draws)
 
 
 def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
-    """Test whether recorded times come from a distribution.
+    """Test whether recorded times follow a distribution, by Kolmogorov and Smirnov.
 
     Notes
     -----
-    Kolmogorov and Smirnov's D = sup |F_n(t) - F(t)|, taken over the edges of the histogram's buckets, the only
-    places where F_n is known: it is at most the D of the values themselves, so the p-value from the exact
-    distribution of D [1]_ is at least theirs. Buckets are 0.1 % wide or narrower, so little is lost.
+    D = sup |F_n(t) - F(t)| is taken over the edges of the histogram's buckets, the only points at which F_n is known.
+    This D is at most that of the values themselves, so the p-value from the exact distribution of D [1]_ is not too
+    small. Buckets are at most 0.1 % wide, so little power is lost.
 
     References
     ----------
@@ -170,7 +171,7 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     """
     layout, total = histogram.layout, histogram.total
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
-    # The engine records whole nanoseconds: a value of u represents times below u + 1/2.
+    # The engine records whole nanoseconds: a recorded value u represents times below u + 1/2.
     until = np.where(upper >= layout.highest, 1.0, distribution(_seconds(upper + _HALF_NS)))
     before = distribution(_seconds(np.maximum(lower - _HALF_NS, 0.0)))
     share = np.cumsum(histogram.counts) / total
@@ -186,7 +187,7 @@ def _seconds(times_ns: Numbers) -> Floats:
 
 
 def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
-    """Test whether all recorded times have one value, or one of a few; the statistic is the number of others.
+    """Test whether all recorded times have one value, or one of several values; the statistic counts other times.
 
     Parameters
     ----------
@@ -198,8 +199,8 @@ def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Go
 
     Notes
     -----
-    A difference of two instants in whole nanoseconds is off by up to one; a value whose bucket is the right one,
-    or its neighbour for that reason, counts as right.
+    A difference of two instants in whole nanoseconds has an error of up to 1 ns, so a time also matches if it lies in a
+    bucket next to the expected one because of this error.
     """
     layout = histogram.layout
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
@@ -212,32 +213,32 @@ def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Go
 
 
 def poisson_number(count: int, expected: float) -> Goodness:
-    """Test whether a number of arrivals is that of a Poisson process, exactly; two-sided by doubling."""
+    """Test exactly whether a number of arrivals fits a Poisson process; two-sided by doubling."""
     below, above = poisson_tails(count, expected)
     return Goodness("exact Poisson", float(count), min(1.0, 2 * min(below, above)), count)
 
 
 def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
-    """Test whether counts of stretches of time scatter as those of a Poisson process do.
+    """Test whether counts in intervals of time have the dispersion of a Poisson process.
 
     Parameters
     ----------
     counts : ndarray of shape (n_bins,)
-        Arrivals in each stretch. [1]
+        Arrivals in each interval. [1]
     lengths : ndarray of shape (n_bins,)
-        Their lengths; or their expected arrivals if the rate changes: the time of the process on its own clock. [s, 1]
+        Lengths of the intervals; for a changing rate, their expected arrivals instead. [s, 1]
 
     Returns
     -------
     Goodness or None
-        None with fewer than two stretches that expect five arrivals.
+        None with fewer than two intervals that expect five arrivals.
 
     Notes
     -----
     Fisher's index of dispersion: given their sum, Poisson counts are multinomial with shares of the lengths, and
-    X² = Σ (O - E)² / E is chi-square with n - 1 degrees of freedom. Arrivals that are too regular are as wrong as
-    bursty ones, so both tails count. Neighbours are added up until each expects five; small cells are judged by draws
-    as in `multinomial`.
+    X² = Σ (O - E)² / E is chi-square with n - 1 degrees of freedom. Too regular arrivals are as wrong as bursty
+    arrivals, so the test is two-sided. Neighbouring intervals are pooled until each expects five arrivals; small counts
+    are tested by draws as in `multinomial`.
     """
     total, length = float(counts.sum()), float(lengths.sum())
     if total <= 0 or length <= 0:
@@ -262,17 +263,17 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
 
 
 def exponential(mean_s: float) -> Distribution:
-    """Return F(t) = 1 - exp(-t / m)."""
+    """Return the exponential distribution function F(t) = 1 - exp(-t / m)."""
     return lambda times: -np.expm1(-times / mean_s)
 
 
 def uniform(least_s: float, most_s: float) -> Distribution:
-    """Return F(t) = (t - a) / (b - a) within [a, b]."""
+    """Return the uniform distribution function F(t) = (t - a) / (b - a) on [a, b]."""
     return lambda times: np.clip((times - least_s) / (most_s - least_s), 0.0, 1.0)
 
 
 def truncated_normal(mean_s: float, deviation_s: float, least_s: float, most_s: float) -> Distribution:
-    """Return the normal distribution of this mean and deviation, given that it is within [a, b]."""
+    """Return the distribution function of the normal distribution truncated to [a, b]."""
     from scipy.stats import truncnorm  # noqa: PLC0415 - takes half a second
 
     frozen = truncnorm((least_s - mean_s) / deviation_s, (most_s - mean_s) / deviation_s, loc=mean_s, scale=deviation_s)

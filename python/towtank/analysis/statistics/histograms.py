@@ -1,8 +1,8 @@
-"""HdrHistogram V2: decodes, merges by adding counts, and finds quantiles by rank.
+"""HdrHistogram V2 histograms: decoding, merging by adding counts, and quantiles by rank.
 
 Only buckets with values are kept: a second of response times fills a few dozen of 24,576 buckets.
-Means come from the exact sums beside each histogram, not from here. Quantiles are the upper edge of their bucket, as in
-every other reader of the format, and so at most 0.1 % too high with three significant digits.
+Means are computed from the exact sums recorded beside each histogram. A quantile is the upper edge of its bucket, as in
+other readers of the format, and thus at most 0.1 % too high with three significant digits.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from hdrh.codec import (
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# A layout with more counters than this is damaged: a lowest value of 1 ns, five digits and an hour at most need 3.4
-# million.
+# More counters indicate a damaged layout: a lowest value of 1 ns, five digits and at most an hour need 3.4 million.
 _COUNTERS_AT_MOST = 4_000_000
-# Marks of the format V2 with its word size.
+# Cookies of format V2, including the word size.
 _COOKIE, _DEFLATED_COOKIE = 0x1C849303 | 0x10, 0x1C849304 | 0x10
 _BROKEN = (
     HdrCookieException,
@@ -51,7 +50,7 @@ _BROKEN = (
 
 
 class BadHistogramError(ValueError):
-    """An encoded histogram cannot be read; it counts as damage of the file it is in."""
+    """An encoded histogram cannot be read. Counts as damage of the file that contains it."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts of values by bucket, empty buckets left out.
+    """Counts of values by bucket, without empty buckets.
 
     Attributes
     ----------
@@ -118,7 +117,7 @@ class Histogram:
     indices : ndarray of shape (n_buckets,)
         Numbers of the buckets with values, ascending.
     counts : ndarray of shape (n_buckets,)
-        Number of values in each of them, > 0. [1]
+        Number of values in each of these buckets, > 0. [1]
     """
 
     layout: Layout
@@ -127,39 +126,39 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """Number of values. [1]"""
+        """Number of values in the histogram. [1]"""
         return int(self.counts.sum())
 
     @property
     def minimum_s(self) -> float:
-        """Lower edge of the lowest bucket in use. [s]"""
+        """Lower edge of the lowest occupied bucket. [s]"""
         return float(self.layout.lower_edges(self.indices[:1])[0]) / 1e9
 
     @property
     def maximum_s(self) -> float:
-        """Upper edge of the highest bucket in use. [s]"""
+        """Upper edge of the highest occupied bucket. [s]"""
         return float(self.layout.upper_edges(self.indices[-1:])[0]) / 1e9
 
     @property
     def mean_s(self) -> float:
-        """Mean of the values, from the middles of the buckets. [s]"""
+        """Mean of the values, computed from the middles of the buckets. [s]"""
         return float(np.average(self.middles_s, weights=self.counts))
 
     @property
     def middles_s(self) -> Floats:
-        """Middles of the buckets in use, ascending; ndarray of shape (n_buckets,). [s]"""
+        """Middles of the occupied buckets, ascending; ndarray of shape (n_buckets,). [s]"""
         edges = self.layout.lower_edges(self.indices) + self.layout.upper_edges(self.indices)
         return np.asarray(edges / 2e9)
 
     @property
     def variance_s2(self) -> float:
-        """Variance of the values, from the middles of the buckets. [s²]"""
+        """Variance of the values, computed from the middles of the buckets. [s²]"""
         middles = self.middles_s
         mean = float(np.average(middles, weights=self.counts))
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 
     def index_at_rank(self, rank: int) -> int:
-        """Return the number of the bucket that holds the value of a rank, counted from 1."""
+        """Return the index of the bucket that contains the value of a rank, counted from 1."""
         if not 1 <= rank <= self.total:
             raise ValueError(f"rank must be in [1, {self.total}], got {rank} instead")
         return int(self.indices[np.searchsorted(np.cumsum(self.counts), rank)])
@@ -170,7 +169,7 @@ class Histogram:
         return float(self.layout.upper_edges(index)[0]) / 1e9
 
     def quantile(self, probability: float) -> float:
-        """Return the smallest recorded value that at least this share of all values does not exceed. [s]
+        """Return the smallest recorded value that is not exceeded by at least the given share of all values. [s]
 
         Parameters
         ----------
@@ -179,7 +178,7 @@ class Histogram:
 
         Notes
         -----
-        The value of rank ceil(n p): the inverse of the empirical distribution function, definition 1 of
+        The result is the value of rank ceil(n p), the inverse of the empirical distribution function, definition 1 of
         Hyndman and Fan [1]_.
 
         References
@@ -200,8 +199,8 @@ class Histogram:
 def rank_of(probability: float, count: int) -> int:
     """Return the rank ceil(n p) of a quantile, counted from 1.
 
-    Decimal probabilities are not exact in binary: 0.95 * 100 is a little above 95. The product is rounded to
-    12 digits first, so that p95 of 100 values is the 95th and not the 96th.
+    Decimal probabilities are not exact in binary: 0.95 * 100 may be slightly above 95. The product is first rounded to
+    12 digits, so that p95 of 100 values is the 95th value and not the 96th.
     """
     return min(count, max(1, math.ceil(round(probability * count, 12 - len(str(count))))))
 
@@ -212,12 +211,12 @@ def _layout(lowest: int, highest: int, digits: int) -> Layout:
 
 
 def decode(encoded: str) -> Histogram:
-    """Decode one HdrHistogram V2 (deflated, base64).
+    """Decode a histogram in HdrHistogram V2 format (deflated, base64).
 
     Raises
     ------
     BadHistogramError
-        If it is anything else.
+        If the text is no such histogram.
     """
     try:
         payload = HdrHistogramEncoder.decode(encoded)
@@ -237,7 +236,7 @@ def decode(encoded: str) -> Histogram:
         raise BadHistogramError(f"not an HdrHistogram V2: {fault}") from fault
     if not found["total"]:
         return Histogram(layout, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    # Most of the counters are zero; the decoder reports the first and the last that is not.
+    # Most counters are zero, so the decoder stores only the range from the first to the last non-zero counter.
     first, last = int(found["min_nonzero_index"]), int(found["max_nonzero_index"])
     indices = np.flatnonzero(counts[first : last + 1]) + first
     if (counts[indices] < 0).any():
@@ -246,7 +245,7 @@ def decode(encoded: str) -> Histogram:
 
 
 def encode(histogram: Histogram) -> str:
-    """Encode a histogram as HdrHistogram V2 (deflated, base64), as the engine does.
+    """Encode a histogram in HdrHistogram V2 format (deflated, base64), as the engine does.
 
     Notes
     -----
@@ -283,7 +282,7 @@ def _zigzag(number: int) -> bytes:
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram | None:
-    """Add the counts of histograms of one layout; None without any."""
+    """Add the counts of histograms with equal layout; None without histograms."""
     found = list(histograms)
     if not found:
         return None
@@ -298,7 +297,7 @@ def merge(histograms: Iterable[Histogram]) -> Histogram | None:
 
 
 def gather(layout: Layout, indices: Counts, counts: Counts) -> Histogram:
-    """Add up counts given bucket by bucket, in any order and with repetitions."""
+    """Return a histogram from counts of buckets, in any order and with repeated indices."""
     if not len(indices):
         return Histogram(layout, indices, counts)
     first = int(indices.min())

@@ -1,4 +1,4 @@
-"""Confidence intervals from independent values, one per run: of means, differences and ratios."""
+"""Confidence intervals from independent values, one value per run: means, differences and ratios."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 
     Notes
     -----
-    mean +- t(1 - a/2, n - 1) s / sqrt(n), with s the sample standard deviation [1]_. Assumes values that are
-    independent and not far from normal; one value alone has no interval.
+    mean +- t(1 - a/2, n - 1) s / sqrt(n), with s the sample standard deviation [1]_. Assumes independent, approximately
+    normal values; a single value has no interval.
 
     References
     ----------
@@ -49,14 +49,14 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 def t_interval_about(
     values: Sequence[float] | Floats, together: float | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Return the value of all samples together with Student's t interval about it, from one value per run.
+    """Return the value of all samples together with Student's t interval around it, computed from one value per run.
 
     Parameters
     ----------
     values : sequence of float
-        One value per run, as its p95.
+        One value per run, such as its p95.
     together : float, optional
-        Value q of all samples together, as p95 of all requests; the mean of the runs by default.
+        Value q of all samples together, such as p95 of all requests; the mean of the runs by default.
     confidence : float
         In (0, 1).
 
@@ -64,9 +64,9 @@ def t_interval_about(
     -----
     q +- t(1 - a/2, n - 1) s / sqrt(n) with s^2 = sum (q_i - q)^2 / (n - 1). A percentile q of all samples solves
     mean F_i(q) = p over runs of equal size, so that for runs that differ little q - q_0 is, to first order, the mean of
-    the q_i - q_0, with the error of that mean [1]_. The distance of q from the mean of the runs, which is of second
-    order, is added: s^2 is the sample variance plus n / (n - 1) times its square. Where runs differ so much that the
-    approximation fails, the interval is long.
+    the q_i - q_0, with the error of that mean [1]_. The second-order distance of q from the mean of the runs is
+    included: s^2 is the sample variance plus n / (n - 1) times the square of this distance. If runs differ so much that
+    the approximation fails, the interval is long.
 
     References
     ----------
@@ -96,30 +96,31 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     Parameters
     ----------
     top, bottom : Estimate
-        Means with symmetric t intervals, or other estimates with an interval; the widths give the standard errors.
+        Means with symmetric t intervals, or other estimates with an interval; standard errors are derived from the
+        widths.
 
     Returns
     -------
     Estimate
-        Without an interval if one of the two has none, or if it would say nothing: of two means over runs, if it would
-        reach from a hundredth of the ratio to a hundred times the ratio; otherwise, if the bottom is not clearly
-        different from zero.
+        Without an interval if one of the two estimates has none, or if the interval would be meaningless: for two means
+        over runs, wider than from a hundredth of the ratio to a hundred times the ratio; otherwise, if the bottom is
+        not significantly different from zero.
 
     Notes
     -----
-    Two means over runs that are above zero have an interval that is symmetric in the logarithm. With their relative
+    For two means over runs above zero, the interval is symmetric in the logarithm. With their relative
     standard errors c_a = s_a / a and c_b = s_b / b the bounds are a/b exp(+- t sqrt(c_a^2 + c_b^2)), by linear
-    approximation of ln a - ln b. Runs may agree by chance, so that it is at least as wide as the errors within the runs
-    alone make it.
+    approximation of ln a - ln b. Since runs may agree by chance, the interval is at least as wide as the errors within
+    the runs alone make it.
 
-    All others have the interval of Fieller: with g = (t s_b / b)^2 the bounds are
-    [a/b +- (t/b) sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. With g >= 1 none exists,
-    which depends on chance: of two runs with an error of 30 % each, 58 % of the ratios would have one. Where both
-    values are above zero and the lower bound would not be, the interval by the logarithm stands.
+    For all other estimates, Fieller's interval is used: with g = (t s_b / b)^2 the bounds are
+    [a/b +- (t/b) sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. With g >= 1 no interval
+    exists, which depends on chance: for two runs with an error of 30 % each, 58 % of the ratios would have an interval.
+    If both values are above zero and the lower bound is not, the interval by the logarithm is used.
     `tests/certified/test_certified_ratios.py` compares both.
 
     t has the degrees of freedom of Welch and Satterthwaite for the difference a - (a/b) b, from the n of the two
-    estimates; of two means over runs, at most those that equal errors of their runs would give.
+    estimates; for two means over runs, at most the value for equal errors of all runs.
 
     References
     ----------
@@ -138,7 +139,7 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
 
 
 def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None:
-    """Return the bounds of the ratio of two estimates, by its logarithm or by Fieller's theorem; None without any."""
+    """Return the bounds of the ratio of two estimates, by logarithm or by Fieller's theorem; None without bounds."""
     above, below = top.value or 0.0, bottom.value or 0.0
     first, second = standard_error_of(top), standard_error_of(bottom)
     if first is None or second is None:
@@ -156,22 +157,22 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
     low, high = (value - half) / (1 - g), (value + half) / (1 - g)
     if low > 0 or not (_is_above_zero(top) and _is_above_zero(bottom)):
         return low, high
-    # Of quantities that are never negative no ratio is: the top is too uncertain for a straight line.
+    # A ratio of non-negative quantities is never negative; the top is too uncertain for the linear approximation.
     return _by_logarithm(value, t * math.hypot(first / above, second / below))
 
 
 def _by_logarithm(value: float, half: float) -> tuple[float, float] | None:
-    """Return bounds of a ratio with this half width in the logarithm; None if they would say nothing."""
+    """Return the bounds of a ratio from a half-width in the logarithm; None if the interval would be meaningless."""
     return None if half > estimates.WIDEST else (value * math.exp(-half), value * math.exp(half))
 
 
 def _are_over_runs(first: Estimate, second: Estimate) -> bool:
-    """Return True if two estimates are means over at least two runs each."""
+    """Return True if both estimates are means over at least two runs each."""
     return {first.method, second.method} == {estimates.RUNS} and min(first.n, second.n) >= 2
 
 
 def _is_above_zero(estimate: Estimate) -> bool:
-    """Return True if a value is above zero and its interval is not below."""
+    """Return True if a value is above zero and its interval does not extend below zero."""
     return (estimate.value or 0.0) > 0 and estimate.low is not None and estimate.low >= 0
 
 
@@ -181,20 +182,20 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
     Parameters
     ----------
     first, second : Estimate
-        The widths give the standard errors.
+        Estimates with intervals; standard errors are derived from the widths.
     confidence : float, optional
-        In (0, 1); that of the first by default.
+        Confidence of the interval, in (0, 1); that of the first estimate by default.
 
     Returns
     -------
     Estimate
-        Without an interval if one of the two has none.
+        Without an interval if one of the two estimates has none.
 
     Notes
     -----
-    a - b +- t sqrt(s_a^2 + s_b^2), with the degrees of freedom of Welch and Satterthwaite [1]_; of two means over runs,
-    at most those that equal errors of their runs would give, and at least as wide as the errors within the runs alone
-    make it.
+    a - b +- t sqrt(s_a^2 + s_b^2), with the degrees of freedom of Welch and Satterthwaite [1]_. For two means over
+    runs, the degrees of freedom are at most the value for equal errors of all runs, and the interval is at least as
+    wide as the errors within the runs make it.
 
     References
     ----------
@@ -217,7 +218,7 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
 
 
 def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_unit: float = 1.0) -> float:
-    """Return the half width of a difference of two means over runs by the errors within the runs; 0 if unknown."""
+    """Return the half-width of the difference of two means over runs from the errors within the runs; 0 if unknown."""
     if first.within is None or second.within is None:
         return 0.0
     times = t_quantile(0.5 + first.confidence / 2, math.inf) / t_quantile(0.5 + CONFIDENCE / 2, math.inf)
@@ -225,8 +226,8 @@ def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_u
 
 
 def standard_error_of(estimate: Estimate) -> float | None:
-    """Return the standard error that belongs to the width of an interval; None without an interval, and for a count
-    whose bounds differ.
+    """Return the standard error derived from the width of an interval; None without an interval, and for a count whose
+    bounds differ.
     """
     half = estimate.half_width
     if half is None:
@@ -237,18 +238,19 @@ def standard_error_of(estimate: Estimate) -> float | None:
 
 
 def _freedom(estimate: Estimate) -> float:
-    """Return the degrees of freedom; infinite for order statistics, which rest on the normal distribution."""
+    """Return the degrees of freedom of an estimate; infinite for order statistics, which use normal quantiles."""
     return math.inf if estimate.method == estimates.ORDER_STATISTICS else max(1, estimate.n - 1)
 
 
 def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
-    """Return the degrees of freedom of a difference of two estimates, from their standard errors.
+    """Return the degrees of freedom of the difference of two estimates, from their standard errors.
 
     Notes
     -----
-    Two runs may agree by chance; the other, longer series then seems to decide, and the interval is too short twice:
-    of two runs against six, 92.5 % hold. So means over runs are worth no more than with equal errors of all runs. For
-    equal numbers of runs this changes nothing.
+    Two runs may agree by chance. The other, longer series then seems to determine the degrees of freedom, and the
+    interval is too short for two reasons: for two runs against six, only 92.5 % of intervals hold. Therefore the
+    degrees of freedom of means over runs are at most the value for equal errors of all runs. For equal numbers of runs
+    this changes nothing.
     """
     (first, _), (second, _) = both
     freedoms = (_freedom(first), _freedom(second))

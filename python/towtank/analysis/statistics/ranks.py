@@ -15,14 +15,14 @@ Floats = npt.NDArray[np.float64]
 
 
 def order_statistic_ranks(count: int, probability: float, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
-    """Return the ranks, from 1, between which the quantile lies with at least the given confidence.
+    """Return the ranks, from 1, between which a quantile lies with at least the given confidence.
 
     Parameters
     ----------
     count : int
         Number of independent values n. [1]
     probability : float
-        Of the quantile, in (0, 1).
+        Probability of the quantile, in (0, 1).
 
     Returns
     -------
@@ -32,8 +32,7 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
     Notes
     -----
     The number B of values below the p-quantile is binomial(n, p), so P(X_(l) <= q_p <= X_(u)) = P(l <= B < u)
-    [1]_. l and u leave at most half of 1 - confidence on each side; the distribution of the values does not
-    matter.
+    [1]_. l and u leave at most half of 1 - confidence on each side, for any distribution of the values.
 
     References
     ----------
@@ -46,7 +45,7 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
 
 
 def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[float, int | None]:
-    """Return the factor by which the variance of a share exceeds that of independent values, >= 1.
+    """Return the ratio of the variance of a share to that of independent values, >= 1.
 
     Parameters
     ----------
@@ -55,18 +54,18 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
     counts : ndarray of shape (n_intervals,)
         All values in each interval.
     probability : float
-        Of the quantile, in (0, 1).
+        Probability of the quantile, in (0, 1).
 
     Returns
     -------
     effect : float
     needs : int or None
-        Intervals that are needed to estimate it; None if the record has enough. [1]
+        Number of intervals needed to estimate the effect; None if the record has enough. [1]
 
     Notes
     -----
-    The squared error of the share over p (1 - p) / n: the design effect of Kish, enlarged by the ratio of Student's t
-    to the normal distribution, because the error is an estimate.
+    The effect is the squared error of the share over p (1 - p) / n (the design effect of Kish), enlarged by the ratio
+    of Student's t to the normal distribution, because the error is an estimate.
     """
     error = error_of(below, counts)
     if error is None:
@@ -76,9 +75,9 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
 
 
 def likely_design_effect(below: Floats, counts: Floats, probability: float) -> float:
-    """Return the design effect from the best estimate of the error, without the allowances for a short record.
+    """Return the design effect from the best estimate of the error, without allowances for a short record.
 
-    It serves advice about the length of a longer record, in which these allowances are smaller.
+    The result is used to advise the length of a longer record, for which these allowances are smaller.
     """
     error = error_of(below, counts)
     if error is None:
@@ -89,11 +88,11 @@ def likely_design_effect(below: Floats, counts: Floats, probability: float) -> f
 def effective_ranks(
     count: int, probability: float, effect: float, confidence: float = CONFIDENCE
 ) -> tuple[int, int] | None:
-    """Return ranks among correlated values, which carry the information of `count / effect` independent values.
+    """Return the ranks that bound a quantile of correlated values, equivalent to `count / effect` independent values.
 
     Notes
     -----
-    The exact binomial ranks at the effective size, stretched to the real one (Woodruff's interval with a binomial
+    The exact binomial ranks at the effective size are scaled to the real size (Woodruff's interval with the binomial
     instead of the normal distribution) [1]_.
 
     References

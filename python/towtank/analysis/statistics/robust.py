@@ -1,4 +1,4 @@
-"""Linear regression that is robust against a few outliers."""
+"""Linear regression robust against a few outliers."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-# Huber's constant: 95 % as efficient as least squares if errors are normal [1].
+# Huber's constant: 95 % efficiency relative to least squares if errors are normal [1].
 _HUBER = 1.345
 _STEPS = 30
 _TO_SIGMA = 1.4826
-"""Standard deviation of a normal variable over the median of its absolute deviations. [ratio]"""
+"""Ratio of the standard deviation of a normal variable to the median of its absolute deviations. [ratio]"""
 
 
 def robust_scale(misses: Floats) -> float:
-    """Estimate the standard deviation from the median of the absolute deviations."""
+    """Return the standard deviation estimated from the median of the absolute deviations."""
     return _TO_SIGMA * _median(np.abs(misses - _median(misses)))
 
 
 def _median(values: Floats) -> float:
-    """Return the median of one dimension, NaN if any value is; `np.median` of few values takes seven times as long."""
+    """Return the median of an array of one dimension, NaN if any value is NaN; seven times faster than `np.median` for
+    few values.
+    """
     upper, highest = len(values) // 2, len(values) - 1
     lower = highest - upper
     parted = np.partition(values, (lower, upper, highest))

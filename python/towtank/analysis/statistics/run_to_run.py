@@ -1,8 +1,9 @@
-"""The difference from run to run that is assumed for a single run and added to its interval.
+"""Difference from run to run that is assumed for a single run and added to its interval.
 
-The unit of replication is the run. A single run shows the scatter of its seconds but not the effect of a restart, of
-another layout of memory or of another hour, so a share is assumed for these and added in squares. The share is one of
-the system's speed; how much of a throughput or of a response time it is, `towtank.analysis.elasticity` computes.
+The unit of replication is the run. A single run shows the scatter of its seconds, but not the effects of a restart, of
+a different memory layout or of another time of day. For these effects a relative difference is assumed, and its square
+added to the variance. The difference refers to the system's speed; `towtank.analysis.elasticity` converts it to
+throughput and response time.
 """
 
 from __future__ import annotations
@@ -13,33 +14,32 @@ from towtank.analysis.statistics.estimates import ORDER_STATISTICS, RUNS, Estima
 from towtank.distributions import t_quantile
 
 ASSUMED_SHARE = 0.10
-"""Standard deviation of the speed from run to run that is assumed for a single run, in (0, 1]. [1]
+"""Standard deviation of the speed from run to run assumed for a single run, in (0, 1]. [1]
 
-It is a convention, not a measurement: on a machine of its own a restarted server commonly differs by 1 to 5 %, and the
-assumption must cover such systems. For a smaller value a study declares its own (`run_to_run`), or repeats its runs.
+The value is a convention, not a measurement: on a dedicated machine a restarted server commonly differs by 1 to 5 %,
+and the assumption must cover such systems. A study can declare a smaller value (`run_to_run`) or repeat its runs.
 """
 METHOD = "assumed run to run"
 
 
 def is_repeated(estimate: Estimate) -> bool:
-    """Return True if an interval rests on at least two runs."""
+    """Return True if an interval is computed from at least two runs."""
     return estimate.method == RUNS and estimate.n >= 2
 
 
 def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimate:
-    """Return the estimate for the system from that of a single run; without an interval if the run has none.
+    """Add the assumed difference from run to run to the interval of a single run; no interval if the run has none.
 
     Notes
     -----
-    On each side the distance from the value to the end of the interval and that of a normal distribution with the
-    standard deviation `share` times the value are added in squares, as independent errors. In a comparison of two runs
-    of equal systems whose values differ from run to run by `share`, 5 % of intervals exclude 1; less if they differ by
-    less.
+    On each side, the half-width of the interval and that of a normal distribution with the standard deviation `share`
+    times the value are added in squares, as independent errors. In a comparison of two runs of equal systems whose
+    values differ from run to run by `share`, 5 % of intervals exclude 1; fewer if they differ by less.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None or share == 0:
         return estimate
     value, level = estimate.value, 0.5 + estimate.confidence / 2
-    # Comparisons compute the standard error from the width by Student's t, so that the width must be that of t, too.
+    # Comparisons derive the standard error from the width by Student's t, so the width must be consistent with t.
     freedom = math.inf if estimate.method == ORDER_STATISTICS else max(1, estimate.n - 1)
     within = [value - estimate.low, estimate.high - value]
     error = max(within) / t_quantile(level, freedom)

@@ -1,4 +1,4 @@
-"""Computes a machine's use that no group, generator or observer explains."""
+"""Computes the resource use of a machine that no process group, generator or observer accounts for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES = {"disk_read_bytes_per_s": "read_bytes_total", "disk_write_bytes_per_s":
 
 
 def machines(observed: Observed) -> dict[str, Observed]:
-    """Return the observations on each machine with tiers, by its name."""
+    """Return the observations on each machine with tiers, by machine name."""
     found: dict[str, Observed] = {}
     for tier in observed.tiers:
         where = observed.where(tier)
@@ -28,20 +28,20 @@ def machines(observed: Observed) -> dict[str, Observed]:
 
 
 def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return what no tier, no generator and no observer explains in the window, for each machine with tiers.
+    """Return the resource use in the window that no tier, generator or observer accounts for, by machine with tiers.
 
     Returns
     -------
     dict
         By machine: `cpus_used`, an estimate; `interrupts_cpus_used`, which is part of it on kernels that account for
         interrupts apart from processes; `cpus` of the machine; `memory_bytes`, anonymous and shared memory;
-        `disk_read_bytes_per_s` and `disk_write_bytes_per_s`. What was not recorded is None.
+        `disk_read_bytes_per_s` and `disk_write_bytes_per_s`. Values that were not recorded are None.
 
     Notes
     -----
-    Groups count what they wrote when pages become dirty, disks when they are written: the difference of the two is
-    exact only over a window that is long against the write-back (30 s). The host counts its CPU time in clock ticks,
-    groups count it exactly: the difference may be a little below zero.
+    Groups count written bytes when pages become dirty, disks when the pages are written, so their difference is exact
+    only over a window much longer than the write-back interval (30 s). The host counts CPU time in clock ticks, groups
+    count it exactly, so their difference may be slightly negative.
     """
     start, end = span(measurement, chosen)
     found = {}
@@ -60,14 +60,14 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
 
 
 def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, targets: Any) -> dict[str, Any] | None:
-    """Return what other programs used of this machine in the window, beside targets on it that Towtank did not start.
+    """Return the CPU use of other programs on this machine, if a target runs on it that Towtank did not start.
 
     Parameters
     ----------
     observed, measurement, chosen
         Observations, load and bins of the window.
     targets : dict
-        `targets_here` of `run.json`: the process of each such target by its address, None if it was not found.
+        `targets_here` of `run.json`: the process of each such target by address, None if it was not found.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, t
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
-    """Return CPUs used and not attributed in each bin, by machine. [1]"""
+    """Return the CPUs used but not attributed in each bin, by machine. [1]"""
     found = {}
     for name, where in machines(observed).items():
         groups = sorted({group for sample in where.samples.samples for group in sample.get("groups", {})})
@@ -100,17 +100,17 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
 
 
 def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measurement, is_here: bool) -> Floats:
-    """Return the CPU time of a machine that is in none of its groups, in each bin; NaN where not observed. [s]"""
+    """Return the CPU time of a machine outside all of its groups, in each bin; NaN if not observed. [s]"""
     samples = observed.samples
     used = np.sum([host_bins(samples, name, measurement) for name in HOST_CPU], axis=0)
     paths: list[tuple[str, ...]] = [("groups", group, counter) for group in groups for counter in _CPU]
     paths += [("probe", "cpu_s_total"), ("probe", "observer_cpu_s_total")]
     for path in paths:
         grown = samples.track(*path).by_bin(measurement.starts, measurement.ends)
-        # A group that appeared later, or was dropped, used nothing at other times.
+        # A group that appeared later or was dropped used nothing at other times.
         used = used - np.nan_to_num(grown)
     if is_here and GENERATOR_GROUP not in groups:
-        # Older runs know the CPU time of the load threads from the engine alone.
+        # In older runs only the engine recorded the CPU time of the load threads.
         used = used - measurement.cpu_s
     if not samples.has("probe", "observer_cpu_s_total"):
         used = used - _scraping(observed, measurement)
@@ -118,7 +118,9 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
 
 
 def _scraping(observed: Observed, measurement: Measurement) -> Floats:
-    """Return the CPU time of the thread that makes all scrapes; every line has its total, so the largest counts."""
+    """Return the CPU time of the scraping thread in each bin. Every line has the thread's total, so the largest counts.
+    [s]
+    """
     grown = [
         np.nan_to_num(metric.track("cpu_s_total").by_bin(measurement.starts, measurement.ends))
         for metric in observed.metrics.values()
@@ -127,7 +129,7 @@ def _scraping(observed: Observed, measurement: Measurement) -> Floats:
 
 
 def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -> float | None:
-    """Return the anonymous and shared memory of the host that is in no group. [byte]"""
+    """Return the anonymous and shared memory of the host outside all groups. [byte]"""
     whole = samples.gauge(start_s, end_s, "host", "memory_anonymous_bytes")
     parts = [memory.anonymous_bytes(samples, group, start_s, end_s) for group in groups]
     if not whole or None in parts:
@@ -136,7 +138,7 @@ def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -
 
 
 def _disk_bytes(samples: Samples, groups: list[str], counter: str, start_s: float, end_s: float) -> float | None:
-    """Return the bytes per second of the disks that no group read or wrote."""
+    """Return the bytes per second of the disks that no group read or wrote. [byte/s]"""
     last = samples.samples[-1].get("disks", {}) if samples.samples else {}
     disks = [samples.track("disks", name, counter).rate(start_s, end_s) for name in counted_once(last)]
     parts = [samples.track("groups", group, counter).rate(start_s, end_s) for group in groups]

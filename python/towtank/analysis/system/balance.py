@@ -1,4 +1,4 @@
-"""Describes how evenly a balancer spread the requests of a window over its members."""
+"""Describes how evenly a load balancer distributed requests among its members in a window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
 
 
 def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe every balancer that reports the requests of its members.
+    """Describe every load balancer that reports requests by member.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     Returns
     -------
     dict
-        By name of the service, as `docs/reference/summary.md` describes; balancers with one member are left out.
+        By service name, as `docs/reference/summary.md` describes; balancers with a single member are left out.
     """
     found = {}
     for service, samples in observed.metrics.items():
@@ -47,11 +47,11 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Describe requests and share of each member, and their fairness."""
+    """Return requests and share of each member, and the fairness of the shares."""
     together = np.sum(list(bins.values()), axis=0)
     usable = chosen & np.isfinite(together)
     counts = np.array([float(counted[usable].sum()) for counted in bins.values()])
-    # If less than half of a window was observed, its shares would be those of another window.
+    # If less than half of the window was observed, the shares would not describe this window.
     shares = {
         name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NOTHING
         for name, counted in bins.items()

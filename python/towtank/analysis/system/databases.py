@@ -1,4 +1,4 @@
-"""Conclusions of databases after the load: expensive statements, their plans, advice on indexes."""
+"""Findings about databases after the load: expensive statements, their plans, index advice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.analysis.system.tiers import Observed
 
 
 def databases(observed: Observed) -> dict[str, Any]:
-    """Return the conclusions of the services that have statements, by name of the service."""
+    """Return the findings of services with recorded statements, by service name."""
     return {
         name: service.conclusion
         for name, service in sorted(observed.services.items())

@@ -1,4 +1,4 @@
-"""Chooses the disks that count when figures are added up over all of them."""
+"""Selects the disks that count in sums over all disks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ _STACKED_NAME = re.compile(r"(loop|dm-|md)\d+")
 
 
 def is_stacked(name: str, disk: Mapping[str, Any]) -> bool:
-    """Return True if another device counts the bytes of this one, too: it is built from others, or from a file.
+    """Return True if another device counts the bytes of this disk, too, because it is built on other disks or on a
+    file.
 
-    In runs of older versions, which did not record it, the name decides.
+    Runs of older versions did not record this, so the name decides.
     """
     stacked = disk.get("stacked")
     return bool(stacked) if isinstance(stacked, bool) else _STACKED_NAME.fullmatch(name) is not None
 
 
 def counted_once(disks: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return the disks whose sum counts each byte once; all of them if all are stacked."""
+    """Return the disks whose sum counts each byte once; all disks if all are stacked."""
     found = {name: disk for name, disk in disks.items() if not is_stacked(name, disk)}
     return found or dict(disks)

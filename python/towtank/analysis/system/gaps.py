@@ -1,4 +1,4 @@
-"""Finds the stretches of a run that a probe did not see."""
+"""Finds the times of a run that a probe did not sample."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from towtank.analysis.system.tiers import Observed
 from towtank.results.observe import THIS_MACHINE
 
 _GAP_INTERVALS = 2.5
-"""A probe that was late for one sample may still take the next in time; beyond this it missed some. [1]"""
+"""Distance of samples, in sampling intervals, above which samples are missing: a late sample may be followed in time.
+[1]
+"""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A stretch of a run without a sample.
+    """Time of a run without a sample.
 
     Attributes
     ----------
     host : str
-        The machine; `this_machine` for that of the conductor.
+        Name of the machine; `this_machine` for the machine of the conductor.
     start_s, end_s : float
         Run time. [s]
     """
@@ -32,7 +34,7 @@ class Gap:
     end_s: float
 
     def within_s(self, start_s: float, end_s: float) -> float:
-        """Return how much of the time between two instants lies in it. [s]"""
+        """Return the length of the overlap between the gap and the time between two instants. [s]"""
         return max(0.0, min(self.end_s, end_s) - max(self.start_s, start_s))
 
     def document(self) -> dict[str, Any]:
@@ -41,28 +43,28 @@ class Gap:
 
 
 def limit_s(observed: Observed) -> float:
-    """Return the distance of two samples from which on it is a gap. [s]"""
+    """Return the distance between samples above which they enclose a gap. [s]"""
     return max(GAP_S, _GAP_INTERVALS * (lookup(observed.probe.header, ("interval_s",)) or 0.0))
 
 
 def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) -> list[Gap]:
-    """Return the gaps in the samples of one machine between start and end of a run.
+    """Return the sampling gaps of one machine between start and end of a run.
 
     Parameters
     ----------
     observed : Observed
         Observations on the machine.
     name : str
-        Its name.
+        Name of the machine.
     end_s : float
         End of the run. [s]
     ended : bool, default False
-        Whether the probe is known to have ended before its order: then all time after its last sample is a gap, however
-        short it is.
+        Whether the probe is known to have ended without an order. All time after its last sample is then a gap, of any
+        length.
 
     Notes
     -----
-    A probe takes its first sample at most one interval after its header, and its last one when it is ordered to end.
+    A probe takes its first sample at most one interval after its header, and its last sample when ordered to end.
     """
     header_ns = lookup(observed.probe.header, ("t_ns",))
     begins = [0.0] if header_ns is None else [(header_ns - observed.origin_ns) / 1e9]
@@ -83,11 +85,11 @@ def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any
     Parameters
     ----------
     observed : Observed
-        Observations on this machine, with those on the others.
+        Observations on this machine, including those on other machines.
     end_s : float
         End of the run. [s]
     events : iterable of dict
-        Events of the run, which name a probe that ended before its order.
+        Events of the run, which record a probe that ended without an order.
     """
     ended = failure(events) is not None
     found = gaps(observed, THIS_MACHINE, end_s, ended=ended) if observed.probe.header or observed.probe.samples else []
@@ -95,6 +97,6 @@ def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any
 
 
 def failure(events: Iterable[dict[str, Any]]) -> str | None:
-    """Return why the probe of this machine failed, as the conductor recorded it; None if it did not."""
+    """Return the reason why the probe of this machine failed, as recorded by the conductor; None if it did not fail."""
     texts = (str(text) for event in events for text in event.get("failures") or ())
     return next((text.splitlines()[0] for text in texts if text.startswith("probe:")), None)

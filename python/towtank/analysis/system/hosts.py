@@ -1,7 +1,7 @@
-"""Describes the hosts of a system in the window, and their sum on the machine that they share.
+"""Describes the hosts of a system in the window, and the sum of their use on the shared machine.
 
-It reads the streams `host-NAME` and the sizes of the hosts in `run.json`. Hosts without sizes of their own have no
-stream: their tiers describe them.
+It reads the streams `host-NAME` and the sizes of the hosts in `run.json`. Hosts without declared sizes have no stream;
+their tiers describe them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DISK = re.compile(r'host_disk_size_bytes\{disk="([^"]+)"\}')
 
 
 def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe every host with sizes of its own, and every other machine with a probe, in the window, by name."""
+    """Describe every host with declared sizes, and every other machine with a probe, in the window, by name."""
     found = {}
     for name in observed.hosts:
         if name in observed.remote:
@@ -86,7 +86,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
 
 
 def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe another machine, as its own probe saw it."""
+    """Describe another machine from the records of its own probe."""
     whole = host(observed.remote[name], measurement, chosen)
     used, cpus = whole["cpus_used"]["value"], whole["cpus"]
     return {
@@ -107,7 +107,7 @@ def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement,
 
 
 def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
-    """Return the share of the periods with work in which the CPU time was used up, in [0, 1]; None without a limit."""
+    """Return the share of active CPU periods in which the CPU limit was used up, in [0, 1]; None without a limit."""
     periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
     throttled = samples.track("values", "host_throttled_periods_total").growth(start_s, end_s)
     return throttled / periods if periods and throttled is not None else None
@@ -118,7 +118,7 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the share of the window in which some or all of a host's threads waited for a resource."""
+    """Return the shares of the window in which some or all threads of a host waited for a resource."""
     keys = {
         f"{resource}_{extent}": f'host_pressure_seconds_total{{resource="{resource}",extent="{extent}"}}'
         for resource in ("cpu", "io", "memory")
@@ -134,7 +134,7 @@ def _disks(samples: Samples) -> list[str]:
 
 
 def _disk(samples: Samples, disk: str, start_s: float, end_s: float) -> dict[str, Any]:
-    """Describe one disk: its rates, and the least free room and files."""
+    """Describe a disk: its rates, and the least free space and inodes."""
     label = f'{{disk="{disk}"}}'
     rates = {out: samples.track("values", key + label).rate(start_s, end_s) for out, key in _DISK_RATES.items()}
     least = {out: samples.gauge(start_s, end_s, "values", key + label) for out, key in _DISK_LEAST.items()}
@@ -152,21 +152,21 @@ def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | N
 
 
 def _full_in(free: list[float], length_s: float) -> float | None:
-    """Return the time from the end of the window until a disk is full at its mean rate [s]; None if it never is."""
+    """Return the time from the end of the window until a disk is full at its mean rate [s]; None if never."""
     used = free[0] - free[-1] if len(free) > 1 else 0.0
     return free[-1] * length_s / used if used > 0 else None
 
 
 def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe what all hosts together requested of the machine and got: the hypervisor's view.
+    """Describe the CPUs that all hosts together requested and used on the machine, as a hypervisor sees them.
 
     Returns
     -------
     dict or None
         `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of their virtual CPUs, where a host without a
-        limit counts as all of the real ones; `overcommit`: virtual over real; `cpus_used`: by all hosts together;
+        limit counts all real CPUs; `overcommit`: virtual over real; `cpus_used`: by all hosts together;
         `throttled_s_per_s`: time for which they were throttled; `steal`: share of CPU time that the hypervisor below
-        this machine took; `consumers`: tiers by CPUs used, most first. None if no host has sizes of its own.
+        this machine took; `consumers`: tiers in descending order of CPUs used. None if no host has declared sizes.
     """
     names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]

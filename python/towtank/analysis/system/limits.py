@@ -1,4 +1,4 @@
-"""Open files, processes and threads, and local ports of a tier, with the limits of the kernel."""
+"""Open files, processes and threads, and local ports of a tier, with their kernel limits."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from towtank.analysis.system.tiers import Observed
 
 EXHAUSTED_SHARE = 0.95
-"""A sample may miss the instant at which a limit was reached, so a value this close to the limit counts as reached."""
-# The guard in the group of each tier, and the command. The limit of open files holds for each process, so it cannot be
+"""Share of a limit from which it counts as reached, because samples may miss the instant at which it was reached."""
+# Each tier's group contains the guard and the command. The limit of open files holds per process, so it cannot be
 # compared with a sum over more processes.
 _GUARD_AND_COMMAND = 2
 Json = dict[str, Any]
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 def tier_limits(
     observed: Observed, name: str, start_s: float, end_s: float, targets: Collection[str] = ()
 ) -> dict[str, Json]:
-    """Return the most that a tier used of each limited resource, and the limit.
+    """Return the largest use of each limited resource by a tier, and the limit.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def tier_limits(
     start_s, end_s : float
         The window, on the clock of the run. [s]
     targets : collection of str
-        Addresses of the generator's targets; ports towards them belong to the generator.
+        Addresses of the generator's targets; local ports of connections to them belong to the generator.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def tier_limits(
 
 
 class _Group:
-    """Samples of the group of a tier within the window."""
+    """Samples of a tier's process group within the window."""
 
     def __init__(self, observed: Observed, name: str, start_s: float, end_s: float) -> None:
         self._samples = observed.where(name).samples
@@ -61,12 +61,12 @@ class _Group:
         return self._samples.gauge(self._start_s, self._end_s, "groups", self._name, *path)
 
     def pairs(self, *paths: tuple[str, ...]) -> list[tuple[float, ...]]:
-        """Return the values of several gauges; empty unless every sample with one of them has all."""
+        """Return the values of several gauges by sample; empty unless the same samples have all gauges."""
         columns = [self.gauge(*path) for path in paths]
         return list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else []
 
     def towards(self) -> list[dict[str, float]]:
-        """Return the ports in use by destination, of the samples in which they were listed."""
+        """Return the ports in use by destination, for each sample that lists them."""
         times = zip(self._samples.times_s, self._samples.samples, strict=True)
         groups = (
             sample.get("groups", {}).get(self._name, {}) for at, sample in times if self._start_s <= at <= self._end_s
@@ -83,7 +83,7 @@ def _fullest(pairs: list[tuple[float, ...]]) -> tuple[float, ...] | None:
 def _open_files(group: _Group, stated: Json) -> Json:
     """Return the open files of the process closest to its limit, and that limit.
 
-    Records of older probes have the sum over the tier only. It is used if the tier has a single process.
+    Older probes recorded only the sum over the tier, which is used if the tier has a single process.
     """
     if pair := _fullest(group.pairs(("open_files_of_fullest",), ("open_files_limit",))):
         return {"most": pair[0], "limit": pair[1], "known": True}
@@ -94,7 +94,9 @@ def _open_files(group: _Group, stated: Json) -> Json:
 
 
 def _threads(group: _Group, stated: Json) -> Json:
-    """Return processes and threads of the tier's user, which the probe counts near the limit; else of the tier."""
+    """Return the processes and threads of the tier's user, which the probe counts only near the limit; otherwise of the
+    tier.
+    """
     if counted := group.gauge("user_tasks"):
         limits = group.gauge("user_tasks_limit")
         return {"most": max(counted), "limit": min(limits, default=None), "known": True}

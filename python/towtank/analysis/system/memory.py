@@ -1,4 +1,4 @@
-"""Measures the memory of tiers; shared pages count once if the observers recorded that."""
+"""Measures the memory of tiers; shared pages count once if the records allow it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CONTROL_GROUP = "control group"
 
 
 def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[str, Any]:
-    """Return the memory of a group of processes in a window.
+    """Return the memory of a process group in a window.
 
     Parameters
     ----------
     samples : Samples
-        Of the probe on its machine.
+        Samples of the probe on the group's machine.
     group : str
         Name of the group.
     start_s, end_s : float
@@ -28,9 +28,9 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
     Returns
     -------
     dict
-        `memory_bytes`, and `memory_how`, the method: the first of `proportional sets`, `control group` (the group's
-        own, less what the kernel could reclaim) and `sum of resident sets` that was recorded; both None if none was.
-        `resident_sets_bytes` is that sum in any case.
+        `memory_bytes`, and `memory_how`, the first method that was recorded: `proportional sets`, `control group`
+        (memory of the group less reclaimable memory) or `sum of resident sets`; both None if none was recorded.
+        `resident_sets_bytes` is always the sum of resident sets.
     """
 
     def mean(*path: str) -> float | None:
@@ -41,7 +41,7 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
     found = {
         PROPORTIONAL: _in_rounds(samples, group, "memory_bytes", start_s, end_s),
         CONTROL_GROUP: mean("own_cgroup", "memory_bytes"),
-        # Runs of older versions, in which the sum had no name of its own.
+        # Runs of older versions recorded the sum under another name.
         RESIDENT: mean("resident_bytes") if resident is None else resident,
     }
     how = next((how for how, value in found.items() if value is not None), None)
@@ -53,20 +53,20 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
 
 
 def anonymous_bytes(samples: Samples, group: str, start_s: float, end_s: float) -> float | None:
-    """Return anonymous and shared memory of a group in a window, shared pages once; None if unknown. [byte]"""
+    """Return anonymous and shared memory of a group in a window, counting shared pages once; None if unknown. [byte]"""
     return _in_rounds(samples, group, "memory_anonymous_bytes", start_s, end_s)
 
 
 def _in_rounds(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> float | None:
-    """Return the mean over a window of a gauge that is read in rounds: each sample has the value of the last round.
+    """Return the mean over a window of a gauge that is read in rounds; each sample repeats the value of the last round.
 
-    The next round comes earlier if resident sets or the number of processes change, so a value holds until then.
+    If resident sets or the number of processes change, the next round is earlier, so a value stays valid until then.
     """
     rounds = samples.pairs("groups", group, key)
     if not rounds:
         return None
     inside = [at for at in samples.times_s if start_s <= at <= end_s]
     times = np.array([at for at, _ in rounds])
-    # Before the first round no value exists: that of the first round counts.
+    # No value exists before the first round, so the value of the first round is used.
     last = np.maximum(np.searchsorted(times, inside, side="right") - 1, 0)
     return float(np.mean([rounds[place][1] for place in last])) if inside else None

@@ -1,4 +1,4 @@
-"""Measures the speed of the machine over the window, by a fixed piece of work that the probe does on each CPU."""
+"""Measures the speed of the machine over the window from fixed work that the probe does on each CPU."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from towtank.analysis.system.tiers import Observed
 
 SAMPLES_AT_LEAST = 10
-"""Samples that show how the speed is spread: fewer have no 10th percentile. [1]"""
+"""Fewest samples for the spread of the speed; fewer have no 10th percentile. [1]"""
 
 
 def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | None:
-    """Return the CPU time of the fixed piece of work on the CPUs of the tiers.
+    """Return the CPU time of the probe's fixed work on the CPUs of the tiers.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | N
 
     Notes
     -----
-    Other guests on the same core and a falling clock rate make a CPU slower without any steal time: the same work then
-    takes more CPU time. The work runs in the first-level cache, so that slower memory does not show. Each CPU counts
-    relative to its own median, so that a slow CPU that is missing in some seconds is no change of speed.
+    Other guests on the same core and a lower clock rate slow a CPU down without steal time: the same work then takes
+    more CPU time. The work stays in the first-level cache, so it does not measure memory speed. Each CPU is compared
+    with its own median, so that a slow CPU missing in some seconds does not look like a change of speed.
     """
     here = [tier for name, tier in observed.tiers.items() if observed.where(name) is observed]
     if observed.tiers and not here:

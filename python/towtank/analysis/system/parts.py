@@ -1,7 +1,7 @@
-"""Parts of a tier: CPU time that a service reports as spent for another purpose than its own.
+"""Parts of a tier: CPU time that a service reports for an embedded component, such as a database.
 
-A database that runs inside the process of a service is no tier of its own, yet its share of CPU time matters as much.
-Each kind of service has its counters here; a database that is a process of its own is a tier and needs no entry.
+A database inside the process of a service is no separate tier, but its share of CPU time matters as much. This module
+lists the counters by kind of service. A database in a separate process is a tier and needs no entry.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a tier.
+    """Part of a tier with its own CPU time.
 
     Attributes
     ----------
     name : str
-        As in summaries and figures.
+        Name in summaries and figures.
     counter : str
-        Metric of the service that counts its CPU time, without labels. [s]
+        Metric of the service that counts the CPU time of the part, without labels. [s]
     how : str
         Meaning of the counter, for the reader of a report.
     """

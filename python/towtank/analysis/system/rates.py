@@ -1,7 +1,7 @@
-"""Counters on the clock of the run: their growth between any two instants.
+"""Counters in run time: their growth between any two instants.
 
-Samples do not lie at the edges of the load's intervals, some are missing, and a counter starts again from zero with its
-process. A `Track` is the growth of one counter, continued across restarts and linear between samples.
+Samples do not coincide with the edges of the load's intervals, some are missing, and a counter restarts from zero with
+its process. A `Track` is the growth of a counter, continued across restarts and linear between samples.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 GAP_S = 2.5
-"""Samples further apart than this are a gap in the observation: at a sample per second, two are missing. [s]"""
+"""Distance of samples above which they enclose a gap; at one sample per second, two samples are then missing. [s]"""
 EDGE_S = 0.5
-"""Part of a stretch at each of its ends that need not be between samples. [s]"""
+"""Time at each end of an interval that samples need not cover. [s]"""
 CLOCK_JUMP_S = 0.5
-"""A step of the wall clock against the monotonic clock that counts as a jump. [s]"""
+"""Smallest step of the wall clock against the monotonic clock that counts as a jump. [s]"""
 
 
 @dataclass(frozen=True)
 class Track:
-    """Growth of a counter over run time.
+    """Growth of a counter in run time.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Track:
     values : ndarray of shape (n_samples,)
         Growth since the first sample; never falls.
     restarts : int
-        Number of times that the counter began again.
+        Number of restarts of the counter.
     """
 
     times_s: Floats
@@ -43,14 +43,14 @@ class Track:
     restarts: int
 
     def growth(self, start_s: float, end_s: float) -> float | None:
-        """Return the growth between two instants, linear between samples; None if samples do not cover them."""
+        """Return the growth between two instants, interpolated linearly; None if samples do not cover both instants."""
         if not self.covers(start_s, end_s):
             return None
         first, last = np.interp([start_s, end_s], self.times_s, self.values)
         return float(last - first)
 
     def rate(self, start_s: float, end_s: float) -> float | None:
-        """Return the mean rate between two instants [1/s]; None if samples do not cover them."""
+        """Return the mean rate between two instants [1/s]; None if samples do not cover both instants."""
         growth = self.growth(start_s, end_s)
         return None if growth is None or end_s <= start_s else growth / (end_s - start_s)
 
@@ -61,11 +61,11 @@ class Track:
         return float((self.values[-1] - self.values[0]) / (self.times_s[-1] - self.times_s[0]))
 
     def covers(self, start_s: float, end_s: float) -> bool:
-        """Return True if samples reach from one instant to the other, with half a second allowed at the edges."""
+        """Return True if samples cover the time between two instants, except for half a second at each end."""
         return len(self.times_s) > 1 and self.times_s[0] <= start_s + EDGE_S and self.times_s[-1] >= end_s - EDGE_S
 
     def by_bin(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the growth in each bin; NaN in bins that the samples do not cover. Shape (n_bins,)."""
+        """Return the growth in each bin; NaN in bins not covered by samples. Shape (n_bins,)."""
         if len(self.times_s) < 2:
             return np.full(len(starts), np.nan)
         edges = [np.interp(at, self.times_s, self.values) for at in (starts, ends)]
@@ -74,7 +74,7 @@ class Track:
 
 
 def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
-    """Make the track of a counter: missing samples are left out, a fall means that the counter began again at zero."""
+    """Return the track of a counter; missing samples are skipped, and a fall counts as a restart from zero."""
     pairs = [(at, value) for at, value in zip(times_s, raw, strict=True) if value is not None]
     if not pairs:
         return Track(np.zeros(0), np.zeros(0), 0)
@@ -88,7 +88,7 @@ def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
 
 
 def lookup(sample: dict[str, Any], path: Sequence[str]) -> float | None:
-    """Return the number at a path of keys; None if it is missing or is no number."""
+    """Return the number at a path of keys; None if missing or not a number."""
     found: Any = sample
     for key in path:
         if not isinstance(found, dict) or key not in found:
@@ -98,12 +98,12 @@ def lookup(sample: dict[str, Any], path: Sequence[str]) -> float | None:
 
 
 class Samples:
-    """Samples of one stream on the clock of the run.
+    """Samples of one stream in run time.
 
     Parameters
     ----------
     samples : list of dict
-        With `t_ns`, ascending.
+        Samples with `t_ns`, in ascending order.
     origin_ns : int
         Monotonic time of the start of the run. [ns]
     """
@@ -114,7 +114,7 @@ class Samples:
         self._tracks: dict[tuple[str, ...], Track] = {}
 
     def track(self, *path: str) -> Track:
-        """Return the counter at a path of keys."""
+        """Return the track of the counter at a path of keys."""
         if path not in self._tracks:
             self._tracks[path] = track(self.times_s, [lookup(sample, path) for sample in self.samples])
         return self._tracks[path]
@@ -124,17 +124,17 @@ class Samples:
         return bool(len(self.track(*path).times_s))
 
     def pairs(self, *path: str) -> list[tuple[float, float]]:
-        """Return times and values of the samples that have a number at a path of keys."""
+        """Return times and values of the samples with a number at a path of keys."""
         found = zip(self.times_s, (lookup(sample, path) for sample in self.samples), strict=True)
         return [(at, value) for at, value in found if value is not None]
 
     def gauge(self, start_s: float, end_s: float, *path: str) -> list[float]:
-        """Return the values of the gauge at a path of keys, of the samples between two instants."""
+        """Return the values of the gauge at a path of keys, for samples between two instants."""
         chosen = [sample for at, sample in zip(self.times_s, self.samples, strict=True) if start_s <= at <= end_s]
         return [value for sample in chosen if (value := lookup(sample, path)) is not None]
 
     def longest_gap(self, start_s: float, end_s: float) -> float:
-        """Return the longest time without a sample between two instants; all of it without samples. [s]"""
+        """Return the longest time without a sample between two instants; the whole time if no sample exists. [s]"""
         inside = [at for at in self.times_s if start_s <= at <= end_s]
         return float(np.diff([start_s, *inside, end_s]).max()) if end_s > start_s else 0.0
 

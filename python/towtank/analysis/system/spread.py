@@ -1,4 +1,6 @@
-"""Describes how evenly services serve users that each stay with one of them: the fairness of the services."""
+"""Describes how evenly users are distributed among services if each user stays with one service: the fairness of the
+services.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from towtank.analysis.statistics.fairness import fairness_of
 
 
 def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe every target of which each user stays with one service.
+    """Describe every target whose users each stay with one service.
 
     Parameters
     ----------
     plan : dict or None
-        The engine's plan; it has the service at each address.
+        The engine's plan, which names the service at each address.
     measurement : Measurement
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the window.
@@ -26,13 +28,13 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
     Returns
     -------
     dict
-        By name of the target, as `docs/reference/summary.md` describes.
+        By target name, as `docs/reference/summary.md` describes.
     """
     found = {}
     lengths = measurement.lengths[chosen]
     for name, services, places in _targets(plan or {}):
         if measurement.places_ok.shape[1] < places.stop:
-            continue  # an engine that did not count them, or nothing ended
+            continue  # the engine did not count addresses, or nothing ended
         ok = _by_service(measurement.places_ok[chosen, places], services)
         failed = _by_service(measurement.places_failed[chosen, places], services)
         found[name] = _describe(ok, failed, lengths, measurement.bin_s)
@@ -40,7 +42,7 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
 
 
 def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
-    """Yield targets whose users stay with an address: name, service at each address, places of the counts."""
+    """Yield the targets whose users stay with an address: name, service at each address, columns of the counts."""
     first = 0
     for target in plan.get("targets", []):
         addresses = target.get("addresses", [])

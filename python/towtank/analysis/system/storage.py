@@ -1,7 +1,7 @@
-"""Compares what services requested of storage in a window with what reached servers and disks.
+"""Compares the storage requests of services in a window with the requests that reach servers and disks.
 
-Caches lie between the two sides: of the content server, of a mount, of the kernel. They answer the requests that do
-not reach the lower side. Journals and metadata of file systems explain what the lower side writes in addition.
+Between both sides are the caches of the content server, of a mount and of the kernel, which answer the requests that do
+not reach servers and disks. Journals and metadata of file systems explain additional writes to the disks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CACHE = {
 
 
 def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe both sides, and each mount between them; None if no service reports its requests.
+    """Describe the requests of both sides, and each mount between them; None if no service reports its requests.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe a mount: its requests, those to each server, and the use of its cache."""
+    """Describe a mount: its requests, the requests to each server, and the use of its cache."""
     start, end = span(measurement, chosen)
     reads: dict[str, _Keys] = {}
     calls: dict[str, _Keys] = {}
@@ -95,13 +95,13 @@ def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str
 def _rates(
     wanted: Mapping[str, re.Pattern[str]], streams: Iterable[Samples], measurement: Measurement, chosen: Mask
 ) -> dict[str, Any]:
-    """Estimate sums of counters per second, by name."""
+    """Estimate the rates of sums of counters, by name. [1/s]"""
     every = list(streams)
     return {name: _rate(_find(every, pattern), measurement, chosen) for name, pattern in wanted.items()}
 
 
 def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
-    """Return all series of a form, in all streams."""
+    """Return the keys of all series that match a pattern, in all streams."""
     found: _Keys = []
     for samples in streams:
         names = {key for sample in samples.samples for key in sample["values"]}
@@ -110,7 +110,7 @@ def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
 
 
 def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
-    """Return the growth of all series in each bin; a series that appears late was zero before."""
+    """Return the growth of all series together in each bin; a series that appears late was zero before."""
     if not keys:
         return None
     bins = [samples.track("values", key).by_bin(measurement.starts, measurement.ends) for samples, key in keys]
@@ -125,7 +125,7 @@ def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]
 
 
 def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return the share of one server; nothing if no server was read from."""
+    """Return the share of one server; no value if no server was read from."""
     if together is None or not np.nansum(together[chosen]) > 0:
         return NOTHING.document()
     return ratio(np.zeros_like(together) if part is None else part, together, chosen, bin_s=bin_s).document()

@@ -1,4 +1,4 @@
-"""Describes the tiers, the host and the services in a window, from the streams of the observers."""
+"""Describes tiers, host and services in a window from the records of the observers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _HOST_CPU_ALL = (*HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal
 
 @dataclass
 class Observed:
-    """All streams of the observers of one run, on its clock.
+    """All observer streams of a run, in run time.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Observed:
     hosts : dict
         `hosts` of `run.json`: provider, address and sizes by name.
     remote : dict
-        Observations of the probes of other machines, by host, on the clock of the run.
+        Observations by the probes of other machines, by host, in run time.
     """
 
     probe: ProbeStream
@@ -88,13 +88,13 @@ class Observed:
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
 
     def where(self, tier: str) -> Observed:
-        """Return the observations on the machine of a tier: this one, or another."""
+        """Return the observations on the machine of a tier, this machine or another."""
         return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
 
     def allotted(self, tier: str, start_s: float, end_s: float) -> float | None:
-        """Return the CPUs that a tier may use between two instants: those it is pinned to, or its whole machine.
+        """Return the CPUs that a tier may use between two instants: its pinned CPUs, or all CPUs of its machine.
 
-        They are at most the CPUs of its host, and at most the limit of its control group.
+        The CPUs of its host and the limit of its control group are upper bounds.
         """
         about = self.tiers.get(tier, {})
         given = self.hosts.get(str(about.get("host")), {}).get("cpus_virtual")
@@ -103,7 +103,7 @@ class Observed:
         return min((cpus for cpus in bounds if isinstance(cpus, int | float)), default=None)
 
     def limiting_group(self, tier: str, start_s: float, end_s: float) -> str | None:
-        """Return the path of the control group whose limit bounds a tier; None if pinning alone does."""
+        """Return the path of the control group that limits the CPUs of a tier; None if no group limits them."""
         quota = self._quota(tier, start_s, end_s)
         if quota is None or quota != self.allotted(tier, start_s, end_s):
             return None
@@ -113,8 +113,8 @@ class Observed:
     def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
         """Return the CPU limit of the control group of a tier's first process, the largest between two instants. [1]
 
-        None if the group had no limit for a part of the time, and if processes of the tier are outside of the group:
-        the tier then uses more CPU time than the whole group, or more than its limit.
+        None if the group had no limit for part of the time, or if processes of the tier run outside the group, which
+        shows in a CPU use of the tier above that of the whole group or above its limit.
         """
         samples, group = self.where(tier).samples, ("groups", tier, "cgroup")
         limits = samples.gauge(start_s, end_s, *group, "cpu_limit")
@@ -129,7 +129,7 @@ class Observed:
         return None if used > most_cpus(most, end_s - start_s) else max(limits)
 
     def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
-        """Return the CPU time of a tier in each bin, NaN if it was not observed; shape (n_bins,). [s]"""
+        """Return the CPU time of a tier in each bin, NaN if not observed; shape (n_bins,). [s]"""
         parts = [
             self.where(tier).samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
             for name in ("cpu_user_s_total", "cpu_system_s_total")
@@ -149,12 +149,12 @@ class Observed:
         return np.asarray(np.sum(grown, axis=0), dtype=float)
 
     def parts(self, tier: str) -> tuple[Part, ...]:
-        """Return the parts that a tier of this kind may report."""
+        """Return the parts that a tier may report according to its kind."""
         return PARTS.get(str(self.tiers.get(tier, {}).get("kind", "")), ())
 
 
 def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estimate:
-    """Return the ratio of sums over the chosen bins that were observed; nothing if more than half was not."""
+    """Return the ratio of sums over the observed bins of a window; no value if fewer than half were observed."""
     usable = chosen & np.isfinite(tops)
     if usable.sum() * 2 < chosen.sum() or not usable.any():
         return estimates.NOTHING
@@ -162,11 +162,11 @@ def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estim
 
 
 def in_phase(cpu_s: Floats, measurement: Measurement, phase: str, mask: Mask) -> Estimate:
-    """Return the CPUs used in a phase, with an interval by its kind: a ramp has a trend in place of a steady state."""
+    """Return the CPUs used in a phase; for a ramp, the interval allows for a trend instead of a steady state."""
     found = ratio(cpu_s, measurement.lengths, mask, bin_s=measurement.bin_s)
     if phase not in RAMPS or found.value is None:
         return found
-    # The edge of a stage cuts bins short; their values scatter more than those of whole ones.
+    # Bins cut short by the edge of a stage scatter more than whole bins.
     whole = mask & np.isfinite(cpu_s) & (measurement.lengths > 0.5 * measurement.bin_s)
     along = mean_along_trend(cpu_s[whole] / measurement.lengths[whole])
     if along.value is None or along.low is None or along.high is None:
@@ -213,7 +213,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
 
 
 def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Estimate, Estimate]:
-    """Return the CPUs used, and the CPU time per transaction."""
+    """Return the CPUs used by a tier [1], and its CPU time per transaction [s]."""
     return (
         ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s),
         ratio(seconds, measurement.transactions.ended, chosen, bin_s=measurement.bin_s),
@@ -221,7 +221,7 @@ def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Est
 
 
 def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe the whole host in the window."""
+    """Describe the whole machine of an observation in the window."""
     start, end = span(measurement, chosen)
     samples = observed.samples
 
@@ -257,7 +257,7 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
 
 
 def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
-    """Return the CPU time of a host in one state, in each bin; shape (n_bins,). [s]"""
+    """Return the CPU time of a machine in a given state, in each bin; shape (n_bins,). [s]"""
     found: Track = samples.track("host", name)
     if not len(found.times_s) and name == "cpu_irq_s_total":
         return np.zeros(measurement.bins)
@@ -265,7 +265,7 @@ def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
 
 
 def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Return the share of all CPU time that the hypervisor gave to others, in [0, 1]."""
+    """Return the share of all CPU time that the hypervisor gave to other guests, in [0, 1]."""
     grown = {name: observed.samples.track("host", name).growth(start_s, end_s) for name in _HOST_CPU_ALL}
     stolen = grown["cpu_steal_s_total"]
     total = sum(value for value in grown.values() if value is not None)
@@ -273,13 +273,13 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
 
 
 def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the share of the time that the CPU limit of a control group delayed each group of processes in it.
+    """Return the share of time in which CPU limits of control groups throttled each group of processes.
 
     Returns
     -------
     dict
         Throttled time over the length of the window by name of the group; it may exceed 1 if several CPUs were
-        throttled at once. Groups in no control group of their own are left out.
+        throttled at once. Process groups without a separate control group are left out.
     """
     samples = observed.samples
     names = sorted({name for sample in samples.samples[-1:] for name in sample.get("groups", {})})
@@ -288,14 +288,14 @@ def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, flo
 
 
 def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Return the share of the tiers' CPUs that other programs kept busy.
+    """Return the share of the tiers' CPUs that other programs used.
 
     Returns
     -------
     float or None
-        Busy time of the CPUs that tiers are pinned to, less the use of the tiers, per time and CPU, in [0, 1]; None if
-        tiers are not pinned or the samples lack it. Interrupts belong to no program: the packets of the system itself
-        cause them, too.
+        Busy time of the CPUs to which tiers are pinned, less the use of the tiers, per time and CPU, in [0, 1]; None if
+        tiers are not pinned or the samples lack busy times. Interrupts are left out, because packets of the system
+        itself cause them, too.
     """
     here = {name: about for name, about in observed.tiers.items() if observed.where(name) is observed}
     pinned = {cpu for about in here.values() for cpu in about.get("cpus") or []}
@@ -324,7 +324,7 @@ def _busy_s(sample: dict[str, Any], cpu: int) -> float | None:
 
 
 def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the metrics that services report in the window: rates of counters, means and maxima of gauges."""
+    """Return the metrics reported by services in the window: rates of counters, means and maxima of gauges."""
     start, end = span(measurement, chosen)
     found: dict[str, Any] = {}
     for name, samples in observed.metrics.items():
@@ -345,21 +345,22 @@ def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict
 
 
 def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
-    """Return the cost of observing, and its regularity, over the whole run.
+    """Return the cost of observing, and the regularity of the samples, over the whole run.
 
     Parameters
     ----------
     observed : Observed
     start_s, end_s : float
-        The run. [s]
+        Start and end of the run, in run time. [s]
     sending_cpus : float, optional
-        CPUs that sending results took while the run went on; None if nothing was sent.
+        CPUs used for sending results during the run; None if nothing was sent. [1]
     """
     samples = observed.samples
     late = samples.gauge(start_s, end_s, "probe", "late_s")
     took = [value for scrape in observed.metrics.values() for value in scrape.gauge(start_s, end_s, "took_s")]
     probe = samples.track("probe", "cpu_s_total").mean_rate()
-    # All scrapers share one thread and each line carries the CPU time of that thread, so the largest is the whole.
+    # All scrapers share one thread, and each line contains the CPU time of that thread, so the largest value is the
+    # total.
     scrapes = [scrape.track("cpu_s_total").mean_rate() for scrape in observed.metrics.values()]
     scraping = max((rate for rate in scrapes if rate is not None), default=0.0)
     return {
@@ -374,7 +375,7 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
-    """Return CPU by tier and disk traffic of the host, second by second."""
+    """Return CPU use by tier and disk traffic of the machine, for each second."""
     lengths = measurement.lengths_of_rates
     samples = observed.samples
     disks = counted_once(samples.samples[-1].get("disks", {})) if samples.samples else {}
@@ -398,7 +399,7 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
 
 
 def span(measurement: Measurement, chosen: Mask) -> tuple[float, float]:
-    """Return begin and end of the window. [s]"""
+    """Return start and end of the window. [s]"""
     if not chosen.any():
         return 0.0, 0.0
     return float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())

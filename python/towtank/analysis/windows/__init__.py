@@ -1,4 +1,5 @@
-"""Chooses the window that is analysed, and tests whether it is steady.
+"""Chooses the analysed window, and tests whether it is steady.
 
-`window` chooses it, `by_stage` does so for one stage, `steady` tests it, `settling` waits for it while a run goes on.
+`window` chooses the window of a run, `by_stage` that of a single stage, `steady` tests a window, `settling` waits for a
+steady state during a run.
 """

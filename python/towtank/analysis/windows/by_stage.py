@@ -1,4 +1,4 @@
-"""The window of one steady stage among several."""
+"""Window of a single steady stage of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.analysis.windows.window import Window, tested
 
 
 def of_stage(measurement: Measurement, stage: int, *, settled: bool = False) -> Window | None:
-    """Return one stage as far as it was recorded, tested for steadiness without the CPU time of tiers; None if empty.
+    """Return the recorded part of a stage, tested for a steady state without the CPU time of tiers; None if empty.
 
     Parameters
     ----------
@@ -16,14 +16,14 @@ def of_stage(measurement: Measurement, stage: int, *, settled: bool = False) -> 
     stage : int
         Number of the stage.
     settled : bool, default False
-        Whether the stage before ended on evidence; then no transient is left out.
+        Whether the previous stage ended because the system was steady; then no transient is left out.
     """
     window = asked_stage(measurement, stage)
     return None if window is None else tested(measurement, window, {}, settled=settled)
 
 
 def asked_stage(measurement: Measurement, stage: int) -> Window | None:
-    """Return one stage as far as it was recorded; None if nothing of it was."""
+    """Return the recorded part of a stage as planned; None if none of it was recorded."""
     about = measurement.stages[stage]
     chosen = measurement.inside(about["start_s"], min(about["end_s"], measurement.recorded_until))
     chosen &= measurement.stage == stage

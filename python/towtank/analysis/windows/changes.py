@@ -1,4 +1,4 @@
-"""Changes over a window: their size, their least size at 95 %, and their severity."""
+"""Changes over a window: their size, lower bound at 95 %, and severity."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from towtank.analysis.windows.tolerances import GROSS
 from towtank.distributions import t_quantile
 
 _LARGE = 0.5
-"""Change of response time that counts at a weaker level. [1]"""
+"""Change of response time that counts at a weaker significance level. [1]"""
 CAUTIOUS_SIGNIFICANCE = 0.05
-"""Level that the cautious test of a change must reach beside the plain one."""
+"""Significance level that the cautious test of a change must reach in addition to the plain test."""
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
-# As for the audit of the load: a study of some ten runs hardly ever loses a run by chance.
+# Same as in the audit of the load: chance hardly ever makes a run invalid in a study of some ten runs.
 _GROSS_SIGNIFICANCE = 0.001
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change over the window that matters.
+    """Relevant change over the window.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Change:
     share : float
         Change relative to the mean. [1]
     at_least : float
-        Size of the change at the end of its 95 % interval nearer to none. [1]
+        Size of the change at the end of its 95 % interval nearer to zero. [1]
     p_value : float
         Probability of a change this large by chance, by the cautious test. In [0, 1]
     """
@@ -43,33 +43,33 @@ class Change:
 
     @property
     def tolerance(self) -> float:
-        """Largest change that does not matter. [1]"""
+        """Largest change of this metric that is not relevant. [1]"""
         return tolerances.tolerance(self.metric)
 
     @property
     def is_gross(self) -> bool:
-        """True if the change exceeds `GROSS` tolerances beyond chance.
+        """True if the change significantly exceeds `GROSS` tolerances.
 
-        The value alone does not suffice: over a window not much longer than its relaxation time, the queue of a system
-        at rest fluctuates as much.
+        The value alone is not sufficient, because the queue of a steady system fluctuates as much over a window not
+        much longer than its relaxation time.
         """
         return self.at_least > GROSS * self.tolerance and self.p_value < _GROSS_SIGNIFICANCE
 
     @property
     def text(self) -> str:
-        """The metric in words; the CPU use of a tier is tested without the part that its throughput explains."""
+        """Metric as text; for a tier, CPU use without the part that throughput explains."""
         words = self.metric.replace("_", " ")
         return f"{words} at mean throughput" if words.startswith("cpu of ") else words
 
 
 class Step(NamedTuple):
-    """A change of level within a window that matters.
+    """Relevant change of level within a window.
 
     Attributes
     ----------
     metric : str
     at_s : float
-        In run time. [s]
+        Time of the change, in run time. [s]
     share : float
         Change relative to the level before. [1]
     is_gross : bool
@@ -83,12 +83,12 @@ class Step(NamedTuple):
 
     @property
     def tolerance(self) -> float:
-        """Largest change that does not matter. [1]"""
+        """Largest change of this metric that is not relevant. [1]"""
         return tolerances.tolerance(self.metric)
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
-    """Return a difference relative to the mean; the difference of logarithms is relative already."""
+    """Return a difference relative to the mean; a difference of logarithms is relative already."""
     if metric == "response_time":
         return math.expm1(min(50.0, difference))
     return difference / abs(mean) if mean else 0.0
@@ -97,7 +97,7 @@ def relative(metric: str, difference: float, mean: float) -> float:
 def of_trend(
     metric: str, line: Trend, cautious: Trend, span_s: float, mean: float, *, strict: bool = True
 ) -> Change | None:
-    """Return the change of a trend that matters and is not chance; None if no such change exists.
+    """Return the change of a trend if it is relevant and significant; None otherwise.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def of_trend(
     line, cautious : Trend
         The trend, and its cautious test, which decides the severity of the change.
     span_s : float
-        From the first to the last observation. [s]
+        Time from the first to the last observation. [s]
     mean : float
         Mean of the series.
     strict : bool, default True
@@ -113,9 +113,9 @@ def of_trend(
 
     Notes
     -----
-    A change counts at p < 0.01. In a window that is not much longer than the relaxation time of a queue (`strict`) the
-    cautious test must have p < 0.05, too: the plain one takes a queue that returns to its mean for a trend. Response
-    time that rises by half or falls by a third counts at p < 0.025 of the cautious test alone.
+    A change counts at p < 0.01. In a window not much longer than the relaxation time of a queue (`strict`) the cautious
+    test must have p < 0.05, too, because the plain test mistakes a queue that returns to its mean for a trend. Response
+    time that rises by half or falls by a third counts if the cautious test alone has p < 0.025.
     """
     share = relative(metric, line.slope_per_s * span_s, mean)
     limit = tolerances.tolerance(metric)
@@ -130,7 +130,7 @@ def of_trend(
 
 
 def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
-    """Return the change from the start of a window to what follows, with error and freedom of the cautious test."""
+    """Return the change from the start of a window to the rest, with the error of the cautious test."""
     least = abs(
         relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)
     )
@@ -138,5 +138,5 @@ def of_difference(metric: str, difference: float, error: float, freedom: float, 
 
 
 def quantile(freedom: float) -> float:
-    """Return the quantile of Student's t for an interval of 95 %. [1]"""
+    """Return the quantile of Student's t for a 95 % interval. [1]"""
     return t_quantile(0.5 + _CONFIDENCE / 2, freedom)

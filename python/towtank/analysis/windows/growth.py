@@ -1,4 +1,4 @@
-"""Detects that an open load exceeds throughput, so that transactions accumulate and no steady state exists."""
+"""Detects that arrivals of an open load exceed throughput, so that transactions accumulate without a steady state."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.windows.tolerances import tolerance
 
 TOLERANCE = tolerance("throughput")
-"""Share of the arrivals that may be left unfinished: as much as throughput may change over a window. [1]"""
+"""Share of the arrivals that may remain unfinished, equal to the tolerated change of throughput over a window. [1]"""
 DEVIATIONS = 3.0
-"""Number of standard deviations of chance beyond which growth is significant. [1]"""
+"""Number of standard deviations beyond which growth is significant. [1]"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Growth:
     arrived : float
         Arrivals within the window. [1]
     deviations : float
-        The rise in standard deviations of chance. [1]
+        Growth in standard deviations. [1]
     """
 
     at_start: float
@@ -38,17 +38,17 @@ class Growth:
 
     @property
     def share(self) -> float:
-        """Share of the arrivals that was left unfinished; negative if a backlog was reduced."""
+        """Share of the arrivals that remained unfinished; negative if a backlog was reduced."""
         return (self.at_end - self.at_start) / self.arrived
 
     @property
     def is_significant(self) -> bool:
-        """True if growth exceeds both the tolerance and chance."""
+        """True if growth exceeds both the tolerance and random variation."""
         return self.share > TOLERANCE and self.deviations > DEVIATIONS
 
     @property
     def text(self) -> str:
-        """Describe the growth."""
+        """Growth as text."""
         left = self.at_end - self.at_start
         return (
             f"transactions in the system rise from {self.at_start:,.0f} to {self.at_end:,.0f} over the window: "
@@ -79,17 +79,16 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
     Returns
     -------
     Growth or None
-        None without arrivals, or if the window has fewer than four seconds.
+        None without arrivals, or if the window is shorter than four seconds.
 
     Notes
     -----
     A queue that is never empty grows by arrivals minus completions. With Poisson arrivals at rate lambda and
     exponential service this is a random walk, whose standard deviation over a time T is at most sqrt(2 lambda T) at the
-    limit of the system and less below it. Unlike a test for a trend this needs no series, so ten seconds suffice.
-
-    `tests/certified/test_certified_growth.py` checks it on simulated M/M/1 (utilization 0.7 to 0.95), M/D/1 (0.95) and
-    M/G/1 with squared coefficients of variation of 10 (0.5 to 0.9), at 20 to 300 arrivals a second, over windows of 10
-    to 120 s.
+    limit of the system and less below. Unlike a trend test this test needs no series, so ten seconds suffice.
+    `tests/certified/test_certified_growth.py` checks the test on simulated M/M/1 (utilization 0.7 to 0.95), M/D/1
+    (0.95) and M/G/1 with squared coefficients of variation of 10 (0.5 to 0.9), at 20 to 300 arrivals a second, over
+    windows of 10 to 120 s.
     """
     numbers = np.flatnonzero(chosen)
     arrived = float(measurement.arrivals[chosen].sum())

@@ -10,16 +10,16 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.windows.settling import Seconds, SettlingResult, look_for_trend, without_transient
 
 RESPONSE_HALF_WIDTH = 0.35
-"""Largest half of the 95 % interval of the mean response time over its value. [1]
+"""Largest relative half-width of the 95 % interval of the mean response time. [1]
 
-Thirty independent values, the fewest that a verdict lets a mean rest on, give 0.37 for an exponential distribution and
+Thirty independent values, the fewest that a verdict accepts for a mean, give 0.37 for an exponential distribution and
 less for most response times.
 """
 
 
 @dataclass
 class Precision:
-    """Tests the record of a steady stage, second by second.
+    """Test of the record of a steady stage, repeated each second.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Precision:
 
     Notes
     -----
-    A stage that ends once its interval is narrow ends too often on intervals that are narrow by chance. The shortest
-    length bounds this effect, and fewer than 20 s have no interval: with one observation a second 93 % of intervals at
-    least hold (`tests/certified/test_certified_precision.py`).
+    A stage that ends as soon as its interval is narrow ends too often because the interval is narrow by chance. The
+    shortest length bounds this effect, and records below 20 s have no interval: with one observation per second at
+    least 93 % of the intervals hold (`tests/certified/test_certified_precision.py`).
     """
 
     to: float
@@ -45,7 +45,7 @@ class Precision:
     last: SettlingResult | None = field(default=None, init=False)
 
     def take(self, seconds: Seconds) -> bool:
-        """Test the record again, one second later; return whether the stage may end."""
+        """Test the record one second later; return True if the stage may end."""
         kept = without_transient(seconds)
         if kept is None:
             return False
@@ -60,7 +60,7 @@ class Precision:
 
 
 def _by_users(kept: Seconds) -> Floats | None:
-    """Return the sums of response times by Little's law; None of an open load, and where it does not hold."""
+    """Return the sums of response times by Little's law; None for an open load, or if the law does not hold."""
     if kept.unpaused_s is None or kept.users is None:
         return None
     user_s = kept.users * float(kept.lengths_s.sum())
@@ -68,6 +68,6 @@ def _by_users(kept: Seconds) -> Floats | None:
 
 
 def _half_width(numerators: Floats, denominators: Floats, alike: Floats | None = None) -> float | None:
-    """Return half of the 95 % interval of a ratio of sums over its value; None without an interval. [1]"""
+    """Return the relative half-width of the 95 % interval of a ratio of sums; None without an interval. [1]"""
     found, _ = ratio_of_sums(numerators, denominators, alike=alike)
     return None if not found.value or found.half_width is None else found.half_width / found.value

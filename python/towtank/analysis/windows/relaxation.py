@@ -1,28 +1,30 @@
-"""Estimates how long a queue near saturation remembers, from the load alone."""
+"""Estimates the relaxation time of a queue near saturation from the load alone."""
 
 from __future__ import annotations
 
 import math
 
 RELAXATIONS = 8.0
-"""Relaxation times below which a window cannot distinguish a change from a queue that returns to its mean. [1]"""
+"""Window length in relaxation times below which a change cannot be distinguished from a queue that returns to its mean.
+[1]
+"""
 
 
 def relaxation_s(in_system: float, response_s: float) -> float:
-    """Return the relaxation time of the M/M/1 queue with this number in the system and response time. [s]
+    """Return the relaxation time of the M/M/1 queue with a given number in the system and response time. [s]
 
     Parameters
     ----------
     in_system : float
-        Mean number of transactions in the system N, waiting ones included, >= 0. [1]
+        Mean number N of transactions in the system, including waiting transactions, >= 0. [1]
     response_s : float
         Mean response time R. [s]
 
     Notes
     -----
     M/M/1 has N = rho / (1 - rho) and R = S / (1 - rho), so that rho = N / (1 + N) and S = R / (1 + N). Its relaxation
-    time is S / (1 - sqrt(rho))^2 [1]_. Of all systems with the same N and R it is the one that remembers longest: where
-    several servers or mere delays hold the transactions, this is an upper bound.
+    time is S / (1 - sqrt(rho))^2 [1]_. Of all systems with the same N and R, M/M/1 has the longest relaxation time, so
+    the result is an upper bound for systems with several servers or pure delays.
 
     References
     ----------
@@ -44,11 +46,11 @@ def is_short(response_sum_s: float, ended: float, length_s: float) -> bool:
     Parameters
     ----------
     response_sum_s : float
-        Sum of the response times of the window, by Little's law N times its length. [s]
+        Sum of the response times of the window, which by Little's law is N times its length. [s]
     ended : float
-        Transactions that have them. [1]
+        Number of these response times. [1]
     length_s : float
-        [s]
+        Length of the window. [s]
     """
     if ended <= 0 or length_s <= 0:
         return False

@@ -1,8 +1,9 @@
-"""Shows whether a series is at rest: compares the change that its noise does not exclude with the allowed change.
+"""Tests whether a series is steady: compares the largest change that its noise does not exclude with the allowed
+change.
 
-A test that finds no trend shows little if the window is short or noisy. A series counts as shown to be at rest if the
-change found plus its error is small. Settle stages, windows, and the part of a window behind a cut at its half all use
-these functions.
+A test that finds no trend proves little if the window is short or noisy. Therefore a series counts as at rest (steady)
+only if the change found plus its error is small. Settle stages, windows, and the second half of a window after a cut
+all use these functions.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from towtank.analysis.windows.tolerances import NEGLIGIBLE, allowed
 from towtank.distributions import t_quantile
 
 TESTED = ("throughput", "response_time")
-"""Series whose rest must be shown; CPU time of tiers follows throughput."""
+"""Series that must be shown to be at rest; CPU time of tiers follows throughput."""
 LEAST_WINDOW_S = 10.0
-"""Shortest window that shows rest; one second is one record of the engine. [s]"""
+"""Shortest window that can show rest; the engine records once per second. [s]"""
 OBSERVATIONS_AT_LEAST = 8
-"""Fewest observations that show rest. [1]"""
+"""Fewest observations that can show rest. [1]"""
 TREND_SIGNIFICANCE = 0.05
-"""Level of the test for a trend. A strict test misses trends; this one finds more than the 0.01 of the analysis."""
+"""Significance level of the trend test. It is weaker than the 0.01 of the analysis, to miss fewer trends."""
 _CONFIDENCE = 0.90
-# A straight line through fewer observations leaves no residuals to estimate its error from.
+# A straight line through fewer observations leaves no residuals from which to estimate its error.
 _ESTIMATED_AT_LEAST = 5
-# The messages advise no longer window than this. [s]
+# Longest window that messages advise. [s]
 _WINDOW_AT_MOST_S = 24 * 3600.0
 
 
@@ -41,15 +42,15 @@ class Rest:
     Attributes
     ----------
     change : float
-        Change over the window on the straight line through the series. [1]
+        Change over the window along a straight line fitted to the series. [1]
     at_most : float or None
-        Size of a change that the window does not exclude: one-sided 90 %. None if the window has too few observations
-        to exclude any change. [1]
+        Largest change that the window does not exclude, one-sided 90 %. None if the window has too few observations to
+        exclude any change. [1]
     allowed : float
-        Change that rest must exclude. [1]
+        Largest allowed change; a larger change must be excluded. [1]
     needed_s : float or None
-        Length of a window that excludes it, if the change found is chance; None beyond a day, and without any value.
-        [s]
+        Length of a window that would exclude a larger change, if the change found is random; None if longer than a day,
+        or without values. [s]
     """
 
     change: float
@@ -73,9 +74,9 @@ class Instability:
     Attributes
     ----------
     why : str
-        In words; empty if the series is at rest.
+        Reason as text; empty if the series is at rest.
     change : float
-        Change over the window on the straight line through the series. [1]
+        Change over the window along a straight line fitted to the series. [1]
     """
 
     why: str
@@ -83,7 +84,7 @@ class Instability:
 
 
 def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True) -> Rest:
-    """Compare the change that a series may hide with the change that is allowed.
+    """Compare the largest change that a series may hide with the allowed change.
 
     Parameters
     ----------
@@ -93,16 +94,16 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
     edges_s : ndarray of shape (n_observations + 1,)
         Edges of the observations. [s]
     cautious : bool, default True
-        Whether to use the error of the cautious trend, as for changes that were found: its autocorrelation is corrected
-        for the bias of a short series, and Student's t has its degrees of freedom.
+        Whether to use the error of the cautious trend test, which corrects the autocorrelation for the bias of a short
+        series and uses Student's t with its degrees of freedom.
 
     Notes
     -----
-    A settle stage uses the plain error and the normal distribution, but four looks in a row: with the cautious error a
-    system at rest with the noise of `settling.look` would wait for 60 s instead of 39 s.
+    A settle stage uses the plain error and the normal distribution, but requires four consecutive tests: with the
+    cautious error a steady system with the noise of `settling.look` would wait for 60 s instead of 39 s.
 
-    A change found by chance falls with the square root of the length of the window, as its error does. A real change is
-    found in a longer window.
+    A random change shrinks with the square root of the window length, as its error does. A real change remains visible
+    in a longer window.
     """
     count, limit = len(values), _plain(name, allowed(name))
     scale = 1.0 if name == "response_time" else abs(float(values.mean())) if count else 0.0
@@ -127,21 +128,21 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
 
 
 def unknown(name: str, observation_s: float) -> Rest:
-    """Return the rest of a series with too few transactions for a single test, with observations of this length."""
+    """Return the result for a series with too few transactions for a test, given the length of its observations."""
     return Rest(0.0, None, _plain(name, allowed(name)), _least_length_s(observation_s))
 
 
 def instability_of(
     name: str, values: Floats, edges_s: Floats, *, proven: bool = True, cautious: bool = True
 ) -> Instability:
-    """Find the reason why a series is not at rest.
+    """Return the reason why a series is not at rest; an empty reason if it is.
 
     Parameters
     ----------
     name, values, edges_s, cautious
         As for `rest_of`.
     proven : bool, default True
-        Whether a change that may be larger than allowed counts as a change, too.
+        Whether a series also fails if a change larger than allowed is not excluded.
     """
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"
@@ -159,7 +160,7 @@ def instability_of(
 
 
 def is_at_rest(name: str, values: Floats, edges_s: Floats) -> bool:
-    """Return True if a series is at rest: no trend, no transient, and a change larger than allowed is excluded."""
+    """Return True if a series is at rest: no trend, no transient, and no change larger than allowed is possible."""
     if len(values) < OBSERVATIONS_AT_LEAST or edges_s[-1] - edges_s[0] < LEAST_WINDOW_S:
         return False
     return not instability_of(name, values, edges_s).why
@@ -170,5 +171,5 @@ def _least_length_s(observation_s: float) -> float:
 
 
 def _plain(name: str, change: float) -> float:
-    """Convert a change of logarithms to a change of the value."""
+    """Convert a change of a logarithm to a relative change of the value; return other changes unchanged."""
     return math.expm1(min(50.0, change)) if name == "response_time" else change

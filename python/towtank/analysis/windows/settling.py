@@ -1,9 +1,9 @@
-"""Decides whether a system under a constant load has come to rest, which ends a settle stage.
+"""Decides whether a system under constant load has become steady, which ends a settle stage.
 
-Every second it tests the record so far: the later half of it, or the last `least_window_s` if that is more, so that any
-transient is left behind in time and a noisy system gets longer. There, throughput, mean response time, requests in
-flight and waiting arrivals must show no trend beyond chance, MSER must find no transient, and a change that matters
-must be excluded. A single test may pass by chance, so `LOOKS` tests in a row must pass.
+Each second, the later half of the record is tested, or the last `least_window_s` if that is longer. A transient thus
+leaves the tested part in time, and a noisy system gets a longer test. In the tested part, throughput, mean response
+time, requests in flight and waiting arrivals must have no significant trend, MSER must find no transient, and a
+relevant change must be excluded. Since a single test may pass by chance, `LOOKS` consecutive tests must pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from towtank.analysis.windows.transient import transient_of
 Floats = npt.NDArray[np.float64]
 
 LOOKS = 4
-"""Tests in a row that must find rest. [1]"""
+"""Number of consecutive tests that must pass. [1]"""
 _CYCLES = 3.0
 _RESPONSES = 5.0
 _TRANSACTIONS_PER_OBSERVATION = 5
@@ -32,7 +32,7 @@ _TRANSACTIONS_PER_OBSERVATION = 5
 
 @dataclass(frozen=True)
 class Seconds:
-    """Record of a constant load, second by second.
+    """Record of a constant load by second.
 
     Attributes
     ----------
@@ -43,11 +43,12 @@ class Seconds:
     response_sum_s : ndarray of shape (n_seconds,)
         Sum of their response times. [s]
     in_flight, waiting : ndarray of shape (n_seconds,)
-        Requests under way, and arrivals that wait for a user, at the end of each second. [1]
+        Requests in flight, and arrivals that wait for a user, at the end of each second. [1]
     users : float or None
-        Users of a closed load; None for an open one. [1]
+        Users of a closed load; None for an open load. [1]
     unpaused_s : ndarray of shape (n_seconds,) or None
-        User seconds less the pauses that ended in each second: response times by Little's law. [s]
+        User seconds less the pauses that ended in each second, which by Little's law replace sums of response times.
+        [s]
     """
 
     ends_s: Floats
@@ -76,7 +77,7 @@ class Seconds:
 
 @dataclass(frozen=True)
 class SettlingResult:
-    """Result of one test whether a record is steady.
+    """Result of a single test whether a record is steady.
 
     Attributes
     ----------
@@ -84,9 +85,9 @@ class SettlingResult:
     window_s : float
         Length of the tested record. [s]
     why : str
-        Series that are not at rest; empty if all are.
+        Series that are not steady, as text; empty if all are steady.
     changes : dict
-        Relative change over the window by metric; for the backlog the change itself.
+        Relative change over the window by metric; absolute change for the backlog.
     """
 
     steady: bool
@@ -100,12 +101,12 @@ class SettlingResult:
 
 
 def least_window_s(seconds: Seconds) -> float:
-    """Return the shortest window that can show rest under this load. [s]
+    """Return the shortest window that can show a steady state under this load. [s]
 
     Notes
     -----
-    At least `LEAST_WINDOW_S`, five mean response times, and under a closed load three cycles of a user, N / X by the
-    response time law: the state of a cycle ago returns with the same users.
+    The window has at least `LEAST_WINDOW_S`, five mean response times, and under a closed load three user cycles (N / X
+    by the response time law), because the same users repeat the state of the previous cycle.
     """
     recent = seconds.last(min(len(seconds.ends_s), int(2 * LEAST_WINDOW_S)))
     ended, length = float(recent.ended.sum()), float(recent.lengths_s.sum())
@@ -122,7 +123,7 @@ def look(seconds: Seconds) -> SettlingResult:
     -----
     Simulated in `tests/certified/test_certified_settling.py`, 200 series each: an exponential approach with time
     constant tau of throughput (from 40 % below) and of response time (from twice as long) to their level, with
-    first-order autoregressive noise (coefficient 0.5) of 5 % and 10 %. An end is early while more than 10 % of
+    first-order autoregressive noise (coefficient 0.5) of 5 % and 10 %. An end counts as early if more than 10 % of
     throughput is still missing.
 
     ======  ============  ======================  =======
@@ -134,11 +135,11 @@ def look(seconds: Seconds) -> SettlingResult:
     40 s    135 s         23 to 200 s             17.5 %
     ======  ============  ======================  =======
 
-    Without noise the stage ends at 13 s; with noise the record must be long enough to exclude the change. Looks
-    overlap, so that four in a row are worth far less than four independent ones; the rates above include this. An
-    approach that is too slow to show in the noise passes for rest: if you know of one, set `at_least`.
+    Without noise the stage ends at 13 s; with noise the record must be long enough to exclude the change. Consecutive
+    tests overlap, so four of them are worth far less than four independent tests; the rates above include this effect.
+    An approach too slow to show in the noise passes the test: if you expect one, set `at_least`.
 
-    A load whose backlog grows at a tenth of its rate was never called steady in 600 s.
+    A load whose backlog grows at a tenth of its rate never passed within 600 s.
     """
     count = len(seconds.ends_s)
     total = float(seconds.lengths_s.sum())
@@ -153,14 +154,14 @@ def look(seconds: Seconds) -> SettlingResult:
 
 
 def look_for_trend(seconds: Seconds) -> SettlingResult:
-    """Test a whole record for a trend, after the system has settled: a change need not be excluded."""
+    """Test a whole record for a trend after the system has settled; the test need not exclude a change."""
     return _look_at(seconds, proven=False)
 
 
 def without_transient(seconds: Seconds) -> Seconds | None:
-    """Leave out the transient at the start of a record; None if the transient may be longer than half of it.
+    """Remove the transient at the start of a record; None if the transient may be longer than half of the record.
 
-    The analysis leaves out the same part, by the same function, but also considers the CPU time of tiers.
+    The analysis removes the same part by the same function, but also considers the CPU time of tiers.
     """
     sizes = _grouping(seconds)
     if sizes is None:
@@ -180,7 +181,7 @@ def _look_at(chosen: Seconds, *, proven: bool) -> SettlingResult:
 
 
 def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iterator[str]:
-    """Yield the series that are not at rest, in words, and add changes; `proven`: a change that may be large counts."""
+    """Yield a text for each series that is not at rest, and record all changes in `changes`."""
     sizes = _grouping(chosen)
     if sizes is None:
         yield "too few transactions to be judged"
@@ -194,7 +195,7 @@ def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iter
 
 
 def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats], Floats]:
-    """Return observations of throughput and of the logarithm of the mean response time, and their edges. [s]"""
+    """Return throughput and logarithm of mean response time by observation, and the edges of the observations. [s]"""
     lengths, ended, sums = (
         _summed(part, *sizes) for part in (seconds.lengths_s, seconds.ended, seconds.response_sum_s)
     )
@@ -205,7 +206,7 @@ def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats]
 
 
 def _grouping(chosen: Seconds) -> tuple[int, int] | None:
-    """Return the seconds of an observation, and the number of observations; None if they are too few."""
+    """Return the length of an observation in seconds, and the number of observations; None if too few."""
     count = len(chosen.ends_s)
     rate = float(chosen.ended.mean())
     size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else count
@@ -213,12 +214,12 @@ def _grouping(chosen: Seconds) -> tuple[int, int] | None:
 
 
 def _summed(values: Floats, size: int, count: int) -> Floats:
-    # The newest seconds must be included, so that an incomplete observation is left out at the start.
+    # The newest seconds must be included, so an incomplete observation at the start is left out.
     return np.asarray(values[len(values) - size * count :].reshape(count, size).sum(axis=1), dtype=float)
 
 
 def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
-    """Describe the trend of requests in flight and waiting arrivals; empty if they are at rest."""
+    """Describe the trend of requests in flight and waiting arrivals; empty if they have none."""
     backlog = chosen.in_flight + chosen.waiting
     times = chosen.ends_s
     line = steady.trend(times, backlog)
@@ -231,16 +232,16 @@ def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
 
 @dataclass
 class Settling:
-    """Counts the looks in a row that found rest.
+    """Count of consecutive tests that found a steady state.
 
     Attributes
     ----------
     at_least_s : float
         Shortest length of the stage. [s]
     rested : int
-        Looks in a row that found rest. [1]
+        Number of consecutive tests that passed. [1]
     last : SettlingResult or None
-        The last look.
+        Result of the last test.
     """
 
     at_least_s: float = 0.0
@@ -248,7 +249,7 @@ class Settling:
     last: SettlingResult | None = None
 
     def take(self, seconds: Seconds) -> bool:
-        """Repeat the test one second later; return whether the stage may end."""
+        """Repeat the test one second later; return True if the stage may end."""
         self.last = look(seconds)
         self.rested = self.rested + 1 if self.last.steady else 0
         return self.rested >= LOOKS and float(seconds.lengths_s.sum()) >= self.at_least_s

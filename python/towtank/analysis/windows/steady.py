@@ -1,8 +1,8 @@
-"""Tests whether the asked steady window is steady: finds the end of the transient, and any trend after it.
+"""Tests whether the planned window is steady: finds the end of the transient, and a trend after it.
 
-MSER-5 proposes a cut. Its minimum falls somewhere even on pure noise, so a cut counts only if the part that it removes
-differs from the part that it keeps by more than noise. A cut that would have to go beyond half of the window, or a
-trend in the part that is kept, means that no steady state was reached.
+MSER-5 proposes a cut. Since MSER has a minimum even for pure noise, a cut counts only if the removed part differs
+significantly from the kept part. If the cut would have to lie beyond half of the window, or the kept part has a trend,
+no steady state was reached.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 BATCH = 5
 """Observations in a batch of MSER-5."""
-# With fewer batches than this chance decides the minimum of MSER; shorter series are tested in shorter batches.
+# With fewer batches chance determines the minimum of MSER, so shorter series are tested in shorter batches.
 _MSER_BATCHES = 10
 # Several series are tested on every run, so each test is strict.
 SIGNIFICANCE = 0.01
@@ -28,13 +28,13 @@ SIGNIFICANCE = 0.01
 # noise of 20 to 300 observations with lag-1 autocorrelations up to 0.6 counts as a cut in 2 to 13 % of series, at this
 # level in 0.2 to 4 % (2,000 series each).
 CUT_SIGNIFICANCE = 0.001
-# A bent trend leaves residuals that look like strong autocorrelation; with fewer degrees of freedom than this no trend
-# would be found in a short window.
+# A curved trend leaves residuals that look like strong autocorrelation; with fewer degrees of freedom no trend would be
+# found in a short window.
 _FREEDOM_AT_LEAST = 3.0
 _CORRELATION_AT_MOST = 0.9
-# Standard errors by which a correlation of 1 is raised.
+# Number of standard errors by which a correlation of 1 is raised.
 _RAISED = 2.5
-# Fewer means of neighbours show their correlation too poorly. [1]
+# Fewer means of neighbours are too few to estimate their correlation. [1]
 _BLOCKS_AT_LEAST = 15
 
 
@@ -49,7 +49,7 @@ class Truncation:
     statistic : float
         Value of the minimum.
     at_limit : bool
-        Whether the minimum lies at the end of the range searched: half of the series is not enough.
+        Whether the minimum lies at the end of the searched range, so that half of the series may be too short a cut.
     batch : int
         Observations in a batch. [1]
     """
@@ -62,7 +62,7 @@ class Truncation:
 
 @dataclass(frozen=True)
 class Trend:
-    """A straight line through a series.
+    """Straight line fitted to a series.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def mser(values: Floats, batch: int = BATCH) -> Truncation:
     Notes
     -----
     With the means Z_1 .. Z_k of k = floor(n / m) batches, d minimises sum_{j > d} (Z_j - mean_d)^2 / (k -
-    d)^2 over 0 <= d <= k / 2 [1]_. A minimum at d = k / 2 says that the series is too short or never steady.
+    d)^2 over 0 <= d <= k / 2 [1]_. A minimum at d = k / 2 means that the series is too short or never steady.
 
     References
     ----------
@@ -130,7 +130,7 @@ def differs(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float,
     Returns
     -------
     p_value : float
-        Of the difference, by the noise of the part that is kept, with its autocorrelation. In [0, 1].
+        Of the difference, judged by the noise and autocorrelation of the kept part. In [0, 1].
     difference : float
         Mean before the cut minus mean after it.
     """
@@ -139,25 +139,25 @@ def differs(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float,
 
 
 def chance_of(difference: float, error: float, freedom: float) -> float:
-    """Return the probability of a difference this large by chance, by a two-sided t-test; 1 for none. In [0, 1]"""
+    """Return the p-value of a difference by a two-sided t-test, in [0, 1]; 1 without a difference."""
     if error == 0:
         return 0.0 if difference else 1.0
     return float(2 * t_tail(abs(difference) / error, freedom))
 
 
 def is_significant(values: Floats, cut: Truncation, *, cautious: bool = False) -> bool:
-    """Return True if the observations before a cut differ from those after it beyond chance."""
+    """Return True if the observations before a cut differ significantly from those after the cut."""
     return cut.observations > 0 and differs(values, cut.observations, cautious=cautious)[0] < CUT_SIGNIFICANCE
 
 
 def significant_cut(values: Floats) -> Truncation | None:
-    """Return the cut behind a start that differs from the rest by more than noise; None without such a start."""
+    """Return the cut after a start that differs significantly from the rest; None without such a start."""
     cut = mser(values, batch_for(len(values)))
     return cut if is_significant(values, cut) else None
 
 
 def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float, float, float]:
-    """Return the difference of the means before and after a cut, its standard error, and its freedom."""
+    """Return the difference of the means before and after a cut, its standard error, and its degrees of freedom."""
     kept = values[cut:]
     if not 0 < cut < len(values) - 2:
         return 0.0, 0.0, 1.0
@@ -168,13 +168,13 @@ def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[
 
 
 def begins_apart(values: Floats, cut: int) -> bool:
-    """Return True if the first observations before a cut differ from those behind it as their mean does.
+    """Return True if the first observations before a cut already differ from the observations after it.
 
     Notes
     -----
-    A transient is what is left of the state at the start, so that it is there from the first observation on, and
-    largest there. A swing that begins within the window, as a convoy at a lock does, is made by the system itself. Half
-    of the difference is asked of the first third of what a cut removes.
+    A transient is caused by the initial state, so it is present and largest in the first observations. A swing that
+    begins within the window, such as a convoy at a lock, is caused by the system itself. Therefore the first third of
+    the removed part must have at least half of the difference.
     """
     level = float(values[cut:].mean())
     whole, first = float(values[:cut].mean()) - level, float(values[: math.ceil(cut / 3)].mean()) - level
@@ -182,7 +182,7 @@ def begins_apart(values: Floats, cut: int) -> bool:
 
 
 def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
-    """Fit a straight line to a series, with a test that allows for autocorrelation.
+    """Fit a straight line to a series, with a trend test that allows for autocorrelation.
 
     Parameters
     ----------
@@ -194,10 +194,10 @@ def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
     -----
     Ordinary least squares. The variance of the slope is raised by (1 + r) / (1 - r), r the lag-1
     autocorrelation of the residuals, and the degrees of freedom lowered by as much: the effective sample size
-    of a first-order autoregressive series [1]_. Without it noise that drifts slowly looks like a trend.
+    of a first-order autoregressive series [1]_. Without this correction, slowly drifting noise looks like a trend.
 
-    In n residuals of a straight line r is too small by (2 + 4 r) / n [2]_, so that a queue that fluctuates at rest
-    passes for a trend in a short series; the cautious test allows for this bias, and finds fewer trends.
+    In n residuals of a straight line r is too small by (2 + 4 r) / n [2]_, so a steady but fluctuating queue looks like
+    a trend in a short series; the cautious test corrects this bias and finds fewer trends.
 
     References
     ----------
@@ -225,14 +225,15 @@ def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
 
 
 def _stretch(values: Floats, fitted: int = 0) -> float:
-    """Return how many correlated observations are worth an independent one, >= 1, corrected for the bias of a fit.
+    """Return the number of correlated observations worth one independent observation, >= 1, corrected for the bias of a
+    fit.
 
     The bias is -(1 + 3 r) / n after fitting a mean, -(2 + 4 r) / n after a straight line; `fitted` is 1 or 2, or 0 for
-    no correction. With the correction, correlation that hides beneath the noise of single observations counts, too: the
+    no correction. With the correction, correlation hidden by the noise of single observations counts, too: the
     queue of a busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each
-    observation has the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less of that noise;
-    b v_b / v_1 (1 + r_b) / (1 - r_b), from their variance and correlation, is the same quantity, and the largest of
-    all counts.
+    observation has the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less noise; their
+    variance and correlation give the same quantity as b v_b / v_1 (1 + r_b) / (1 - r_b), and the largest of these
+    values is returned.
     """
     if not fitted:
         return _by_lag_one(values, 0)
@@ -246,11 +247,11 @@ def _stretch(values: Floats, fitted: int = 0) -> float:
 
 
 def _by_lag_one(values: Floats, fitted: int) -> float:
-    """Return `_stretch` of a first-order autoregressive series.
+    """Return the result of `_stretch` under the assumption of a first-order autoregressive series.
 
     With a correction for a fit, the correlation is raised by a part of its standard error sqrt((1 - r^2) / n) that
-    grows with it, as in `batches.error_of`: a queue near saturation shows its correlation least when it matters most,
-    in a window that is not much longer than its relaxation time.
+    grows with the correlation, as in `batches.error_of`: the correlation of a queue near saturation is least visible in
+    a window not much longer than its relaxation time, where it matters most.
     """
     correlation, count = lag_one(values), len(values)
     if fitted and count > fitted + 2:

@@ -1,4 +1,4 @@
-"""Stretches of steady stages with the same load, which the numbers of a run describe."""
+"""Stretches: consecutive steady stages with the same load, which the results of a run describe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STEADY_PHASE = "steady"
-# Keys of a stage that state its load.
+# Keys of a stage that specify its load.
 _AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
 
 Stage = Mapping[str, Any]
@@ -25,11 +25,11 @@ class Stretch:
     start_s, end_s : float
         Planned start and end, in run time. [s]
     users : int or None
-        Users of all groups; None in an open load, and if the recording lacks them. [1]
+        Users of all groups; None for an open load, or if not recorded. [1]
     rate : float or None
-        Arrival rate of all groups; None in a closed load, and if the recording lacks it. [1/s]
+        Arrival rate of all groups; None for a closed load, or if not recorded. [1/s]
     of : int
-        Number of stretches of the run, at least 1.
+        Number of stretches in the run, at least 1.
     """
 
     stages: tuple[str, ...]
@@ -41,7 +41,7 @@ class Stretch:
 
     @property
     def is_one_of_several(self) -> bool:
-        """True if the run has further loads."""
+        """True if the run has other stretches, too."""
         return self.of > 1
 
     def document(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Stretch:
 
 
 def stretches(stages: Sequence[Stage]) -> list[Stretch]:
-    """Return all stretches of a run, in their order."""
+    """Return all stretches of a run in order."""
     found: list[list[Stage]] = []
     for stage in stages:
         if stage.get("phase") != STEADY_PHASE:
@@ -86,7 +86,7 @@ def _stretch(stages: Sequence[Stage], of: int) -> Stretch:
 
 
 def _total(stage: Stage, whole: str, by_group: str) -> float | None:
-    """Sum the amounts of all groups; rounded, as the shares of a rate are."""
+    """Return the sum of a load over all groups, rounded because shares of a rate are."""
     amounts = stage.get(by_group)
     if isinstance(amounts, Sequence):
         return round(math.fsum(amounts), 9)

@@ -1,7 +1,7 @@
-"""Finds the transient at the start of a window: its length, and whether it may be longer than half of the window.
+"""Finds the transient at the start of a window: its length, and whether it may exceed half of the window.
 
-A stage that ends on evidence and the later analysis use the same function, so that the stage is judged by the window
-that will be analysed.
+Settle stages and the later analysis use the same function, so that a stage is judged by the window that will be
+analysed.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from towtank.analysis.windows import changes, steady
 from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.rest import is_at_rest
 
-# A start that differs by less stays in the window: it hardly changes a mean, and data are scarce.
+# A start that differs by less stays in the window, because it hardly changes a mean and data are scarce.
 _WORTH_A_CUT = 0.01
 
 
 @dataclass(frozen=True)
 class Transient:
-    """The start of a window that differs from what follows.
+    """Start of a window that differs from the rest.
 
     Attributes
     ----------
     cuts : dict
-        Cuts that MSER proposes, by metric.
+        Cuts proposed by MSER, by metric.
     observations : int
-        Observations to leave out; 0 without a cut that counts. [1]
+        Number of observations to leave out; 0 without a significant cut. [1]
     at_limit : tuple of Change
-        Changes at cuts at half of the window: the transient may be longer.
+        Changes at cuts at half of the window; the transient may then be longer.
     """
 
     cuts: dict[str, steady.Truncation]
@@ -37,14 +37,14 @@ class Transient:
     at_limit: tuple[Change, ...]
 
     def unsettled(self, kept: Mapping[str, Floats], edges_s: Floats) -> list[Change]:
-        """Return the changes at half of the window after which the series is not at rest.
+        """Return the changes at half of the window after which the series is still not steady.
 
         Parameters
         ----------
         kept : dict of ndarray of shape (n_kept,)
-            Observations of each series that are not left out.
+            Kept observations of each series.
         edges_s : ndarray of shape (n_kept + 1,)
-            Edges of these observations. [s]
+            Edges of the kept observations. [s]
         """
         return [change for change in self.at_limit if not is_at_rest(change.metric, kept[change.metric], edges_s)]
 
@@ -56,15 +56,15 @@ def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Trans
     ----------
     series : dict of ndarray of shape (n_observations,)
     strict : bool, default False
-        Whether a change of response time at half of the window must be beyond chance by the cautious test, too, see
+        Whether a change of response time at half of the window must also be significant in the cautious test, see
         `relaxation.is_short`.
 
     Notes
     -----
-    A cut counts if what it removes differs by more than 1 % and beyond chance, from its first observations on, see
-    `steady.begins_apart`. Chance is judged with the correlation that a queue has, so that what a system does by itself
-    stays in the window. A cut at half of the window that removes
-    a change that matters may be too short; `Transient.unsettled` decides by what is left, as in a settle stage.
+    A cut counts if the removed part differs significantly and by more than 1 %, from its first observations on, see
+    `steady.begins_apart`. The test allows for the correlation of a queue, so that ordinary fluctuations of a system
+    stay in the window. A cut at half of the window that removes a relevant change may be too short;
+    `Transient.unsettled` decides this from the kept part, as in a settle stage.
     """
     cuts, latest, at_limit = dict[str, steady.Truncation](), 0, list[Change]()
     for name, values in series.items():
@@ -82,6 +82,6 @@ def transient_of(series: Mapping[str, Floats], *, strict: bool = False) -> Trans
 
 
 def _is_transient(values: Floats, cut: steady.Truncation) -> bool:
-    # Behind a cut at half the series may still change, which the cautious error would take for noise.
+    # After a cut at half of the window the series may still change, which the cautious error would take for noise.
     is_beyond_chance = steady.is_significant(values, cut, cautious=not cut.at_limit)
     return is_beyond_chance and steady.begins_apart(values, cut.observations)

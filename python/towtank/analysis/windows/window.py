@@ -1,4 +1,4 @@
-"""Chooses the window that is analysed: the asked steady stage, tested, and shortened if it starts too early."""
+"""Chooses the analysed window: the planned steady stage, tested, and shortened if it begins with a transient."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ from towtank.analysis.windows.stretch import Stretch, stretches
 from towtank.analysis.windows.tolerances import tolerance
 from towtank.analysis.windows.transient import transient_of
 
-# Observations are long enough to hold this many transactions, so that slow loads are not tested on zeros and ones.
+# An observation is long enough to contain this many transactions, so that slow loads are not tested on zeros and ones.
 _TRANSACTIONS_PER_OBSERVATION = 5
-# Fewer observations have neither a trend nor a transient. [1]
+# Fewer observations cannot show a trend or a transient. [1]
 _TESTED_AT_LEAST = 4
 _KEEP_AT_LEAST = 0.5
 _WHOLE = 0.5
-# Fitted levels follow correlated noise, so that a step must be far beyond the level of a t-test: of 18 kinds of noise
-# (5 and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each) those with 0.6 and 20
-# observations pass for a step in 0.7 % of series, the others in 0.3 % at most.
+# Fitted levels follow correlated noise, so a step must be far beyond the significance of a t-test. Of 18 kinds of noise
+# (5 and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each), noise with 0.6 and 20
+# observations is taken for a step in 0.7 % of series, other noise in at most 0.3 %.
 _STEP_SIGNIFICANCE = 1e-6
 _ROUNDING_S = 1e-6  # [s]
-# A tier that hardly works shows the ticks of the kernel's clock, not its load.
+# The CPU use of an idle tier shows ticks of the kernel's clock, not its load.
 _CPUS_WORTH_A_TEST = 0.05
 _CPU_OF = "cpu of "
 
 
 @dataclass
 class Window:
-    """The asked window, the analysed part of it, and the reasons for the difference.
+    """Planned window, its analysed part, and the reasons for the difference.
 
     Attributes
     ----------
     start_s, end_s : float
-        Of the analysed part, in run time. [s]
+        Edges of the analysed part, in run time. [s]
     asked_start_s, asked_end_s : float
-        Of the steady stages in the plan, as far as they were recorded. [s]
+        Edges of the recorded part of the planned steady stages. [s]
     planned_end_s : float
-        Of the steady stages in the plan. [s]
+        Planned end of the steady stages. [s]
     steady : bool
     cuts_s : dict
-        Cuts that MSER proposes, by metric, counted from the asked start. [s]
+        Cuts proposed by MSER, by metric, from the planned start. [s]
     trends : dict
-        By metric, within the analysed part.
+        Trends by metric within the analysed part.
     changes : list of Change
         Metrics that are not steady.
     steps : list of Step
         Metrics that are steady except for a change of level.
     rest : dict
-        By metric, the change that the analysed part does not exclude.
+        Results of the test for rest by metric: the change that the analysed part does not exclude.
     growth : Growth or None
-        Accumulation under an open load; None under a closed one.
+        Growth of the number of transactions under an open load; None under a closed load.
     stretch : Stretch or None
-        The stages of the window, with their load.
+        Stages of the window, with their load.
     """
 
     start_s: float
@@ -90,10 +90,10 @@ class Window:
 
     @property
     def outcome(self) -> str:
-        """`fails` if a change was shown, `holds` if changes that matter are excluded, otherwise `undecided`.
+        """`fails` if a change was found, `holds` if relevant changes are excluded, otherwise `undecided`.
 
-        A test that finds no change shows little if the noise is large: with 60 s and a noise of 20 % of the logarithm
-        of response time (lag-1 correlation 0.7) a drift of 60 % is found in 4 of 10 windows.
+        A test that finds no change proves little if the noise is large: in 60 s with a noise of 20 % in the logarithm
+        of response time (lag-1 correlation 0.7), a drift of 60 % is found in 4 of 10 windows.
         """
         if not self.steady:
             return "fails"
@@ -126,9 +126,9 @@ class Window:
 
 
 def asked(measurement: Measurement) -> Window | None:
-    """Return the steady stages of the plan, as far as recorded; None if nothing of them was.
+    """Return the recorded part of the planned steady stages; None if none of them was recorded.
 
-    Of several stretches of steady stages the longest is chosen: consecutive stages with the same load are one stretch.
+    If the run has several stretches (consecutive steady stages with the same load), the longest is chosen.
     """
     longest = max(stretches(measurement.stages), key=lambda each: each.end_s - each.start_s, default=None)
     if longest is None:
@@ -142,14 +142,14 @@ def asked(measurement: Measurement) -> Window | None:
 
 
 def untested(window: Window) -> Window:
-    """Mark a window over which the load was planned to change: it cannot be steady, which is no defect."""
+    """Mark a window in which the plan changes the load as not steady, with a note instead of a doubt."""
     window.steady = False
     window.note = "the load changes over the window as planned, so it was not tested for a steady state"
     return window
 
 
 def shortened(measurement: Measurement, window: Window, end_s: float) -> Window | None:
-    """Return a window that ends at an instant; None if nothing is left of it."""
+    """Return a window shortened to end at an instant; None if nothing is left of it."""
     chosen = measurement.inside(window.asked_start_s, end_s)
     if not chosen.any():
         return None
@@ -160,18 +160,18 @@ def shortened(measurement: Measurement, window: Window, end_s: float) -> Window 
 def tested(
     measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floats], *, settled: bool = False
 ) -> Window:
-    """Test a window and set what of it is analysed.
+    """Test a window for a steady state, and set its analysed part.
 
     Parameters
     ----------
     measurement : Measurement
     window : Window
-        As asked; it is changed in place and returned.
+        Planned window; it is changed in place and returned.
     tiers_cpu_s : dict of ndarray of shape (n_bins,)
         CPU time of each tier in each bin. [s]
     settled : bool, default False
-        Whether a stage with the same load ended before the window on evidence that the system had come to rest. Then a
-        start that differs is no transient, and none of it is left out.
+        Whether a settle stage with the same load before the window ended because the system was steady. A start that
+        differs is then no transient, and is not left out.
     """
     chosen = measurement.inside(window.asked_start_s, window.asked_end_s)
     window.growth = growth_of(measurement, chosen)
@@ -196,8 +196,8 @@ def tested(
 
 
 def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: int) -> int:
-    """Set the start of the window behind the transient and the backlog; return the observations that are left out."""
-    # Exactly half may be left out: times of one bin, computed in two ways, differ by rounding.
+    """Move the start of the window after transient and backlog; return the number of observations left out."""
+    # Exactly half may be left out; the times of a bin computed in two ways differ by rounding.
     longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
     if latest and edges[latest] - edges[0] <= longest_cut_s:
         window.start_s = float(edges[latest])
@@ -209,9 +209,9 @@ def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: 
 
 
 def _worked_off_s(measurement: Measurement, window: Window) -> float:
-    """Return when the window first has no more in hand than its own load needs; its start if never. [s]"""
+    """Return the time at which the backlog at the start of the window is worked off; the start if it never is. [s]"""
     start_s = window.start_s
-    # The rest of the window needs less, so that it may have a backlog of its own.
+    # The rest of the window needs fewer requests in flight, so it may have a backlog, too.
     while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
         if found["drained_s"] is None:
             return window.start_s
@@ -236,9 +236,9 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats, *, st
 
 
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> None:
-    """Add the largest change of level of each series without another change.
+    """Add the largest change of level for each series without another change.
 
-    A temporary change, such as a job in the background, leaves no trend, and MSER finds nothing at the start.
+    A temporary change, such as a background job, leaves no trend, and MSER finds no transient at the start.
     """
     known = {change.metric for change in window.changes}
     for name, values in series.items():
@@ -259,7 +259,7 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> Non
 
 
 def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> Step | None:
-    """Return the step between two levels, with the severity that its cautious test gives it; None if that is chance."""
+    """Return the step between two levels with its severity by the cautious test; None if it is not significant."""
     difference, error, freedom = steady.difference_at(values, place, cautious=True)
     change = changes.of_difference(name, -difference, error, freedom, mean)
     return Step(name, float(at_s), change.share, change.is_gross) if change.p_value < steady.SIGNIFICANCE else None
@@ -268,9 +268,11 @@ def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> St
 def _series(
     measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
 ) -> tuple[dict[str, Floats], Floats, float]:
-    """Return the series that are tested, in observations of equal length; their edges in run time; and that length."""
+    """Return the tested series in observations of equal length, the edges in run time, and the length of an
+    observation.
+    """
     lengths = measurement.lengths
-    # Stage edges cut seconds; the rest of a second is too short to be an observation like the others.
+    # Stage edges cut seconds short; the rest of a second is too short for an observation.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
     numbers = np.flatnonzero(whole)
     column = measurement.transactions
@@ -278,10 +280,10 @@ def _series(
     rate = float(ended.mean()) if len(ended) else 0.0
     size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else max(1, len(numbers))
     count = len(numbers) // size
-    # Seconds that do not fill an observation are left out at the end, so that a transient at the start remains.
+    # Seconds that do not fill an observation are left out at the end, so that a transient at the start is kept.
     groups = numbers[: count * size].reshape(count, size) if count else np.zeros((0, size), dtype=np.int64)
 
-    # With too few transactions for a single observation, their rate gives its length.
+    # With too few transactions for a single observation, their rate determines its length.
     observation_s = size * float(lengths[numbers].mean()) if len(numbers) else 0.0
 
     def summed(values: Floats) -> Floats:
@@ -301,11 +303,10 @@ def _series(
 
 
 def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
-    """Return the series with the CPU use of each tier at mean throughput.
+    """Return the series, with the CPU use of each tier adjusted to mean throughput.
 
-    Only the part that is kept is tested like this. The transient is found in the original CPU use: without its noise
-    the start of a slow drift would be cut off, a few per cent at a time, and the rest of the drift would be within its
-    tolerance.
+    Only the kept part is tested in this way. The transient is determined from the original CPU use: without its noise,
+    cuts would remove the start of a slow drift, a few per cent at a time, until the rest is within the tolerance.
     """
     return {
         name: at_mean_throughput(values, series["throughput"]) if name.startswith(_CPU_OF) else values
@@ -314,23 +315,23 @@ def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
-    """Return CPU use without the part that its throughput explains, by a control variate.
+    """Return CPU use without the part explained by throughput, using throughput as a control variate.
 
     Parameters
     ----------
     cpus_used, throughput : ndarray of shape (n_observations,)
-        [1] and [1/s]
+        CPU use [1] and throughput [1/s] of each observation.
 
     Returns
     -------
     ndarray of shape (n_observations,)
-        CPU use as it would have been at the mean throughput of all observations; its mean is that of `cpus_used`. [1]
+        CPU use adjusted to the mean throughput of all observations, with the same mean as `cpus_used`. [1]
 
     Notes
     -----
-    A tier is busier in seconds with more transactions. Throughput has a test of its own; the rest shows whether the
-    work for each transaction changes. The coefficient is that of least squares, at least 0 and at most mean CPU time
-    per transaction [1]_: a saturated tier keeps all of its CPU use.
+    A tier uses more CPU time in seconds with more transactions. Throughput is tested separately; the adjusted CPU use
+    shows whether the work per transaction changes. The coefficient is estimated by least squares, at least 0 and at
+    most the mean CPU time per transaction [1]_. A saturated tier thus keeps its CPU use.
 
     References
     ----------
