@@ -26,7 +26,7 @@ class Bounds:
     high: float
 
     def verdict(self, low: float | None, high: float | None) -> bool | None:
-        """Return True for an interval wholly within, False for one wholly outside; None if it crosses or is missing."""
+        """Return True for an interval within the bounds, False for one outside; None if unknown or crossing."""
         if low is None or high is None:
             return None
         if self.low <= low and high <= self.high:

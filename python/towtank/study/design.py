@@ -191,12 +191,12 @@ class RunSpec:
         *,
         cpus: list[int],
     ) -> dict[str, Any]:
-        """Build the plan with which the engine reads back all documents that were acknowledged as stored.
+        """Build the plan with which the engine reads back all items that were acknowledged as stored.
 
         Parameters
         ----------
         kind : str
-            Kind of stored documents, as named in the workload.
+            Kind of stored items, as named in the workload.
         keys : Path
             CSV file with the column `key`.
         out, targets, exports, cpus

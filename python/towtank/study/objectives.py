@@ -21,7 +21,7 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""Counts of acknowledged documents by the result of the read-back after the run."""
+"""Counts of acknowledged stored items by the result of the read-back after the run."""
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 PHASES = ("ramp_up", "settle", "steady", "ramp_down")
 """Phases that an objective may apply to."""
