@@ -105,7 +105,7 @@ class _Reader:
         return {"w": _LETTERS_SIZE, "d": _DIGITS_SIZE, "s": _OTHERS_SIZE}.get(sign.lower(), 1)
 
     def _class(self) -> int:
-        """Read a class; within it the engine reads `[` as a nested class and pairs of signs as set operations."""
+        """Read a character class, in which the engine reads `[` as a nested class and pairs of signs as operators."""
         self.at += 1
         size, first, least = 0, True, 1
         if self.pattern.startswith("^", self.at):
