@@ -1,4 +1,4 @@
-"""Tables of all importers as text: keys that are carried, noted or harmless."""
+"""Renders the tables of all importers as text: keys that are carried, noted or harmless."""
 
 from __future__ import annotations
 
