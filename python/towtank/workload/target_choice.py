@@ -17,7 +17,7 @@ Aimed = Request | CallStep | GivenCookie
 
 
 def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> str | None:
-    """Return the target that a step or cookie names, or the default target if it fits, or the only fitting one."""
+    """Return the target that a step or cookie names, else the default target if it fits, else the only fitting one."""
     if aimed.target is not None:
         return aimed.target
     wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"

@@ -35,7 +35,7 @@ COMMAND_LINE = "<command line>"
 
 
 def is_own(address: str) -> bool:
-    """Return True if a numeric address is in a loopback, private or link-local network, and not a metadata address."""
+    """Return True if a numeric address is loopback, private or link-local, and not that of a metadata service."""
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
         number = number.ipv4_mapped

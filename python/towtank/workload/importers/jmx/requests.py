@@ -314,7 +314,7 @@ class Requests:
         return None
 
     def _without_cookies(self, headers: list[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
-        """Remove a header Cookie that the cookie manager replaces once it has a cookie (HTTPHC4Impl of JMeter 5.5)."""
+        """Remove a Cookie header: the cookie manager replaces it once it has a cookie (HTTPHC4Impl of JMeter 5.5)."""
         for name, _, place in headers:
             if name.lower() == "cookie":
                 why = "left out: JMeter sends it only while the cookie manager has no cookie for the request"

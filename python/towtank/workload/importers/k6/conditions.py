@@ -150,7 +150,7 @@ class Conditions:
         self.script.statements(statements_of(alternative), environment)
 
     def _tested(self, node: Node, condition: Condition, environment: Environment) -> bool:
-        """Read a condition on a good answer: a failed step ends the round if the script returns."""
+        """Convert a condition on a successful response: a failed step ends the round if the script returns then."""
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         leaves, otherwise = _leaves(consequence), _leaves(alternative)
         if not leaves and alternative is not None and not otherwise:

@@ -90,7 +90,7 @@ def _say_of_values(draft: Draft) -> None:
 
 
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
-    """Return the pace of the users of a scenario: arrival rates become a pacing, as a closed load has no arrivals."""
+    """Return the pace of a scenario's users; an arrival rate becomes a pacing, as a closed load has no arrivals."""
     if scenario.rate <= 0:
         return {"think": "0 s"}
     pacing = seconds(scenario.users / scenario.rate)

@@ -90,7 +90,7 @@ def _pieces(template: str, draft: Draft) -> list[Piece]:
 
 
 def _goes_on(known: str, rest: list[Piece]) -> bool:
-    """Return True if host or port go on with a value of the run; a path that follows them begins with a slash."""
+    """Return True if host or port continue with a value known only at run time; a path after them begins with `/`."""
     behind = rest[1].known if len(rest) > 1 else None
     return bool(rest) and (known.endswith(("://", ":", ".", "@")) or (behind or "").startswith((".", ":", "@")))
 
