@@ -1,7 +1,7 @@
 """Certificate authority of a recording, which issues certificates for hosts on demand.
 
-With its key one can impersonate any server to a browser that trusts the authority. Therefore the key stays in memory,
-unless the user keeps the authority: then it is stored for a month in a file that only its owner can read.
+The holder of its key can impersonate any server to a browser that trusts the authority. Therefore the key stays in
+memory, unless the user keeps the authority: then it is stored for a month in a file that only its owner can read.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
 
 
 def _kept(certificate: Path, key: Path) -> Authority | None:
-    """Return the authority stored in two files; None if they are missing, or if it expires soon or too late."""
+    """Return the authority stored in two files; None if they are missing, or if it is valid too briefly or too long."""
     if not (certificate.exists() and key.exists()):
         return None
     found = _read(certificate, key)

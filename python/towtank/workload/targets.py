@@ -187,7 +187,7 @@ def _pinned_target(target: dict[str, Any], numbers: Mapping[str, Sequence[str]])
 
 
 def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the addresses of a target's address, in the order in which they are tried."""
+    """Return the checked addresses of a target's host with its port, in the order in which they are tried."""
     if address.startswith("unix:"):
         return [address]
     host, port = host_and_port(address)

@@ -71,7 +71,7 @@ class Requests:
         self.folder = folder
         self.elements = Elements(draft, texts)
         self.cookies = CookieManagers(draft, texts)
-        # Handling of failures; samplers per throughput timer, by timer.
+        # Value of `on_failure`; samplers of each throughput timer.
         self.on_failure: str | None = "go_on"
         self.paced: dict[int, Paced] = {}
         # Mean number of executions of the current part per round. [1]
